@@ -1,0 +1,54 @@
+import type { Caller, Handler } from './call.ts'
+import type { Definition, Entry, Kind } from './entry.ts'
+import type { SourceStatus } from './source.ts'
+
+/** All that doors, meta-tools, chat, code and the command line hold. There is no other way in, so nothing gets round it. */
+export interface Access {
+  /** Runs a call through the whole pipeline. */
+  readonly handle: Handler
+  /** Completes an argument of the call's entry, under the same decision as a call. */
+  readonly complete: Handler
+  /** What this caller may see and use. */
+  view(caller: Caller): View
+  /** Tells, debounced, which kinds of lists have changed. */
+  onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable
+}
+
+export interface View {
+  /** Waits for servers that nobody has heard of yet, no longer than the list deadline. Never rejects. */
+  ready(): Promise<void>
+  /** Every entry of a kind that the caller may use, in a stable order. */
+  list(kind: Kind): readonly Served[]
+  /** One page of what a client is shown (the exposure mode decides on tools), as prepared bytes. */
+  page(kind: Kind, cursor?: string): Page
+  /** Finds an entry by any of its spellings; throws TOOL_NOT_FOUND or SERVER_NOT_FOUND, naming near misses. */
+  resolve(kind: Kind, spelling: string): Promise<Served>
+  /** Finds an entry by its server and its own name; throws as `resolve` does. */
+  find(kind: Kind, server: string, name: string): Promise<Served>
+  /** The best tools for a task, best first. */
+  search(query: string, options: { limit: number; server?: string }): readonly Served[]
+  /** The sources whose entries the caller may use; the meta-tools are not among them. */
+  servers(): readonly ServerSummary[]
+}
+
+/** An entry as callers see it. */
+export interface Served {
+  readonly name: string
+  readonly entry: Entry
+  /** The source's definition under the served name, with our `_meta` added. */
+  readonly definition: Definition
+  /** For a resource found by its URI: that URI, as the source spells it. */
+  readonly uri?: string
+}
+
+export interface Page {
+  /** A JSON array of definitions. */
+  readonly items: Buffer
+  readonly nextCursor?: string
+}
+
+export interface ServerSummary {
+  readonly name: string
+  readonly status: SourceStatus
+  readonly tools: number
+}

@@ -1,0 +1,47 @@
+import type { Entry } from './entry.ts'
+import type { Json } from './json.ts'
+import type { Result } from './result.ts'
+
+/** One operation. Immutable: a layer changes it with `next({ ...call, … })`. */
+export interface Call {
+  readonly id: string
+  /** Set when a meta-tool, the chat loop or a program calls back in. */
+  readonly parent?: string
+  readonly caller: Caller
+  readonly entry: Entry
+  readonly input: Input
+  readonly signal: AbortSignal
+  readonly peer: Peer
+  /** Asked for by the caller; the timeout of the entry otherwise. */
+  readonly timeoutMs?: number
+}
+
+export interface Input {
+  readonly arguments: Json<Record<string, unknown>>
+  /** Which resource to read, as its source spells it: an entry may be a template that stands for many. */
+  readonly uri?: string
+  /** The caller's `_meta`, without what belongs to one hop only. */
+  readonly meta: Readonly<Record<string, unknown>>
+}
+
+/** An authenticated connection, acting as one agent. */
+export interface Caller {
+  readonly agent: string
+  /** Who the credential says this is: sessions and caches belong to it. */
+  readonly principal: string
+  readonly authenticated: boolean
+  readonly admin: boolean
+  readonly session: string
+  readonly address?: string
+}
+
+/** The way back: to this call's caller and to no other. */
+export interface Peer {
+  /** What the caller's client said it can be asked for (sampling, elicitation, roots). */
+  readonly capabilities: Readonly<Record<string, unknown>>
+  notify(method: string, params: Json): void
+  ask(method: string, params: Json, signal: AbortSignal): Promise<Json>
+}
+
+export type Handler = (call: Call) => Promise<Result>
+export type Interceptor = (call: Call, next: Handler) => Promise<Result>

@@ -1,0 +1,32 @@
+import type { Handler } from './call.ts'
+
+export type Kind = 'tool' | 'resource' | 'template' | 'prompt'
+
+/** One callable thing, wherever it comes from. */
+export interface Entry {
+  readonly kind: Kind
+  /** The name of its source: an MCP server, or `native`, `toolway`, `sink`. */
+  readonly server: string
+  /** As its source spells it: a tool's or prompt's name, a URI, a URI template. */
+  readonly name: string
+  /** As its source described it, verbatim. */
+  readonly definition: Definition
+  readonly traits: Traits
+  readonly run: Handler
+  /** Completes one of its arguments, for prompts and templates whose source can. */
+  readonly complete?: Handler
+}
+
+export interface Definition {
+  readonly description?: string
+  readonly inputSchema?: Readonly<Record<string, unknown>>
+  readonly _meta?: Readonly<Record<string, unknown>>
+  readonly [field: string]: unknown
+}
+
+/** What the operator knows about an entry; a server's own annotations count only where they are trusted. */
+export interface Traits {
+  readonly readOnly: boolean
+  readonly idempotent: boolean
+  readonly timeoutMs: number
+}

@@ -1,0 +1,105 @@
+import type { Json } from './json.ts'
+
+/** How one error code behaves at every border. The only place where codes meet numbers. */
+interface ErrorKind {
+  /** JSON-RPC number where the failure is not a tool result; our own lie outside -32768…-32000. */
+  readonly rpc: number
+  readonly http: number
+  /** Whether the same call may succeed later without anyone changing anything. */
+  readonly retryable: boolean
+  /** Whether it is the server's own failure, so that a circuit breaker counts it. */
+  readonly serverFault: boolean
+  /** A JSON-RPC error even for `tools/call`, because the request itself is wrong. */
+  readonly malformed?: true
+}
+
+const refused = { retryable: false, serverFault: false } as const
+const later = { retryable: true, serverFault: false } as const
+const broken = { retryable: true, serverFault: true } as const
+
+export const errorKinds = {
+  TOOL_NOT_FOUND: { rpc: -32602, http: 404, ...refused, malformed: true },
+  SERVER_NOT_FOUND: { rpc: -32602, http: 404, ...refused, malformed: true },
+  SERVER_UNAVAILABLE: { rpc: -31001, http: 502, ...broken },
+  SERVER_UNHEALTHY: { rpc: -31002, http: 503, ...later },
+  CIRCUIT_OPEN: { rpc: -31003, http: 503, ...later },
+  DENIED_BY_POLICY: { rpc: -31004, http: 403, ...refused },
+  NAMESPACE_NOT_ALLOWED: { rpc: -31005, http: 403, ...refused },
+  TOOL_BLOCKED: { rpc: -31006, http: 403, ...refused },
+  WRITE_NOT_ALLOWED: { rpc: -31007, http: 403, ...refused },
+  AUTH_REQUIRED: { rpc: -31008, http: 401, ...refused },
+  RATE_LIMITED: { rpc: -31009, http: 429, ...later },
+  INVALID_ARGUMENTS: { rpc: -31010, http: 400, ...refused },
+  INVALID_PATH: { rpc: -31011, http: 400, ...refused },
+  UNSAFE_SQL: { rpc: -31012, http: 400, ...refused },
+  UNSAFE_URL: { rpc: -31013, http: 400, ...refused },
+  INVALID_AGENT_ID: { rpc: -31014, http: 403, ...refused },
+  FALLBACK_AGENT_NOT_IN_RULES: { rpc: -31015, http: 403, ...refused },
+  NO_FALLBACK_CONFIGURED: { rpc: -31016, http: 403, ...refused },
+  TIMEOUT: { rpc: -31017, http: 504, ...broken },
+  CANCELLED: { rpc: -31018, http: 499, ...refused },
+  OUTCOME_UNKNOWN: { rpc: -31019, http: 502, retryable: false, serverFault: true },
+  OVERLOADED: { rpc: -31020, http: 503, ...later },
+  QUARANTINED: { rpc: -31021, http: 403, ...refused },
+  INTERNAL: { rpc: -32603, http: 500, ...refused },
+} as const satisfies Record<string, ErrorKind>
+
+export type ErrorCode = keyof typeof errorKinds
+
+export interface ErrorDetails {
+  readonly server?: string
+  readonly rule?: string
+  readonly retryAfterMs?: number
+  readonly cause?: unknown
+}
+
+/** Every failure of our own. The message is a sentence that says what happened and what to do about it. */
+export class ToolwayError extends Error {
+  override readonly name = 'ToolwayError'
+  readonly code: ErrorCode
+  readonly details: ErrorDetails
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.details = details
+  }
+
+  get kind(): ErrorKind {
+    return errorKinds[this.code]
+  }
+
+  /** The object that callers find in `_meta["dev.toolway/error"]` or in a JSON-RPC error's `data`. */
+  get data(): { code: ErrorCode; rule?: string; server?: string; retryAfterMs?: number } {
+    const { rule, server, retryAfterMs } = this.details
+    return {
+      code: this.code,
+      ...(rule !== undefined && { rule }),
+      ...(server !== undefined && { server }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    }
+  }
+
+  /** Makes anything thrown one of ours; what nobody expected is INTERNAL and keeps its cause for the log alone. */
+  static from(thrown: unknown): ToolwayError {
+    if (thrown instanceof ToolwayError) return thrown
+    return new ToolwayError('INTERNAL', 'Toolway failed to handle this call; its log has the cause.', { cause: thrown })
+  }
+}
+
+/** An error object that a server answered with. It reaches the caller unchanged (T2). */
+export class ServerError extends Error {
+  override readonly name = 'ServerError'
+  readonly error: Json<RpcErrorObject>
+
+  constructor(error: Json<RpcErrorObject>) {
+    super('the server answered with an error')
+    this.error = error
+  }
+}
+
+export interface RpcErrorObject {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+}

@@ -1,0 +1,9 @@
+/** The log as features see it: facts first, then one sentence. */
+export interface Log {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }

@@ -1,0 +1,29 @@
+import { Json } from './json.ts'
+
+/** What a call came to. A tool that reports failure (`isError`) has still produced a result. */
+export interface Result {
+  readonly body: Json<ResultBody>
+  readonly isError: boolean
+}
+
+/** The result object of `tools/call`, `resources/read` or `prompts/get`; every field may be present, unknown ones too. */
+export interface ResultBody {
+  readonly content?: readonly Content[]
+  readonly structuredContent?: unknown
+  readonly isError?: boolean
+  readonly _meta?: Readonly<Record<string, unknown>>
+  readonly [field: string]: unknown
+}
+
+export interface Content {
+  readonly type: string
+  readonly [field: string]: unknown
+}
+
+export const resultOf = (body: ResultBody): Result => ({ body: Json.of(body), isError: body.isError === true })
+
+export const textResult = (text: string): Result => resultOf({ content: [{ type: 'text', text }] })
+
+/** An answer for programs and for models alike: structured content, and the same as JSON text. */
+export const structuredResult = (value: object): Result =>
+  resultOf({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })

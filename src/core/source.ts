@@ -1,0 +1,35 @@
+import type { Entry } from './entry.ts'
+
+/** Where entries come from: an MCP server, the native tools, the meta-tools. The catalog never asks which. */
+export interface Source extends AsyncDisposable {
+  readonly name: string
+  readonly origin: 'native' | 'forwarded'
+  /** Higher wins a name conflict. */
+  readonly priority: number
+  /** What is known now; never waits. */
+  entries(): readonly Entry[]
+  status(): SourceStatus
+  /** Settles when the entries are known, or it is clear that they cannot be had. Never rejects. */
+  ready(): Promise<void>
+  /** Asks the source again what it offers. Never rejects; `status` tells how it went. */
+  refresh(): Promise<void>
+  onChange(listener: () => void): Disposable
+}
+
+export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'stale' | 'disabled'
+
+export interface SourceStatus {
+  readonly health: Health
+  /** Why, in a sentence; empty when there is nothing to say. */
+  readonly reason: string
+  /** Since when, in milliseconds since the epoch. */
+  readonly since: number
+  readonly description: string
+  readonly transport: 'stdio' | 'http' | 'sse' | 'in-process'
+  readonly era?: 'legacy' | 'modern'
+  readonly protocolVersion?: string
+  readonly lastError?: string
+  /** Mean time of its recent calls. */
+  readonly latencyMs?: number
+  readonly breaker: 'closed' | 'open' | 'half-open'
+}

@@ -1,0 +1,32 @@
+import type { ToolwayError } from '../../core/errors.ts'
+
+/** A line to one server. It moves whole JSON-RPC messages and knows nothing of what they mean. */
+export interface Transport extends AsyncDisposable {
+  readonly kind: 'stdio' | 'http' | 'sse'
+  /** Opens the line; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
+  open(receiver: Receiver, signal: AbortSignal): Promise<void>
+  /**
+   * Sends one message. Rejects with SERVER_UNAVAILABLE if surely nothing reached the server,
+   * with OUTCOME_UNKNOWN if it may have.
+   */
+  send(message: Outgoing): Promise<void>
+  /** Told once the handshake is over: HTTP names the version in every header and opens the server's own stream. */
+  established(protocolVersion: string): void
+}
+
+export interface Outgoing {
+  readonly body: Buffer
+  /** Set for a request. Where the wire can tell, all that the server says on the way carries the same number. */
+  readonly exchange?: number
+  /** Aborted when nobody waits for the answer any more: HTTP closes the stream. */
+  readonly signal?: AbortSignal
+}
+
+export interface Receiver {
+  /** One complete line or event; `exchange` is the request on whose stream it came, where the wire can tell. */
+  message(body: Buffer, exchange?: number): void
+  /** This request will get no answer, the line as a whole is fine. */
+  failed(exchange: number, error: ToolwayError): void
+  /** The line is down: nothing pending will be answered. Called once, and not after a disposal that we asked for. */
+  closed(error: ToolwayError): void
+}

@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config'
+
+// Three projects: quick tests beside the code, stories with real servers, and the long loops of `npm run test:deep`.
+export default defineConfig({
+  test: {
+    coverage: { provider: 'v8', include: ['src/**/*.ts'], exclude: ['src/**/*.test.ts'] },
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
+          testTimeout: 10_000,
+        },
+      },
+      { test: { name: 'e2e', include: ['tests/e2e/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
+      { test: { name: 'deep', include: ['tests/deep/**/*.test.ts'], testTimeout: 1_800_000, hookTimeout: 120_000 } },
+    ],
+  },
+})
