@@ -1,0 +1,68 @@
+import { ToolwayError } from '../core/errors.ts'
+import { acceptedBy, type Schema } from './schema.ts'
+
+const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)
+
+function fromJson(key: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw invalid(`The value of "${key}" is not valid JSON: ${(error as Error).message}. Quote it for your shell.`)
+  }
+}
+
+const numeral = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+
+/** Reads one value in the first way that the schema accepts and the text allows; a string wherever one is accepted. */
+function typed(key: string, text: string, accepted: ReadonlySet<string>): unknown {
+  if (accepted.size === 0 || accepted.has('string')) return text
+  if (accepted.has('null') && text === 'null') return null
+  if (accepted.has('boolean') && (text === 'true' || text === 'false')) return text === 'true'
+  const number = numeral.test(text) ? Number(text) : Number.NaN
+  if (accepted.has('number') && Number.isFinite(number)) return number
+  if (accepted.has('integer') && Number.isSafeInteger(number)) return number
+  if (accepted.has('object') && text.trimStart().startsWith('{')) return fromJson(key, text)
+  const wanted = [...accepted].map((type) => (type === 'boolean' ? 'true or false' : type === 'object' ? 'a JSON object' : type))
+  throw invalid(`"${key}" must be ${wanted.join(' or ')}, not "${text}".`)
+}
+
+interface Pair {
+  readonly key: string
+  readonly text: string
+  readonly json: boolean
+}
+
+/** Splits `key=value` or `key:=json` at the first `=`. */
+function split(argument: string): Pair {
+  const at = argument.indexOf('=')
+  const json = argument[at - 1] === ':'
+  const key = argument.slice(0, json ? at - 1 : at)
+  if (at < 0 || key === '') {
+    throw invalid(`"${argument}" is not of the form key=value (or key:=json). A whole JSON object goes into --args.`)
+  }
+  return { key, text: argument.slice(at + 1), json }
+}
+
+/**
+ * A tool's arguments from `key=value` words, typed by its input schema: `key:=json` forces JSON,
+ * and an array may be given as JSON or by repeating the key. Words win over `base`.
+ */
+export function readArguments(
+  words: readonly string[],
+  schema: Schema | undefined,
+  base: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  const given = Map.groupBy(words.map(split), ({ key }) => key)
+  const values = [...given].map(([key, pairs]): [string, unknown] => {
+    const property = acceptedBy(schema, key)
+    const [first] = pairs as [Pair]
+    if (pairs.length === 1 && first.json) return [key, fromJson(key, first.text)]
+    if (property.types.has('array') && !property.types.has('string')) {
+      if (pairs.length === 1 && first.text.trimStart().startsWith('[')) return [key, fromJson(key, first.text)]
+      return [key, pairs.map(({ text, json }) => (json ? fromJson(key, text) : typed(key, text, property.items)))]
+    }
+    if (pairs.length > 1) throw invalid(`"${key}" is given ${pairs.length} times, but it is not a list.`)
+    return [key, typed(key, first.text, property.types)]
+  })
+  return Object.fromEntries([...Object.entries(base), ...values])
+}

@@ -1,0 +1,40 @@
+export type Schema = Readonly<Record<string, unknown>>
+
+const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** References are followed this many times, because a schema may refer to itself. */
+const deepest = 8
+
+function follow(root: Schema, schema: unknown, depth: number): readonly Schema[] {
+  if (!isSchema(schema) || depth > deepest) return []
+  const reference = schema.$ref
+  const target =
+    typeof reference === 'string' && reference.startsWith('#/')
+      ? reference.slice(2).split('/').reduce<unknown>((at, step) => (isSchema(at) && Object.hasOwn(at, step) ? at[step] : undefined), root)
+      : undefined
+  const choices = [schema.anyOf, schema.oneOf, schema.allOf].filter(Array.isArray).flat()
+  return [schema, ...[target, ...choices].flatMap((part) => follow(root, part, depth + 1))]
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+const typesOf = (schemas: readonly Schema[]): ReadonlySet<string> =>
+  new Set(
+    schemas.flatMap(({ type, enum: options, const: only }) => {
+      if (typeof type === 'string') return [type]
+      if (Array.isArray(type)) return type.map(String)
+      return [...(Array.isArray(options) ? options : []), ...(only === undefined ? [] : [only])].map(typeOf)
+    }),
+  )
+
+/** Which JSON types a property of a tool's arguments may have, and its elements; empty where the schema does not say. */
+export function acceptedBy(root: Schema | undefined, key: string): { types: ReadonlySet<string>; items: ReadonlySet<string> } {
+  if (root === undefined) return { types: new Set(), items: new Set() }
+  const property = follow(root, root, 0).flatMap(({ properties }) =>
+    isSchema(properties) && Object.hasOwn(properties, key) ? follow(root, properties[key], 0) : [],
+  )
+  return { types: typesOf(property), items: typesOf(property.flatMap(({ items }) => follow(root, items, 0))) }
+}

@@ -1,0 +1,25 @@
+import type { Call } from './call.ts'
+import type { Entry } from './entry.ts'
+import { Json } from './json.ts'
+import { textResult } from './result.ts'
+
+/** An entry that answers with its own name, unless told otherwise. */
+export const entryOf = (changes: Partial<Entry> = {}): Entry => ({
+  kind: 'tool',
+  server: 'files',
+  name: 'read',
+  definition: {},
+  traits: { readOnly: false, idempotent: false, timeoutMs: 30_000 },
+  run: async (call) => textResult(call.entry.name),
+  ...changes,
+})
+
+export const callOf = (changes: Partial<Call> = {}): Call => ({
+  id: 'c1',
+  caller: { agent: 'default', principal: 'test', authenticated: true, admin: false, session: 's1' },
+  entry: entryOf(),
+  input: { arguments: Json.of({}), meta: {} },
+  signal: new AbortController().signal,
+  peer: { capabilities: {}, notify() {}, ask: () => Promise.reject(new Error('nobody to ask')) },
+  ...changes,
+})

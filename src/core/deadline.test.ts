@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { deadline, waitFor } from './deadline.ts'
+
+test('F10: the signal aborts with its own reason when time is up', () => {
+  const clock = createManualClock()
+  using limit = deadline(clock, 100, () => new Error('late'))
+  clock.advance(99)
+  expect(limit.signal.aborted).toBe(false)
+  clock.advance(1)
+  expect(limit.signal.reason).toEqual(new Error('late'))
+})
+
+test('F10: the parent aborts it at once, with the reason of the parent', () => {
+  const parent = new AbortController()
+  using limit = deadline(createManualClock(), 100, () => new Error('late'), parent.signal)
+  parent.abort('gone')
+  expect(limit.signal.reason).toBe('gone')
+  using later = deadline(createManualClock(), 100, () => new Error('late'), parent.signal)
+  expect(later.signal.reason).toBe('gone')
+})
+
+test('a deadline that is disposed of leaves no timer', () => {
+  const clock = createManualClock()
+  deadline(clock, 100, () => new Error('late'))[Symbol.dispose]()
+  expect(clock.pending).toBe(0)
+})
+
+test('whoever stops waiting does not stop the work of others', async () => {
+  const work = Promise.withResolvers<string>()
+  const impatient = new AbortController()
+  const first = waitFor(work.promise, impatient.signal)
+  const second = waitFor(work.promise, new AbortController().signal)
+  impatient.abort(new Error('gone'))
+  await expect(first).rejects.toThrow('gone')
+  work.resolve('done')
+  await expect(second).resolves.toBe('done')
+  await expect(waitFor(work.promise, impatient.signal)).rejects.toThrow('gone')
+})

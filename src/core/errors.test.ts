@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { errorKinds, ToolwayError } from './errors.ts'
+
+/** E2, in its own order: scripts of other people rely on these names. */
+const contract = `TOOL_NOT_FOUND SERVER_NOT_FOUND SERVER_UNAVAILABLE SERVER_UNHEALTHY CIRCUIT_OPEN DENIED_BY_POLICY
+  NAMESPACE_NOT_ALLOWED TOOL_BLOCKED WRITE_NOT_ALLOWED AUTH_REQUIRED RATE_LIMITED INVALID_ARGUMENTS INVALID_PATH
+  UNSAFE_SQL UNSAFE_URL INVALID_AGENT_ID FALLBACK_AGENT_NOT_IN_RULES NO_FALLBACK_CONFIGURED TIMEOUT CANCELLED
+  OUTCOME_UNKNOWN OVERLOADED QUARANTINED INTERNAL`.split(/\s+/)
+
+test('E2: the table has exactly the codes of the contract', () => {
+  expect(Object.keys(errorKinds)).toEqual(contract)
+})
+
+test('E1: our own numbers are distinct and outside the range that JSON-RPC reserves', () => {
+  const own = Object.values(errorKinds)
+    .map(({ rpc }) => rpc as number)
+    .filter((rpc) => rpc !== -32602 && rpc !== -32603)
+  expect(new Set(own).size).toBe(own.length)
+  expect(own.filter((rpc) => rpc >= -32768 && rpc <= -32000)).toEqual([])
+})
+
+test('E1: an unknown tool or server is a malformed request, everything else a refusal', () => {
+  const malformed = Object.entries(errorKinds).filter(([, kind]) => 'malformed' in kind)
+  expect(malformed.map(([code]) => code)).toEqual(['TOOL_NOT_FOUND', 'SERVER_NOT_FOUND'])
+})
+
+test('E1: the data names code, rule, server and when to come back, and nothing that is not known', () => {
+  expect(new ToolwayError('TIMEOUT', 'too late').data).toEqual({ code: 'TIMEOUT' })
+  const details = { rule: 'limits.perMinute', server: 'a', retryAfterMs: 5, cause: new Error('secret') }
+  expect(new ToolwayError('RATE_LIMITED', 'slow down', details).data).toEqual({
+    code: 'RATE_LIMITED',
+    rule: 'limits.perMinute',
+    server: 'a',
+    retryAfterMs: 5,
+  })
+})
+
+test('what nobody expected becomes INTERNAL and shows nothing of its cause', () => {
+  const error = ToolwayError.from(new Error('password=hunter2'))
+  expect(error.code).toBe('INTERNAL')
+  expect(error.message).not.toContain('hunter2')
+  expect(ToolwayError.from(error)).toBe(error)
+})

@@ -1,0 +1,149 @@
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { createCatalog } from './catalog/catalog.ts'
+import { descriptorStore } from './catalog/persistence.ts'
+import { servedResult } from './catalog/uris.ts'
+import type { LoadedConfig } from './config/load.ts'
+import type { Config } from './config/schema.ts'
+import type { Access } from './core/access.ts'
+import type { Caller } from './core/call.ts'
+import { type Clock, systemClock } from './core/clock.ts'
+import { compose } from './core/compose.ts'
+import { ToolwayError } from './core/errors.ts'
+import type { Log } from './core/log.ts'
+import { resultOf } from './core/result.ts'
+import { createPipeline } from './pipeline/index.ts'
+import { policy } from './pipeline/policy.ts'
+import { timeout } from './pipeline/timeout.ts'
+import { createPolicy } from './policy/decide.ts'
+import { type HttpDoor, serveHttp } from './serve/http.ts'
+import { serveStdio } from './serve/stdio.ts'
+import { keptToken } from './stores/token.ts'
+import { toolSource } from './tools/define.ts'
+import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
+import { nativeTools } from './tools/native/index.ts'
+import { connect } from './upstream/connect.ts'
+import { createServer } from './upstream/server.ts'
+import { version } from './version.ts'
+
+export interface GatewayOptions {
+  readonly log: Log
+  readonly clock?: Clock
+}
+
+/** Toolway as one object: the way in for calls, and the doors that lead to it. */
+export interface Gateway extends Access, AsyncDisposable {
+  readonly loaded: LoadedConfig
+  /** The user of this machine, who needs no credential. */
+  readonly local: Caller
+  /** What clients must send over HTTP; undefined when nothing is asked of them. */
+  readonly token: string | undefined
+  /** Opens the HTTP door. */
+  listen(): Promise<HttpDoor>
+  /** Serves one client over a pair of streams, until its input ends. */
+  stdio(input: Readable, output: Writable): Promise<void>
+}
+
+/** The composition root: the only place that knows everybody. */
+export async function createGateway(loaded: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
+  const { config } = loaded
+  const { log, clock = systemClock } = options
+  for (const warning of loaded.warnings) log.warn({}, warning)
+  for (const { key, feature } of loaded.inactive) log.warn({ key, feature }, `${key} is not active yet`)
+
+  const store = descriptorStore(join(config.stores.path, 'catalog'), log)
+  const servers = Object.entries(config.mcpServers).map(([name, server]) =>
+    createServer({
+      name,
+      config: server,
+      timeoutMs: config.defaults.timeout,
+      refreshMs: server.refresh ?? config.discovery.refresh,
+      discovery: config.discovery.mode,
+      store,
+      served: (body) => servedResult(body, name, config.naming),
+      connect: (signal) => connect({ name, config: server, version, clock, log }, signal),
+      clock,
+      log,
+    }),
+  )
+  const timeoutMs = config.defaults.timeout
+  const access: Access = {
+    handle: (call) => handle(call),
+    complete: (call) => complete(call),
+    view: (caller) => catalog.view(caller),
+    onChange: (listener) => catalog.onChange(listener),
+  }
+  const native = toolSource({
+    name: 'native',
+    origin: 'native',
+    description: 'Tools built into Toolway',
+    tools: nativeTools({ names: config.native.tools, clock }),
+    timeoutMs,
+    clock,
+  })
+  const meta = toolSource({
+    name: 'toolway',
+    origin: 'native',
+    description: 'Finds and runs the tools of every server',
+    tools: metaTools({ access, asAgent, status: (caller) => (mayInspect(config, caller) ? status() : undefined), clock }),
+    timeoutMs,
+    clock,
+  })
+
+  const decide = createPolicy(config.policy)
+  const catalog = createCatalog({
+    sources: [meta, native, ...servers],
+    naming: config.naming,
+    listDeadlineMs: config.discovery.listDeadline,
+    mayUse: (caller, entry) => decide(caller, entry).allowed,
+    exposure: () => config.defaults.expose,
+    clock,
+    log,
+  })
+  const handle = createPipeline({ decide, clock, log }, (call) => call.entry.run(call))
+  const complete = compose([policy(decide), timeout(clock)], (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions))
+
+  await Promise.all(servers.map((server) => server.start()))
+  const token = await tokenFor(config)
+  const local: Caller = { agent: 'default', principal: 'local', authenticated: true, admin: true, session: 'local' }
+  const info = { name: 'toolway', version }
+  const open = new AsyncDisposableStack()
+  for (const source of [catalog, meta, native, ...servers]) open.use(source)
+
+  return {
+    ...access,
+    loaded,
+    local,
+    token,
+    async listen() {
+      return open.use(await serveHttp({ config: config.server, token, access, info, ready: () => true, clock, log }))
+    },
+    stdio: (input, output) => serveStdio({ input, output, access, info, caller: local, clock, log }),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
+  }
+
+  function status(): GatewayStatus {
+    return {
+      version,
+      reload: { attempts: 0, successes: 0, warnings: loaded.warnings },
+      policy: { agents: Object.keys(config.agents), expose: config.defaults.expose },
+      servers: servers.map((server) => ({ name: server.name, status: server.status().health })),
+      configPaths: loaded.files.map(({ path }) => path),
+    }
+  }
+}
+
+const tokenFor = async ({ auth, stores }: Config): Promise<string | undefined> => {
+  if (auth.token === 'none') return undefined
+  return auth.token === 'generated' ? keptToken(stores.path) : auth.token
+}
+
+const mayInspect = (config: Config, caller: Caller): boolean => config.defaults.debug || caller.admin
+
+/** There is one agent so far; naming another one is a mistake that must not pass unnoticed. */
+function asAgent(caller: Caller, agent: string | undefined): Caller {
+  if (agent === undefined || agent === caller.agent) return caller
+  throw new ToolwayError('INVALID_AGENT_ID', `You are ${caller.agent} and may not act as ${agent}; leave agent_id out.`)
+}
+
+const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: false } })

@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http'
+import { Refusal, rpc } from './refusal.ts'
+
+/**
+ * Reads a JSON body of at most `limit` bytes. Rejects with a refusal as soon as it is clear that there is none;
+ * what is still under way is left unread then, and the answer must close the connection (see `turnAway`).
+ */
+export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const refusal = headersRefused(request, limit)
+  if (refusal !== undefined) return Promise.reject(refusal)
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    const onData = (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= limit) {
+        chunks.push(chunk)
+        return
+      }
+      request.off('data', onData).off('end', onEnd)
+      request.pause()
+      reject(tooLarge(limit))
+    }
+    const onEnd = () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length))
+    request.on('data', onData).on('end', onEnd)
+    // A client that goes away in the middle gets no answer; the rejection only ends our own waiting.
+    request.once('close', () => reject(new Refusal(400, rpc.parse, 'The body ended before it was complete.')))
+  })
+}
+
+function headersRefused(request: IncomingMessage, limit: number): Refusal | undefined {
+  const type = request.headers['content-type']
+  if (type === undefined || !/^application\/json *(;|$)/i.test(type)) {
+    return new Refusal(415, rpc.request, 'The body must be JSON: send "Content-Type: application/json".')
+  }
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    return new Refusal(415, rpc.request, 'Compressed bodies are not accepted: send the JSON as it is.')
+  }
+  return Number(request.headers['content-length'] ?? 0) > limit ? tooLarge(limit) : undefined
+}
+
+const tooLarge = (limit: number) =>
+  new Refusal(413, rpc.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)

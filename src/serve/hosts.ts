@@ -1,0 +1,55 @@
+import type { HttpConfig } from '../config/schema.ts'
+import { Refusal } from './refusal.ts'
+
+/** Which Host and Origin headers the door answers to. Exact: a page on a rebound name must not reach a local gateway. */
+export interface Hosts {
+  /** Throws a 403 unless the request is meant for this door. */
+  check(host: string | undefined, origin: string | undefined): void
+}
+
+export function allowedHosts(config: HttpConfig, port: number): Hosts {
+  const own = [config.host, 'localhost', '127.0.0.1', '[::1]']
+  const hosts = new Set<string>()
+  const origins = new Set<string>()
+  for (const name of own) {
+    const host = withPort(name, port)
+    hosts.add(host)
+    origins.add(`http://${host}`)
+  }
+  // Behind a proxy the name comes without our port, so one written without a port stands for both.
+  for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
+  for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
+
+  return {
+    check(host, origin) {
+      if (host === undefined || !(hosts.has(host) || hosts.has(host.toLowerCase()))) throw wrongHost(host)
+      if (origin !== undefined && !origins.has(origin.toLowerCase())) throw wrongOrigin(origin)
+    },
+  }
+}
+
+/** A name as a Host header spells it: the port is left out only where HTTP implies it. */
+function withPort(name: string, port: number): string {
+  const host = bracketed(name).toLowerCase()
+  return port === 80 || /:\d+$/.test(host) ? host : `${host}:${port}`
+}
+
+/** An IPv6 address as URLs and Host headers spell it; everything else as it is. */
+export const bracketed = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
+
+const wrongHost = (host: string | undefined) =>
+  Refusal.of(
+    'DENIED_BY_POLICY',
+    `${host === undefined ? 'The request has no Host header' : `This gateway does not answer to the host ${shown(host)}`}: use the address it printed at start, or add the name to server.allowedHosts.`,
+    { rule: 'server.allowedHosts' },
+  )
+
+const wrongOrigin = (origin: string) =>
+  Refusal.of(
+    'DENIED_BY_POLICY',
+    `Pages from ${shown(origin)} may not use this gateway: add the origin to server.allowedOrigins if they should.`,
+    { rule: 'server.allowedOrigins' },
+  )
+
+/** What a stranger sent is quoted and cut, so that it cannot fill a log or pose as our own words. */
+const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../core/log.ts'
+import { openConnection } from './connection.ts'
+import { discover } from './discover.ts'
+import { scriptedPeer } from './peer.fixture.ts'
+
+const signal = new AbortController().signal
+const everything = { tools: {}, resources: {}, prompts: {} }
+const tool = (name: string) => ({ name, inputSchema: { type: 'object' } })
+const empty = { 'resources/list': () => ({}), 'resources/templates/list': () => ({}), 'prompts/list': () => ({}) }
+
+async function offer(answers: Parameters<typeof scriptedPeer>[0], capabilities: object = everything) {
+  const warnings: object[] = []
+  const log = { ...silentLog, warn: (facts: object) => warnings.push(facts) }
+  const connection = await openConnection(scriptedPeer(answers).transport, silentLog, signal)
+  const found = await discover(connection, capabilities as typeof everything, { server: 's', log, signal })
+  return { ...found, warnings }
+}
+
+test('B2: every page of a list is read', async () => {
+  const pages: Record<string, object> = {
+    start: { tools: [tool('a')], nextCursor: 'two' },
+    two: { tools: [tool('b')], nextCursor: 'three' },
+    three: { tools: [tool('c')] },
+  }
+  const { tools } = await offer({ ...empty, 'tools/list': ({ params }) => pages[String(params?.cursor ?? 'start')] })
+  expect(tools.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+})
+
+test('a server that repeats a cursor does not hold us for ever', async () => {
+  const { tools } = await offer({ ...empty, 'tools/list': () => ({ tools: [tool('a')], nextCursor: 'again' }) })
+  expect(tools.map(({ name }) => name)).toEqual(['a'])
+})
+
+test('S1: a malformed tool is dropped and logged, its siblings stay', async () => {
+  const odd = [tool('good'), { name: 5 }, null, 'text', { name: 'bare' }, { name: 'list', inputSchema: [] }, tool('good')]
+  const { tools, warnings } = await offer({ ...empty, 'tools/list': () => ({ tools: [...odd, tool('other')] }) })
+  expect(tools.map(({ name }) => name)).toEqual(['good', 'other'])
+  expect(warnings).toHaveLength(6)
+})
+
+test('B2: unknown fields of a definition are kept', async () => {
+  const rich = { ...tool('a'), icons: [{ src: 'x' }], future: { field: 1 }, _meta: { theirs: true } }
+  const { tools } = await offer({ ...empty, 'tools/list': () => ({ tools: [rich] }) })
+  expect(tools).toEqual([rich])
+})
+
+test('G2: a list that fails loses only itself, and is named', async () => {
+  const { tools, prompts, failed } = await offer({
+    ...empty,
+    'tools/list': () => ({ tools: [tool('a')] }),
+    'prompts/list': () => ({ error: { code: -32603, message: 'broken' } }),
+    'resources/templates/list': () => ({ error: { code: -32601, message: 'what?' } }),
+  })
+  expect(tools).toHaveLength(1)
+  expect(prompts).toEqual([])
+  expect(failed).toEqual(['prompts/list'])
+})
+
+test('only what the server says it has is asked for', async () => {
+  const { tools } = await offer({ 'prompts/list': () => ({ prompts: [{ name: 'p' }] }) }, { prompts: {} })
+  expect(tools).toEqual([])
+})

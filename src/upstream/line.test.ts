@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { silentLog } from '../core/log.ts'
+import { openConnection } from './connection.ts'
+import { createLine, type OpenLine } from './line.ts'
+import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
+
+const never = new AbortController().signal
+const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities: {} } as const
+
+function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: () => boolean } = {}) {
+  const clock = createManualClock()
+  const peers: ScriptedPeer[] = []
+  const events: string[] = []
+  const line = createLine({
+    server: 'files',
+    async connect(signal): Promise<OpenLine> {
+      if (fails()) throw new ToolwayError('SERVER_UNAVAILABLE', 'no such command')
+      const peer = scriptedPeer({ echo: () => ({ ok: true }) })
+      peers.push(peer)
+      return { connection: await openConnection(peer.transport, silentLog, signal), introduction }
+    },
+    idleMs,
+    opened: () => events.push('opened'),
+    closed: (error) => events.push(`closed${error ? `: ${error.message}` : ''}`),
+    failed: () => events.push('failed'),
+    clock,
+    log: silentLog,
+  })
+  const echo = () =>
+    line.use(({ connection }) => connection.request({ method: 'echo', params: () => undefined, signal: never }), never)
+  return { line, clock, peers, events, echo }
+}
+
+test('G2: a line is opened on first use, once for all who wait', async () => {
+  const { line, peers, echo } = lineWith()
+  expect(peers).toHaveLength(0)
+  await Promise.all([echo(), echo(), line.open(never)])
+  await echo()
+  expect(peers).toHaveLength(1)
+})
+
+test('F12: a lost line is opened again by the next call', async () => {
+  const { peers, echo, events } = lineWith()
+  await echo()
+  peers[0]?.die('The process ended.')
+  await echo()
+  expect(peers).toHaveLength(2)
+  expect(peers[0]?.disposed).toBe(true)
+  expect(events).toEqual(['opened', 'closed: The process ended.', 'opened'])
+})
+
+test('T1/T5: after a failure the server is refused fast for a growing while, then tried again', async () => {
+  let broken = true
+  const { clock, echo, line } = lineWith({ fails: () => broken })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 1_000 } })
+  clock.advance(1_000)
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 2_000 } })
+  broken = false
+  clock.advance(2_000)
+  await expect(echo()).resolves.toBeDefined()
+  expect(line.failure).toBeUndefined()
+})
+
+test('G2: an idle line is closed, one in use is not, and the next call wakes it', async () => {
+  const { line, clock, peers, echo, events } = lineWith({ idleMs: 1_000 })
+  const work = Promise.withResolvers<void>()
+  const busy = line.use(() => work.promise, never)
+  await clock.pass(5_000)
+  expect(line.current).toBeDefined()
+  work.resolve()
+  await busy
+  await clock.pass(999)
+  expect(line.current).toBeDefined()
+  await clock.pass(1_000)
+  expect(line.current).toBeUndefined()
+  expect(events).toEqual(['opened', 'closed'])
+  await echo()
+  expect(peers).toHaveLength(2)
+  await line[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
+test('G2: one who stops waiting for a slow server does not disturb the others', async () => {
+  const slow = Promise.withResolvers<OpenLine>()
+  const clock = createManualClock()
+  const callbacks = { opened() {}, closed() {}, failed() {} }
+  const line = createLine({ server: 's', connect: () => slow.promise, idleMs: undefined, ...callbacks, clock, log: silentLog })
+  const impatient = new AbortController()
+  const first = line.open(impatient.signal)
+  const second = line.open(never)
+  impatient.abort(new Error('gone'))
+  await expect(first).rejects.toThrow('gone')
+  const connection = await openConnection(scriptedPeer({}).transport, silentLog, never)
+  slow.resolve({ connection, introduction })
+  await expect(second).resolves.toMatchObject({ introduction })
+})
+
+test('B7: disposal ends an attempt under way and closes what is open', async () => {
+  const { line, peers, echo } = lineWith()
+  await echo()
+  await line[Symbol.asyncDispose]()
+  expect(peers[0]?.disposed).toBe(true)
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+})

@@ -1,0 +1,156 @@
+import type { Clock } from '../core/clock.ts'
+import { deadline, waitFor } from '../core/deadline.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Connection } from './connection.ts'
+import type { Introduction } from './handshake.ts'
+
+/** A connection whose handshake is done. */
+export interface OpenLine {
+  readonly connection: Connection
+  readonly introduction: Introduction
+}
+
+/** The way to one server: opened on first use, by one attempt for all who wait, closed when idle, opened again. */
+export interface Line extends AsyncDisposable {
+  /** The open line, if there is one; never opens it and does not count as use. */
+  readonly current: OpenLine | undefined
+  /** Why the last attempt to open it failed, until one succeeds. */
+  readonly failure: ToolwayError | undefined
+  open(signal: AbortSignal): Promise<OpenLine>
+  use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
+}
+
+export interface LineOptions {
+  readonly server: string
+  connect(signal: AbortSignal): Promise<OpenLine>
+  /** Undefined: it stays open. */
+  readonly idleMs: number | undefined
+  opened(open: OpenLine): void
+  /** The line is down; no error when it was closed because nobody used it. */
+  closed(error?: ToolwayError): void
+  failed(error: ToolwayError): void
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A first start may have to download a package. */
+const connectWithinMs = 120_000
+const firstPauseMs = 1_000
+const longestPauseMs = 30_000
+
+export function createLine(options: LineOptions): Line {
+  const { server, clock, log } = options
+  const disposal = new AbortController()
+  let current: OpenLine | undefined
+  let opening: Promise<OpenLine> | undefined
+  let failure: ToolwayError | undefined
+  let failures = 0
+  let retryAt = 0
+  let inUse = 0
+  let lastUse = 0
+  let idleTimer: Disposable | undefined
+  let closing: Promise<void> = Promise.resolve()
+
+  const line: Line = {
+    get current() {
+      return current
+    },
+    get failure() {
+      return failure
+    },
+    open: (signal) => (current ? Promise.resolve(current) : waitFor(opened(), signal)),
+    async use(work, signal) {
+      const open = current ?? (await waitFor(opened(), signal))
+      inUse++
+      try {
+        return await work(open)
+      } finally {
+        inUse--
+        lastUse = clock.now()
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its line to ${server}.`, { server }))
+      await opening?.catch(() => {})
+      await close()
+    },
+  }
+  return line
+
+  /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
+  function opened(): Promise<OpenLine> {
+    const pause = retryAt - clock.now()
+    if (failure && pause > 0) return Promise.reject(refused(failure, pause))
+    opening ??= attempt().finally(() => {
+      opening = undefined
+    })
+    return opening
+  }
+
+  async function attempt(): Promise<OpenLine> {
+    using limit = deadline(clock, connectWithinMs, tooSlow, disposal.signal)
+    try {
+      disposal.signal.throwIfAborted()
+      const open = await options.connect(limit.signal)
+      open.connection.onClosed = (error) => lost(open, error)
+      current = open
+      failure = undefined
+      failures = 0
+      lastUse = clock.now()
+      watchIdle(options.idleMs)
+      options.opened(open)
+      return open
+    } catch (thrown) {
+      const error = unavailable(thrown)
+      failure = error
+      retryAt = clock.now() + Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
+      options.failed(error)
+      throw error
+    }
+  }
+
+  function lost(open: OpenLine, error: ToolwayError): void {
+    if (current !== open) return
+    log.warn({ server, error: error.message }, 'lost the line to a server; the next call opens it again')
+    void close()
+    options.closed(error)
+  }
+
+  function watchIdle(ms: number | undefined): void {
+    if (ms === undefined) return
+    idleTimer = clock.after(ms, () => {
+      const rest = (options.idleMs as number) - (clock.now() - lastUse)
+      if (inUse > 0) return watchIdle(options.idleMs)
+      if (rest > 0) return watchIdle(rest)
+      log.debug({ server }, 'closed an idle server; the next call wakes it')
+      void close()
+      options.closed()
+    })
+  }
+
+  /** Closings queue up, so that a disposal also waits for a process that is still ending. */
+  function close(): Promise<void> {
+    const open = current
+    current = undefined
+    idleTimer?.[Symbol.dispose]()
+    closing = closing.then(() => open?.connection[Symbol.asyncDispose]()).catch(() => {})
+    return closing
+  }
+
+  function refused(error: ToolwayError, retryAfterMs: number): ToolwayError {
+    const sentence = `${server} is unhealthy and is not tried again for ${Math.ceil(retryAfterMs / 1000)} s. ${error.message}`
+    return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
+  }
+
+  function unavailable(thrown: unknown): ToolwayError {
+    if (thrown instanceof ToolwayError) return thrown
+    const why = thrown instanceof Error ? thrown.message : String(thrown)
+    return new ToolwayError('SERVER_UNAVAILABLE', `Could not open a line to ${server}: ${why}.`, { server, cause: thrown })
+  }
+
+  function tooSlow(): ToolwayError {
+    const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s. Run its command by hand to see why.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
+  }
+}

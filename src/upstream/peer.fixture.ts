@@ -1,0 +1,65 @@
+import { ToolwayError } from '../core/errors.ts'
+import type { Receiver, Transport } from './transports/transport.ts'
+
+interface Message {
+  readonly id?: number
+  readonly method?: string
+  readonly params?: Record<string, unknown>
+  readonly result?: unknown
+  readonly error?: unknown
+}
+
+type Answer = (message: Message, peer: ScriptedPeer) => unknown
+
+/** A server in memory behind a real Transport: it answers by script and remembers what it was told. */
+export interface ScriptedPeer {
+  readonly transport: Transport
+  readonly heard: Message[]
+  readonly version: string | undefined
+  readonly disposed: boolean
+  say(message: object): void
+  die(sentence?: string): void
+}
+
+/** Answers a request with what `answers[method]` returns; a missing one is never answered; `{ error }` is an error. */
+export function scriptedPeer(answers: Record<string, Answer>, { openFails }: { openFails?: Error } = {}): ScriptedPeer {
+  const heard: Message[] = []
+  let receiver: Receiver | undefined
+  let version: string | undefined
+  let disposed = false
+  const peer: ScriptedPeer = {
+    heard,
+    get version() {
+      return version
+    },
+    get disposed() {
+      return disposed
+    },
+    say: (message) => receiver?.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))),
+    die: (sentence = 'The process ended.') => receiver?.closed(new ToolwayError('OUTCOME_UNKNOWN', sentence)),
+    transport: {
+      kind: 'stdio',
+      async open(given) {
+        if (openFails) throw openFails
+        receiver = given
+      },
+      async send({ body }) {
+        const message: Message = JSON.parse(body.toString())
+        heard.push(message)
+        const answer = message.method ? answers[message.method] : undefined
+        if (!answer || message.id === undefined) return
+        const given = await answer(message, peer)
+        if (given === undefined) return
+        const isError = typeof given === 'object' && given !== null && 'error' in given
+        peer.say(isError ? { id: message.id, ...given } : { id: message.id, result: given })
+      },
+      established: (given) => {
+        version = given
+      },
+      async [Symbol.asyncDispose]() {
+        disposed = true
+      },
+    },
+  }
+  return peer
+}

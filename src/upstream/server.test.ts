@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { configSchema, type ServerConfig } from '../config/schema.ts'
+import { callOf } from '../core/call.fixture.ts'
+import type { Descriptors, DescriptorStore } from '../core/descriptors.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { silentLog } from '../core/log.ts'
+import { openConnection } from './connection.ts'
+import { shakeHands } from './handshake.ts'
+import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
+import { createServer } from './server.ts'
+
+function memoryStore(): DescriptorStore {
+  const kept = new Map<string, Descriptors>()
+  return {
+    load: async (server, fingerprint) => kept.get(server + fingerprint),
+    save: async (server, fingerprint, descriptors) => void kept.set(server + fingerprint, descriptors),
+  }
+}
+
+interface Setup {
+  readonly tools?: () => readonly string[]
+  readonly store?: DescriptorStore
+  readonly changes?: object
+  readonly discovery?: 'startup' | 'runtime' | 'hybrid'
+  readonly down?: () => boolean
+  readonly version?: string
+}
+
+/** A whole server source over peers in memory. */
+function serverWith({ tools = () => ['read'], store = memoryStore(), changes = {}, ...setup }: Setup = {}) {
+  const clock = createManualClock()
+  const peers: ScriptedPeer[] = []
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
+  const parsed = configSchema.parse({ mcpServers: { files: { command: 'x', ...changes } } })
+  const config = parsed.mcpServers.files as ServerConfig
+  const server = createServer({
+    name: 'files',
+    config,
+    timeoutMs: 30_000,
+    refreshMs: 60_000,
+    discovery: setup.discovery ?? 'hybrid',
+    store,
+    served: (body) => body,
+    async connect(signal) {
+      if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
+      const peer = scriptedPeer({
+        initialize: () => ({
+          protocolVersion: setup.version ?? '2025-06-18',
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: 'Files' },
+        }),
+        'tools/list': () => ({ tools: tools().map((name) => ({ name, inputSchema: { type: 'object' } })) }),
+        'tools/call': ({ params }) => ({ content: [], echo: params }),
+      })
+      peers.push(peer)
+      const connection = await openConnection(peer.transport, log, signal)
+      return { connection, introduction: await shakeHands(connection, { server: 'files', version: '1', log, signal }) }
+    },
+    clock,
+    log,
+  })
+  const names = () => server.entries().map(({ name }) => name)
+  return { server, clock, peers, names, store, warnings }
+}
+
+test('G2/S1: nothing is started before somebody asks; then the tools are known', async () => {
+  const { server, peers, names } = serverWith()
+  await server.start()
+  expect(peers).toHaveLength(0)
+  expect(server.status()).toMatchObject({ health: 'stale', reason: 'not connected yet' })
+  await server.ready()
+  expect(names()).toEqual(['read'])
+  expect(server.status()).toMatchObject({ health: 'healthy', protocolVersion: '2025-06-18', description: 'Files' })
+  expect(peers[0]?.version).toBe('2025-06-18')
+})
+
+test('S1: a second start knows the tools at once, marked stale, without starting the server', async () => {
+  const { store, server: first } = serverWith()
+  await first.ready()
+  const { server, names, peers } = serverWith({ store })
+  await server.start()
+  await server.ready()
+  expect(names()).toEqual(['read'])
+  expect(peers).toHaveLength(0)
+  expect(server.status().health).toBe('stale')
+})
+
+test('S1: what is remembered for too long is checked behind the answer', async () => {
+  const { store, server: first } = serverWith()
+  await first.ready()
+  const { server, names, clock } = serverWith({ store, tools: () => ['read', 'write'] })
+  await server.start()
+  clock.advance(61_000)
+  await server.ready()
+  expect(names()).toEqual(['read'])
+  await clock.pass(0)
+  await clock.pass(0)
+  expect(names()).toEqual(['read', 'write'])
+})
+
+test('S1: a server that is down still shows its last known tools, and says why it is unhealthy', async () => {
+  const { store, server: first } = serverWith()
+  await first.ready()
+  const { server, names } = serverWith({ store, down: () => true })
+  await server.start()
+  await server.refresh()
+  expect(names()).toEqual(['read'])
+  expect(server.status()).toMatchObject({ health: 'unhealthy', reason: 'files is down.', lastError: 'files is down.' })
+})
+
+test('S1: at start, discovery does not wait to be asked; at run time, nothing is remembered', async () => {
+  const eager = serverWith({ discovery: 'startup' })
+  await eager.server.start()
+  await eager.server.ready()
+  expect(eager.peers).toHaveLength(1)
+  const { server, names } = serverWith({ discovery: 'runtime', store: eager.store, down: () => true })
+  await server.start()
+  expect(names()).toEqual([])
+})
+
+test('F4: a list is read again every minute while the server is up, and at once when it says so', async () => {
+  const tools = ['a']
+  const { server, clock, names, peers } = serverWith({ tools: () => tools })
+  await server.ready()
+  let changes = 0
+  server.onChange(() => changes++)
+  tools.push('b')
+  await clock.pass(60_000)
+  expect(names()).toEqual(['a', 'b'])
+  tools.push('c')
+  peers[0]?.say({ method: 'notifications/tools/list_changed' })
+  await clock.pass(0)
+  expect(names()).toEqual(['a', 'b', 'c'])
+  expect(changes).toBeGreaterThan(0)
+  changes = 0
+  await clock.pass(60_000)
+  expect(changes).toBe(0)
+})
+
+test('F5: a protocol version that nobody knows is a warning with both versions, not a failure', async () => {
+  const { server, warnings } = serverWith({ version: '2099-01-01' })
+  await server.ready()
+  expect(server.status()).toMatchObject({ health: 'healthy', protocolVersion: '2099-01-01' })
+  expect(warnings.join()).toMatch(/2099-01-01.*2025-11-25/)
+})
+
+test('F1: a call carries the name, the arguments and the foreign `_meta`, and nothing of ours', async () => {
+  const { server } = serverWith()
+  await server.ready()
+  const [entry] = server.entries()
+  if (!entry) throw new Error('no entry')
+  const meta = { 'dev.toolway/agent': 'me', traceparent: '00-1', progressToken: 'mine' }
+  const { body } = await entry.run(callOf({ entry, input: { arguments: Json.of({ path: '/x' }), meta } }))
+  expect(body.value.echo).toEqual({
+    name: 'read',
+    arguments: { path: '/x' },
+    _meta: { traceparent: '00-1', progressToken: expect.any(Number) },
+  })
+})
+
+test('J2/F12: traits come from the operator; annotations count only where they are trusted', async () => {
+  const changes = { readTools: ['read*'], idempotentTools: ['put'], toolTimeouts: { slow: '2m' }, timeout: '5s' }
+  const { server } = serverWith({ tools: () => ['read_it', 'put', 'slow'], changes })
+  await server.ready()
+  expect(server.entries().map(({ traits }) => traits)).toEqual([
+    { readOnly: true, idempotent: true, timeoutMs: 5_000 },
+    { readOnly: false, idempotent: true, timeoutMs: 5_000 },
+    { readOnly: false, idempotent: false, timeoutMs: 120_000 },
+  ])
+})
+
+test('F2: tools that the operator excludes are not even in the catalog', async () => {
+  const { server, names } = serverWith({
+    tools: () => ['read', 'edit_file', 'edit'],
+    changes: { tools: { include: ['*'], exclude: ['edit_*'] } },
+  })
+  await server.ready()
+  expect(names()).toEqual(['read', 'edit'])
+})
+
+test('a disabled server is never started', async () => {
+  const { server, peers } = serverWith({ changes: { disabled: true } })
+  await server.start()
+  await server.ready()
+  await server.refresh()
+  expect(peers).toHaveLength(0)
+  expect(server.status().health).toBe('disabled')
+})
+
+test('B7: disposal leaves no timer and no open line', async () => {
+  const { server, clock, peers } = serverWith()
+  await server.ready()
+  await server[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+  expect(peers[0]?.disposed).toBe(true)
+})

@@ -1,0 +1,91 @@
+import { maxDepth } from './limits.ts'
+import { carriable } from './one-line.ts'
+import { depthExceeds, isJson, members } from './scan.ts'
+
+export type Id = string | number
+
+/** One JSON-RPC message. Its buffers are complete JSON objects: valid UTF-8, on one line, ready to be spliced. */
+export type Message =
+  | { readonly kind: 'request'; readonly id: Id; readonly method: string; readonly params: Buffer | undefined }
+  | { readonly kind: 'notification'; readonly method: string; readonly params: Buffer | undefined }
+  | { readonly kind: 'response'; readonly id: Id; readonly result: Buffer }
+  | { readonly kind: 'error'; readonly id: Id | null; readonly error: Buffer }
+  | Invalid
+
+/** `parse` says that it is not JSON at all; the id is given where it could still be read. */
+export interface Invalid {
+  readonly kind: 'invalid'
+  readonly reason: string
+  readonly id: Id | null
+  readonly parse: boolean
+}
+
+/**
+ * Reads the envelope of a message and leaves the rest as the bytes it came in: slices of the input, unless that had
+ * line breaks in it or was not UTF-8 and had to be mended in a copy. Never throws. What is inside `params`, `result`
+ * and `error` is well-formed JSON, but keys below the top level may occur twice.
+ */
+export function readMessage(received: Buffer): Message {
+  const bytes = carriable(received)
+  const found = members(bytes)
+  if (found === undefined) return unreadable(bytes)
+
+  const idBytes = found.get('id')
+  const id = idBytes === undefined ? undefined : readId(idBytes)
+  const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason, id: id ?? null, parse: false })
+
+  const version = found.get('jsonrpc')
+  if (version === undefined || readString(version) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
+  if (idBytes !== undefined && id === undefined) {
+    return invalid('"id" must be a string or a number that can be repeated exactly')
+  }
+
+  const result = found.get('result')
+  const error = found.get('error')
+  const methodBytes = found.get('method')
+  if (methodBytes !== undefined) {
+    const method = readString(methodBytes)
+    if (method === undefined) return invalid('"method" must be a string')
+    if (result !== undefined || error !== undefined) return invalid('a message cannot both ask and answer')
+    const params = found.get('params')
+    if (params !== undefined && !isObject(params)) return invalid('"params" must be an object')
+    if (id === undefined) return { kind: 'notification', method, params }
+    if (id === null) return invalid('the "id" of a request must not be null')
+    return { kind: 'request', id, method, params }
+  }
+
+  if (result !== undefined) {
+    if (error !== undefined) return invalid('an answer cannot have both "result" and "error"')
+    if (id === undefined || id === null) return invalid('an answer must have the "id" of its request')
+    if (!isObject(result)) return invalid('"result" must be an object')
+    return { kind: 'response', id, result }
+  }
+  if (error === undefined) return invalid('a message needs "method", "result" or "error"')
+  if (!isObject(error)) return invalid('"error" must be an object')
+  return { kind: 'error', id: id ?? null, error }
+}
+
+function unreadable(bytes: Buffer): Invalid {
+  const invalid = (reason: string, parse: boolean): Invalid => ({ kind: 'invalid', reason, id: null, parse })
+  if (depthExceeds(bytes, maxDepth)) return invalid(`the message nests deeper than ${maxDepth} levels`, false)
+  if (!isJson(bytes)) return invalid('the message is not JSON', true)
+  const first = bytes.toString('latin1').trimStart()[0]
+  if (first === '[') return invalid('batches are not supported: send one message at a time', false)
+  if (first === '{') return invalid('a key occurs twice', false)
+  return invalid('the message must be a JSON object', false)
+}
+
+const isObject = (bytes: Buffer): boolean => bytes[0] === 0x7b
+
+const readString = (bytes: Buffer): string | undefined =>
+  bytes[0] === 0x22 ? (JSON.parse(bytes.toString('utf8')) as string) : undefined
+
+/** `undefined` where it is no id: also for numbers so large that they would come back as another one. */
+function readId(bytes: Buffer): Id | null | undefined {
+  const first = bytes[0]
+  if (first === 0x7b || first === 0x5b) return undefined
+  const value: unknown = JSON.parse(bytes.toString('utf8'))
+  if (value === null || typeof value === 'string') return value
+  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
+}

@@ -1,0 +1,89 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const source = join(import.meta.dirname, '../src')
+
+/** Which room may import which. `config` means its types only, unless it is listed for the room that loads it. */
+const table: Record<string, readonly string[]> = {
+  core: [],
+  config: ['core'],
+  wire: ['core'],
+  upstream: ['core', 'config types', 'wire'],
+  catalog: ['core', 'config types'],
+  policy: ['core', 'config types'],
+  pipeline: ['core', 'config types'],
+  stores: ['core', 'config types'],
+  telemetry: ['core', 'config types'],
+  tools: ['core', 'config types'],
+  serve: ['core', 'config types', 'wire'],
+  'gateway.ts': ['*'],
+  'version.ts': [],
+  'index.ts': ['*'],
+  cli: ['core', 'config', 'telemetry', 'gateway.ts', 'version.ts'],
+}
+
+interface Arrow {
+  readonly from: string
+  readonly to: string
+  readonly typesOnly: boolean
+}
+
+const isTest = (file: string) => /\.(test|fixture)\.ts$/.test(file)
+const files = globSync('**/*.ts', { cwd: source }).filter((file) => !isTest(file))
+const room = (file: string) => file.split('/')[0] as string
+
+/** Every import and re-export, type-only or not, lazy ones included. */
+function arrows(file: string): Arrow[] {
+  const text = readFileSync(join(source, file), 'utf8')
+  const statements = text.matchAll(/(?:^|\n)\s*(?:import|export)\s+(type\s+)?([^'"]*?)from\s+'(\.[^']+)'/g)
+  const lazy = text.matchAll(/import\(\s*'(\.[^']+)'\s*\)/g)
+  const target = (path: string) => normalize(join(dirname(file), path))
+  return [
+    ...[...statements].map(([, type, names = '', path = '']) => ({
+      from: file,
+      to: target(path),
+      typesOnly: type !== undefined || /^\{\s*(type\s+\w+(\s+as\s+\w+)?\s*,?\s*)+\}\s*$/.test(names.trim()),
+    })),
+    ...[...lazy].map(([, path = '']) => ({ from: file, to: target(path), typesOnly: false })),
+  ]
+}
+
+const all = files.flatMap(arrows)
+
+function allowed({ from, to, typesOnly }: Arrow): boolean {
+  if (room(from) === room(to)) return true
+  const may = table[room(from)] ?? []
+  return may.includes('*') || may.includes(room(to)) || (typesOnly && may.includes(`${room(to)} types`))
+}
+
+describe('the house', () => {
+  test('every room is in the table', () => {
+    expect(files.map(room).filter((name) => !(name in table))).toEqual([])
+  })
+
+  test('imports run one way', () => {
+    expect(all.filter((arrow) => !allowed(arrow)).map(({ from, to }) => `${from} -> ${to}`)).toEqual([])
+  })
+
+  test('no two files import each other in a circle, types aside', () => {
+    const next = new Map(files.map((file) => [file, all.filter((a) => a.from === file && !a.typesOnly).map((a) => a.to)]))
+    const done = new Set<string>()
+    const circle = (file: string, way: readonly string[]): readonly string[] | undefined => {
+      if (way.includes(file)) return [...way.slice(way.indexOf(file)), file]
+      if (done.has(file)) return undefined
+      for (const target of next.get(file) ?? []) {
+        const found = circle(target, [...way, file])
+        if (found) return found
+      }
+      done.add(file)
+      return undefined
+    }
+    for (const file of files) expect(circle(file, []), file).toBeUndefined()
+  })
+
+  test('no file of the source is longer than 300 lines', () => {
+    const long = files.filter((file) => readFileSync(join(source, file), 'utf8').split('\n').length > 301)
+    expect(long).toEqual([])
+  })
+})
