@@ -2,16 +2,16 @@ import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { createCatalog } from './catalog/catalog.ts'
 import { descriptorStore } from './catalog/persistence.ts'
-import { servedResult } from './catalog/uris.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
-import type { Access } from './core/access.ts'
+import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import { compose } from './core/compose.ts'
 import { ToolwayError } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import { resultOf } from './core/result.ts'
+import type { Source } from './core/source.ts'
 import { createPipeline } from './pipeline/index.ts'
 import { policy } from './pipeline/policy.ts'
 import { timeout } from './pipeline/timeout.ts'
@@ -60,7 +60,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
       refreshMs: server.refresh ?? config.discovery.refresh,
       discovery: config.discovery.mode,
       store,
-      served: (body) => servedResult(body, name, config.naming),
+      served: (body) => catalog.servedResult(name, body),
       connect: (signal) => connect({ name, config: server, version, clock, log }, signal),
       clock,
       log,
@@ -85,7 +85,13 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     name: 'toolway',
     origin: 'native',
     description: 'Finds and runs the tools of every server',
-    tools: metaTools({ access, asAgent, status: (caller) => (mayInspect(config, caller) ? status() : undefined), clock }),
+    tools: metaTools({
+      access,
+      asAgent,
+      behind: () => [native, ...servers].map(summary),
+      status: (caller) => (mayInspect(config, caller) ? status() : undefined),
+      clock,
+    }),
     timeoutMs,
     clock,
   })
@@ -101,7 +107,10 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     log,
   })
   const handle = createPipeline({ decide, clock, log }, (call) => call.entry.run(call))
-  const complete = compose([policy(decide), timeout(clock)], (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions))
+  const complete = compose(
+    [policy(decide), timeout(clock)],
+    (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
+  )
 
   await Promise.all(servers.map((server) => server.start()))
   const token = await tokenFor(config)
@@ -125,10 +134,13 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   function status(): GatewayStatus {
     return {
       version,
-      reload: { attempts: 0, successes: 0, warnings: loaded.warnings },
-      policy: { agents: Object.keys(config.agents), expose: config.defaults.expose },
-      servers: servers.map((server) => ({ name: server.name, status: server.status().health })),
-      configPaths: loaded.files.map(({ path }) => path),
+      reload_status: { attempts: 0, successes: 0, last_error: null, last_error_at: null, warnings: loaded.warnings },
+      policy_state: {
+        agents: Object.keys(config.agents),
+        default_agent: config.defaults.agent ?? null,
+        deny_on_missing_agent: config.defaults.denyOnMissingAgent,
+      },
+      config_paths: loaded.files.map(({ path }) => path),
     }
   }
 }
@@ -137,6 +149,12 @@ const tokenFor = async ({ auth, stores }: Config): Promise<string | undefined> =
   if (auth.token === 'none') return undefined
   return auth.token === 'generated' ? keptToken(stores.path) : auth.token
 }
+
+const summary = (source: Source): ServerSummary => ({
+  name: source.name,
+  status: source.status(),
+  tools: source.entries().filter(({ kind }) => kind === 'tool').length,
+})
 
 const mayInspect = (config: Config, caller: Caller): boolean => config.defaults.debug || caller.admin
 

@@ -1,6 +1,7 @@
 /** The public surface of Toolway as a library. */
-export { ConfigError } from './config/problems.ts'
+
 export { type LoadedConfig, loadConfig } from './config/load.ts'
+export { ConfigError } from './config/problems.ts'
 export type { Config } from './config/schema.ts'
 export type { Access, Served, View } from './core/access.ts'
 export type { Call, Caller, Handler, Interceptor, Peer } from './core/call.ts'

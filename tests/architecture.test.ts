@@ -67,7 +67,9 @@ describe('the house', () => {
   })
 
   test('no two files import each other in a circle, types aside', () => {
-    const next = new Map(files.map((file) => [file, all.filter((a) => a.from === file && !a.typesOnly).map((a) => a.to)]))
+    const next = new Map(
+      files.map((file) => [file, all.filter((a) => a.from === file && !a.typesOnly).map((a) => a.to)]),
+    )
     const done = new Set<string>()
     const circle = (file: string, way: readonly string[]): readonly string[] | undefined => {
       if (way.includes(file)) return [...way.slice(way.indexOf(file)), file]

@@ -1,6 +1,6 @@
 import type { Interceptor } from '../core/call.ts'
-import { ToolwayError } from '../core/errors.ts'
 import type { Decide } from '../core/decision.ts'
+import { ToolwayError } from '../core/errors.ts'
 
 /** Lets through what policy allows. */
 export const policy = (decide: Decide): Interceptor => {

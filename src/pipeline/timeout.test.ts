@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { callOf } from '../core/call.fixture.ts'
 import type { Handler } from '../core/call.ts'
 import { textResult } from '../core/result.ts'
-import { callOf } from '../core/call.fixture.ts'
 import { timeout } from './timeout.ts'
 
 const deaf: Handler = () => new Promise(() => {})

@@ -27,7 +27,10 @@ test('F7: only the allowed servers may be used; meta-tools need not be listed bu
 test('F7: a list of allowed tools excludes every other tool, not resources and prompts', () => {
   const decide = createPolicy({ ...open, allowedTools: ['files.read*'] })
   expect(decide(caller, tool('files', 'read_text'))).toEqual({ allowed: true })
-  expect(decide(caller, tool('files', 'write'))).toMatchObject({ code: 'DENIED_BY_POLICY', rule: 'policy.allowedTools' })
+  expect(decide(caller, tool('files', 'write'))).toMatchObject({
+    code: 'DENIED_BY_POLICY',
+    rule: 'policy.allowedTools',
+  })
   expect(decide(caller, entryOf({ kind: 'prompt', name: 'hello' }))).toEqual({ allowed: true })
 })
 

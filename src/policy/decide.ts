@@ -11,7 +11,8 @@ export function createPolicy(config: PolicyConfig): Decide {
     const name = `${entry.server}.${entry.name}`
     const deny = (code: ErrorCode, rule: string, reason: string): Denial => ({ allowed: false, code, rule, reason })
     const blocked = config.blockedTools.findIndex((pattern) => matches(pattern, name))
-    if (blocked >= 0) return deny('TOOL_BLOCKED', `policy.blockedTools[${blocked}]`, `${name} is blocked by the operator.`)
+    if (blocked >= 0)
+      return deny('TOOL_BLOCKED', `policy.blockedTools[${blocked}]`, `${name} is blocked by the operator.`)
     // Meta-tools show and run only what the caller may use anyway, so an allow-list need not name them.
     if (entry.server === 'toolway') return allowed
     if (!config.allowedServers.some((pattern) => matches(pattern, entry.server))) {
@@ -22,7 +23,8 @@ export function createPolicy(config: PolicyConfig): Decide {
       return deny('DENIED_BY_POLICY', 'policy.allowedTools', `${name} is not on the operator's list of allowed tools.`)
     }
     const guarded = caller.authenticated ? -1 : config.requireAuth.findIndex((pattern) => matches(pattern, name))
-    if (guarded >= 0) return deny('AUTH_REQUIRED', `policy.requireAuth[${guarded}]`, `${name} needs an authenticated caller.`)
+    if (guarded >= 0)
+      return deny('AUTH_REQUIRED', `policy.requireAuth[${guarded}]`, `${name} needs an authenticated caller.`)
     return allowed
   }
 }

@@ -19,15 +19,13 @@ export interface ConnectOptions {
 
 /** Opens a line to a server and introduces us. Whatever was opened is closed again if that fails. */
 export async function connect(options: ConnectOptions, signal: AbortSignal): Promise<OpenLine> {
-  const { config } = options
-  if (config.transport !== 'http') return greet(transportFor(config.transport, options), options, signal)
   try {
-    return await greet(transportFor('http', options), options, signal)
+    return await greet(transportFor(options), options, signal)
   } catch (error) {
-    if (!speaksNoStreamableHttp(error)) throw error
+    if (options.config.transport !== 'http' || !refusesStreamableHttp(error)) throw error
     options.log.info({ server: options.name }, 'the server refused Streamable HTTP; trying the older HTTP+SSE')
     // The first error stays the one to report: most servers are meant to speak Streamable HTTP.
-    return greet(transportFor('sse', options), options, signal).catch(() => Promise.reject(error))
+    return greet(transportFor(options, 'sse'), options, signal).catch(() => Promise.reject(error))
   }
 }
 
@@ -42,12 +40,13 @@ async function greet(transport: Transport, options: ConnectOptions, signal: Abor
   }
 }
 
-function transportFor(kind: 'stdio' | 'http' | 'sse', { name, config, clock, log }: ConnectOptions): Transport {
-  if (kind === 'stdio') {
+function transportFor({ name, config, clock, log }: ConnectOptions, kind = config.transport): Transport {
+  if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
-    return stdioTransport({ name, command: command as string, args, cwd, env, clock, log })
+    return stdioTransport({ name, command, args, cwd, env, clock, log })
   }
-  const token = config.auth?.type === 'bearer' ? { authorization: `Bearer ${config.auth.token}` } : {}
-  const options = { name, url: config.url as string, headers: { ...token, ...config.headers }, clock, log }
-  return kind === 'http' ? httpTransport(options) : sseTransport(options)
+  const { url, auth } = config
+  const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}
+  const options = { name, url, headers: { ...token, ...config.headers }, clock, log }
+  return kind === 'sse' ? sseTransport(options) : httpTransport(options)
 }

@@ -98,13 +98,17 @@ export async function openConnection(transport: Transport, log: Log, signal: Abo
     const message = readMessage(body)
     switch (message.kind) {
       case 'response':
-        return answered(message.id)?.resolve(message.result)
+        answered(message.id)?.resolve(message.result)
+        break
       case 'error':
-        return answered(message.id)?.reject(new ServerError(Json.raw(message.error)))
+        answered(message.id)?.reject(new ServerError(Json.raw(message.error)))
+        break
       case 'notification':
-        return notified(message.method, message.params)
+        notified(message.method, message.params)
+        break
       case 'request':
-        return asked(message.id, message.method)
+        asked(message.id, message.method)
+        break
       case 'invalid':
         log.debug({ reason: message.reason, exchange }, 'ignored a message that is not JSON-RPC')
     }
@@ -117,7 +121,10 @@ export async function openConnection(transport: Transport, log: Log, signal: Abo
   }
 
   function notified(method: string, params: Buffer | undefined): void {
-    if (method !== 'notifications/progress' || !params) return connection.onNotification(method, params)
+    if (method !== 'notifications/progress' || !params) {
+      connection.onNotification(method, params)
+      return
+    }
     const progress = Json.raw<Record<string, unknown>>(params)
     const token = progress.value.progressToken
     if (typeof token === 'number') pending.get(token)?.request.progress?.(progress)

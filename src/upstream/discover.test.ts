@@ -33,7 +33,15 @@ test('a server that repeats a cursor does not hold us for ever', async () => {
 })
 
 test('S1: a malformed tool is dropped and logged, its siblings stay', async () => {
-  const odd = [tool('good'), { name: 5 }, null, 'text', { name: 'bare' }, { name: 'list', inputSchema: [] }, tool('good')]
+  const odd = [
+    tool('good'),
+    { name: 5 },
+    null,
+    'text',
+    { name: 'bare' },
+    { name: 'list', inputSchema: [] },
+    tool('good'),
+  ]
   const { tools, warnings } = await offer({ ...empty, 'tools/list': () => ({ tools: [...odd, tool('other')] }) })
   expect(tools.map(({ name }) => name)).toEqual(['good', 'other'])
   expect(warnings).toHaveLength(6)

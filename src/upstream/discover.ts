@@ -27,12 +27,18 @@ export async function discover(
   const { server, log, signal } = options
   const failed: string[] = []
 
-  const list = async (method: string, field: string, key: string, malformed = (_: Definition): string | undefined => undefined) => {
+  const list = async (
+    method: string,
+    field: string,
+    key: string,
+    malformed = (_: Definition): string | undefined => undefined,
+  ) => {
     try {
       const items = await allPages(connection, method, field, signal)
       const seen = new Set<unknown>()
       return items.filter((item) => {
-        const reason = needsText(item, key) ?? malformed(item) ?? (seen.has(item[key]) ? 'its name is listed twice' : undefined)
+        const reason =
+          needsText(item, key) ?? malformed(item) ?? (seen.has(item[key]) ? 'its name is listed twice' : undefined)
         if (reason) log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
         else seen.add(item[key])
         return !reason

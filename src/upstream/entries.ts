@@ -1,10 +1,10 @@
+import type { ServerConfig } from '../config/schema.ts'
 import type { Call, Handler } from '../core/call.ts'
 import type { Descriptors } from '../core/descriptors.ts'
 import type { Definition, Entry, Kind, Traits } from '../core/entry.ts'
 import { Json } from '../core/json.ts'
 import type { Result, ResultBody } from '../core/result.ts'
 import { matches } from '../core/wildcard.ts'
-import type { ServerConfig } from '../config/schema.ts'
 import { peekBoolean } from '../wire/scan.ts'
 import type { Request } from './connection.ts'
 
@@ -47,9 +47,7 @@ export function forwardedEntries(descriptors: Descriptors, options: EntryOptions
     ...descriptors.tools.filter(wanted).map(entry('tool', 'name', named('tools/call'))),
     ...descriptors.resources.map(entry('resource', 'uri', readHead)),
     ...descriptors.templates.map(entry('template', 'uriTemplate', readHead, (uri) => ({ type: 'ref/resource', uri }))),
-    ...descriptors.prompts.map(
-      entry('prompt', 'name', named('prompts/get'), (name) => ({ type: 'ref/prompt', name })),
-    ),
+    ...descriptors.prompts.map(entry('prompt', 'name', named('prompts/get'), (name) => ({ type: 'ref/prompt', name }))),
   ]
 }
 

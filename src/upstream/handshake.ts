@@ -24,7 +24,9 @@ export async function shakeHands(
   const body = Json.raw<Record<string, unknown>>(answer).value
   const { protocolVersion } = body
   if (typeof protocolVersion !== 'string') {
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${server} answered initialize without a protocol version.`, { server })
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${server} answered initialize without a protocol version.`, {
+      server,
+    })
   }
   if (!(legacyRevisions as readonly string[]).includes(protocolVersion)) {
     log.warn(

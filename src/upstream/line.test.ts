@@ -88,7 +88,14 @@ test('G2: one who stops waiting for a slow server does not disturb the others', 
   const slow = Promise.withResolvers<OpenLine>()
   const clock = createManualClock()
   const callbacks = { opened() {}, closed() {}, failed() {} }
-  const line = createLine({ server: 's', connect: () => slow.promise, idleMs: undefined, ...callbacks, clock, log: silentLog })
+  const line = createLine({
+    server: 's',
+    connect: () => slow.promise,
+    idleMs: undefined,
+    ...callbacks,
+    clock,
+    log: silentLog,
+  })
   const impatient = new AbortController()
   const first = line.open(impatient.signal)
   const second = line.open(never)

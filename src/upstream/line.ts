@@ -146,7 +146,10 @@ export function createLine(options: LineOptions): Line {
   function unavailable(thrown: unknown): ToolwayError {
     if (thrown instanceof ToolwayError) return thrown
     const why = thrown instanceof Error ? thrown.message : String(thrown)
-    return new ToolwayError('SERVER_UNAVAILABLE', `Could not open a line to ${server}: ${why}.`, { server, cause: thrown })
+    return new ToolwayError('SERVER_UNAVAILABLE', `Could not open a line to ${server}: ${why}.`, {
+      server,
+      cause: thrown,
+    })
   }
 
   function tooSlow(): ToolwayError {

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
-import type { Descriptors, DescriptorStore } from '../core/descriptors.ts'
+import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Json } from '../core/json.ts'
@@ -59,7 +59,7 @@ export function createServer(options: ServerOptions): Server {
   const line = createLine({
     server: name,
     connect: options.connect,
-    idleMs: config.transport === 'stdio' ? config.idle : undefined,
+    idleMs: config.transport === 'stdio' && config.idle > 0 ? config.idle : undefined,
     opened,
     closed,
     failed: () => changed(),
@@ -145,7 +145,11 @@ export function createServer(options: ServerOptions): Server {
     using limit = deadline(clock, listWithinMs, tooSlow)
     try {
       const { introduction } = open
-      const offer = await discover(open.connection, introduction.capabilities, { server: name, log, signal: limit.signal })
+      const offer = await discover(open.connection, introduction.capabilities, {
+        server: name,
+        log,
+        signal: limit.signal,
+      })
       missing = offer.failed
       listFailure = undefined
       const fresh = { ...introduction, ...kept(offer), fetchedAt: clock.now() }
@@ -164,7 +168,8 @@ export function createServer(options: ServerOptions): Server {
 
   /** A list that failed this time keeps what it said last time. */
   function kept({ failed, ...offer }: Offer): Omit<Offer, 'failed'> {
-    const old = (method: string, key: keyof typeof offer) => (failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key])
+    const old = (method: string, key: keyof typeof offer) =>
+      failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
     return {
       tools: old('tools/list', 'tools'),
       resources: old('resources/list', 'resources'),
@@ -190,7 +195,16 @@ export function createServer(options: ServerOptions): Server {
   function condition(): Condition {
     const { current, failure } = line
     const knownSince = descriptors?.fetchedAt
-    return { disabled: config.disabled, connected: current !== undefined, failure, lost, listFailure, missing, heard, knownSince }
+    return {
+      disabled: config.disabled,
+      connected: current !== undefined,
+      failure,
+      lost,
+      listFailure,
+      missing,
+      heard,
+      knownSince,
+    }
   }
 
   function status(): SourceStatus {
@@ -198,7 +212,8 @@ export function createServer(options: ServerOptions): Server {
     return {
       ...judge(condition()),
       since,
-      description: text(config.description) ?? text(introduction?.serverInfo.title) ?? text(introduction?.serverInfo.name) ?? '',
+      description:
+        text(config.description) ?? text(introduction?.serverInfo.title) ?? text(introduction?.serverInfo.name) ?? '',
       transport: config.transport,
       ...(introduction && { era: introduction.era, protocolVersion: introduction.protocolVersion }),
       ...(line.failure && { lastError: line.failure.message }),
@@ -218,7 +233,9 @@ export function createServer(options: ServerOptions): Server {
   }
 
   function tooSlow(): ToolwayError {
-    return new ToolwayError('TIMEOUT', `${name} did not list what it offers within ${listWithinMs / 1000} s.`, { server: name })
+    return new ToolwayError('TIMEOUT', `${name} did not list what it offers within ${listWithinMs / 1000} s.`, {
+      server: name,
+    })
   }
 
   function unsaved(error: unknown): void {
