@@ -13,7 +13,9 @@ export function nearMisses(word: string, candidates: Iterable<string>): string[]
     const distance = editDistance(wanted, offered)
     if (distance <= allowed) found.push({ candidate, distance })
   }
+  const least = Math.min(...found.map(({ distance }) => distance))
   return found
+    .filter(({ distance }) => distance <= least + 1)
     .sort((a, b) => a.distance - b.distance)
     .slice(0, 3)
     .map(({ candidate }) => candidate)

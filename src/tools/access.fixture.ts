@@ -1,0 +1,160 @@
+import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
+import type { Access, Served, View } from '../core/access.ts'
+import type { Call, Caller, Interceptor, Peer } from '../core/call.ts'
+import { compose } from '../core/compose.ts'
+import type { Entry } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import type { Result, ResultBody } from '../core/result.ts'
+import type { Source } from '../core/source.ts'
+import { type Tool, toolSource } from './define.ts'
+import { type GatewayStatus, type MetaToolsOptions, metaTools } from './meta/index.ts'
+
+export const user: Caller = { agent: 'default', principal: 'user', authenticated: true, admin: true, session: 'one' }
+
+export const mutePeer: Peer = {
+  capabilities: {},
+  notify() {},
+  ask: () => Promise.reject(new Error('nobody to ask')),
+}
+
+export const callOf = (entry: Entry, args: unknown, more: Partial<Call> = {}): Call => ({
+  id: 'outer',
+  caller: user,
+  entry,
+  input: { arguments: Json.of(args as Record<string, unknown>), meta: {} },
+  signal: new AbortController().signal,
+  peer: mutePeer,
+  ...more,
+})
+
+/** Runs a tool by itself, as its entry would. */
+export async function runTool(tool: Tool, args: unknown, more: Partial<Call> = {}): Promise<Result> {
+  const source = toolSource({ ...plain, name: 'native', tools: [tool], clock: createManualClock() })
+  const entry = source.entries()[0] as Entry
+  return entry.run(callOf(entry, args, more))
+}
+
+export const bodyOf = (result: Result): ResultBody => result.body.value
+
+/** The structured content, which must also be there as JSON text. */
+export function structuredOf<T = Record<string, unknown>>(result: Result): T {
+  const { content, structuredContent } = bodyOf(result)
+  const text = JSON.parse(String(content?.[0]?.text))
+  if (JSON.stringify(text) !== JSON.stringify(structuredContent)) throw new Error('text and structured content differ')
+  return structuredContent as T
+}
+
+export const refusalOf = async (call: Promise<unknown>): Promise<ToolwayError> => {
+  const thrown = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (thrown instanceof ToolwayError) return thrown
+  throw new Error(`expected a refusal of our own, got ${String(thrown)}`)
+}
+
+const plain = { origin: 'forwarded', description: '', timeoutMs: 30_000 } as const
+
+export interface House extends Access {
+  readonly clock: ManualClock
+  /** Every call that went through the pipeline, in order. */
+  readonly calls: readonly Call[]
+  /** Calls a meta-tool as a door would. */
+  ask(tool: string, args?: unknown, more?: Partial<Call>): Promise<Result>
+}
+
+export interface HouseOptions {
+  /** The tools of each server, or a whole source. */
+  readonly servers: Readonly<Record<string, readonly Tool[] | ((source: Source) => Source)>>
+  readonly descriptions?: Readonly<Record<string, string>>
+  readonly interceptors?: readonly Interceptor[]
+  readonly status?: GatewayStatus
+  readonly meta?: Partial<MetaToolsOptions>
+  /** Runs when somebody waits for servers that nobody has heard of yet. */
+  ready?(): Promise<void>
+}
+
+/** A gateway in small: real sources, real entries, the meta-tools over them, and a view that hides nothing. */
+export function createHouse(options: HouseOptions): House {
+  const clock = createManualClock()
+  const calls: Call[] = []
+  const sources = Object.entries(options.servers).map(([name, offered]) => {
+    const source = toolSource({
+      ...plain,
+      name,
+      description: options.descriptions?.[name] ?? '',
+      tools: typeof offered === 'function' ? [] : offered,
+      clock,
+    })
+    return typeof offered === 'function' ? offered(source) : source
+  })
+  const summaries = () =>
+    sources.map((source) => ({ name: source.name, status: source.status(), tools: source.entries().length }))
+  const all: Source[] = [...sources]
+  const served = (): Served[] =>
+    all.flatMap((source) =>
+      source.entries().map((entry) => {
+        const name = `${entry.server}__${entry.name}`
+        return { name, entry, definition: { ...entry.definition, name } }
+      }),
+    )
+  const find = async (server: string, name: string) => {
+    if (!all.some((source) => source.name === server)) throw new ToolwayError('SERVER_NOT_FOUND', `no server ${server}`)
+    const found = served().find(({ entry }) => entry.server === server && entry.name === name)
+    if (!found) throw new ToolwayError('TOOL_NOT_FOUND', `no tool ${name} on ${server}`, { server })
+    return found
+  }
+  const view: View = {
+    ready: options.ready ?? (async () => {}),
+    list: (kind) => (kind === 'tool' ? served() : []),
+    page: () => ({ items: Buffer.from('[]') }),
+    resolve: async (_kind, spelling) => find(...(spelling.split('.', 2) as [string, string])),
+    find: (_kind, server, name) => find(server, name),
+    search(query, { limit, server }) {
+      const words = query.toLowerCase().split(' ')
+      const score = ({ entry }: Served) =>
+        words.filter((word) => `${entry.name} ${entry.definition.description}`.toLowerCase().includes(word)).length
+      return served()
+        .filter((tool) => (server === undefined || tool.entry.server === server) && score(tool) > 0)
+        .sort((a, b) => score(b) - score(a))
+        .slice(0, limit)
+    },
+    servers: summaries,
+  }
+  const access: Access = {
+    handle: compose(
+      [
+        (call, next) => {
+          calls.push(call)
+          return next(call)
+        },
+        ...(options.interceptors ?? []),
+      ],
+      (call) => call.entry.run(call),
+    ),
+    complete: () => Promise.reject(new ToolwayError('TOOL_NOT_FOUND', 'nothing to complete')),
+    view: () => view,
+    onChange: () => ({ [Symbol.dispose]() {} }),
+  }
+  const tools = metaTools({
+    access,
+    clock,
+    status: () => options.status,
+    asAgent: onlyItself,
+    behind: summaries,
+    ...options.meta,
+  })
+  all.push(toolSource({ ...plain, name: 'toolway', origin: 'native', tools, clock }))
+  return {
+    ...access,
+    clock,
+    calls,
+    ask: async (tool, args = {}, more) => access.handle(callOf((await find('toolway', tool)).entry, args, more)),
+  }
+}
+
+function onlyItself(caller: Caller, agentId: string | undefined): Caller {
+  if (agentId === undefined || agentId === caller.agent) return caller
+  throw new ToolwayError('INVALID_AGENT_ID', `you may not act as ${agentId}`)
+}

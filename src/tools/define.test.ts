@@ -1,0 +1,252 @@
+import { expect, expectTypeOf, test } from 'vitest'
+import * as z from 'zod'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { resultOf } from '../core/result.ts'
+import { bodyOf, callOf, mutePeer, refusalOf, runTool, structuredOf, user } from './access.fixture.ts'
+import { defineTool, type ToolContext, toolSource } from './define.ts'
+
+const greet = defineTool({
+  name: 'greet',
+  title: 'Greeting',
+  description: 'Greets somebody.',
+  input: z.object({
+    whom: z.string().min(1).describe('A name.'),
+    times: z.int().default(1),
+    tone: z.enum(['warm', 'formal']).optional(),
+    guests: z
+      .array(z.strictObject({ name: z.string() }))
+      .max(2)
+      .optional(),
+    when: z.union([z.string(), z.number()]).optional(),
+  }),
+  readOnly: true,
+  run({ whom, times, tone }) {
+    expectTypeOf(whom).toEqualTypeOf<string>()
+    expectTypeOf(times).toEqualTypeOf<number>()
+    expectTypeOf(tone).toEqualTypeOf<'warm' | 'formal' | undefined>()
+    return 'Hello '.repeat(times) + whom
+  },
+})
+
+const sourceOf = (...tools: Parameters<typeof toolSource>[0]['tools']) =>
+  toolSource({
+    name: 'native',
+    origin: 'native',
+    description: 'Built in',
+    tools,
+    timeoutMs: 5000,
+    clock: createManualClock(),
+  })
+
+test('S2: a tool becomes an entry with a JSON Schema of its arguments, defaults and descriptions included', () => {
+  const [entry] = sourceOf(greet).entries()
+  expect(entry).toMatchObject({
+    kind: 'tool',
+    server: 'native',
+    name: 'greet',
+    traits: { readOnly: true, idempotent: true, timeoutMs: 5000 },
+  })
+  expect(entry?.definition).toMatchObject({
+    name: 'greet',
+    title: 'Greeting',
+    description: 'Greets somebody.',
+    annotations: { readOnlyHint: true },
+    inputSchema: {
+      type: 'object',
+      required: ['whom'],
+      additionalProperties: false,
+      properties: { whom: { type: 'string', description: 'A name.' }, times: { type: 'integer', default: 1 } },
+    },
+  })
+  expect(JSON.stringify(entry?.definition)).not.toMatch(/\$schema|9007199254740991|outputSchema/)
+})
+
+test('S2: arguments reach the tool parsed, with defaults, beside the call, its signal and its caller', async () => {
+  let seen: ToolContext | undefined
+  const tool = defineTool({
+    name: 'look',
+    description: '',
+    input: z.object({ count: z.int().default(3) }),
+    run({ count }, context) {
+      seen = context
+      return { count }
+    },
+  })
+  const signal = new AbortController().signal
+  expect(structuredOf(await runTool(tool, {}, { signal }))).toEqual({ count: 3 })
+  expect(seen?.call.id).toBe('outer')
+  expect(seen?.signal).toBe(signal)
+  expect(seen?.caller).toBe(user)
+})
+
+test('S2: a tool may answer with text, with an object or with a result of its own', async () => {
+  expect(bodyOf(await runTool(greet, { whom: 'Ada', times: 2 })).content).toEqual([
+    { type: 'text', text: 'Hello Hello Ada' },
+  ])
+  const own = resultOf({ content: [{ type: 'image', data: 'AA==', mimeType: 'image/png' }], isError: true })
+  const draw = defineTool({ name: 'draw', description: '', input: z.object({}), run: async () => own })
+  expect(await runTool(draw, {})).toBe(own)
+})
+
+test('S2: an answer is held against the output schema, which clients are told', async () => {
+  const output = z.object({ total: z.int() })
+  const add = (answer: unknown) =>
+    defineTool({ name: 'add', description: '', input: z.object({}), output, run: () => answer as { total: number } })
+  expect(sourceOf(add({})).entries()[0]?.definition.outputSchema).toEqual({
+    type: 'object',
+    properties: { total: { type: 'integer' } },
+    required: ['total'],
+    additionalProperties: false,
+  })
+  expect(structuredOf(await runTool(add({ total: 2, extra: 1 }), {}))).toEqual({ total: 2 })
+  expect(await refusalOf(runTool(add({ total: 'two' }), {}))).toMatchObject({ code: 'INTERNAL' })
+})
+
+test.each([[undefined], [7], [[1, 2]], [null]])(
+  'S2: an answer of %j is a mistake of the tool and named as one',
+  async (answer) => {
+    const odd = defineTool({
+      name: 'odd',
+      description: '',
+      input: z.object({}),
+      run: () => answer as unknown as object,
+    })
+    const refusal = await refusalOf(runTool(odd, {}))
+    expect(refusal.code).toBe('INTERNAL')
+    expect(refusal.message).toContain('odd')
+  },
+)
+
+test.each([
+  [{}, '"whom" is missing, it must be a string'],
+  [{ whom: 7 }, '"whom" must be a string, not a number'],
+  [{ whom: null }, '"whom" must be a string, not null'],
+  [{ whom: '' }, '"whom" must be at least 1 characters long'],
+  [{ whom: 'a', times: 1.5 }, '"times" must be a whole number, not 1.5'],
+  [{ whom: 'a', tone: 'fromal' }, '"tone" must be one of warm, formal, not "fromal" (did you mean "formal"?)'],
+  [{ whom: 'a', when: true }, '"when" must be a string or a number, not a boolean'],
+  [{ whom: 'a', guests: {} }, '"guests" must be a list, not an object'],
+  [{ whom: 'a', guests: [{ name: 'b' }, {}] }, '"guests[1].name" is missing, it must be a string'],
+  [{ whom: 'a', guests: [{ name: 'b', nmae: 'c' }] }, '"guests[0].nmae" is unknown (did you mean "name"?)'],
+  [{ whom: 'a', guests: [1, 2, 3] }, '"guests" must be at most 2 items long'],
+  [{ whom: 'a', tmies: 2 }, '"tmies" is unknown (did you mean "times"?)'],
+  [{ whom: 'a', zebra: 2 }, '"zebra" is unknown (known are whom, times, tone, guests, when)'],
+  ['text', 'all of them together must be an object, not a string'],
+])('E2: arguments %j are refused with INVALID_ARGUMENTS: %s', async (args, sentence) => {
+  const refusal = await refusalOf(runTool(greet, args))
+  expect(refusal.code).toBe('INVALID_ARGUMENTS')
+  expect(refusal.message).toContain(sentence)
+  expect(refusal.message).toContain('greet')
+})
+
+test('E2: a refusal does not repeat a value that may be a secret, nor grow with its number of problems', async () => {
+  const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`field${index}`, 'hunter2']))
+  const refusal = await refusalOf(runTool(greet, { whom: ['hunter2'], ...many }))
+  expect(refusal.message).not.toContain('hunter2')
+  expect(refusal.message.length).toBeLessThan(1000)
+})
+
+test('S2: a schema that takes other fields on purpose keeps them', async () => {
+  const loose = defineTool({
+    name: 'loose',
+    description: '',
+    input: z.looseObject({ a: z.string() }),
+    run: (args) => args,
+  })
+  expect(structuredOf(await runTool(loose, { a: 'x', b: 1 }))).toEqual({ a: 'x', b: 1 })
+})
+
+test('E2: what a tool throws by accident stays in the log; our errors and those of servers pass', async () => {
+  const throwing = (thrown: unknown) =>
+    defineTool({ name: 'fail', description: '', input: z.object({}), run: () => Promise.reject(thrown) })
+  const accident = new Error('password is hunter2')
+  const refusal = await refusalOf(runTool(throwing(accident), {}))
+  expect(refusal).toMatchObject({
+    code: 'INTERNAL',
+    message: 'fail failed unexpectedly; the log of Toolway has the cause.',
+  })
+  expect(refusal.cause).toBe(accident)
+  const ours = new ToolwayError('RATE_LIMITED', 'later')
+  await expect(runTool(throwing(ours), {})).rejects.toBe(ours)
+  const theirs = new ServerError(Json.of({ code: -32000, message: 'no' }))
+  await expect(runTool(throwing(theirs), {})).rejects.toBe(theirs)
+})
+
+test('F10: a tool that stops because its call was aborted fails with the reason for that', async () => {
+  const wait = defineTool({
+    name: 'wait',
+    description: '',
+    input: z.object({}),
+    run: (_args, { signal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stop')))),
+  })
+  const controller = new AbortController()
+  const running = runTool(wait, {}, { signal: controller.signal })
+  const reason = new ToolwayError('TIMEOUT', 'too long')
+  controller.abort(reason)
+  await expect(running).rejects.toBe(reason)
+})
+
+test('S2: names that no model vendor takes, and two tools of one name, are refused at once', () => {
+  const named = (name: string) => defineTool({ name, description: '', input: z.object({}), run: () => '' })
+  for (const name of ['', 'a b', 'a.b', 'ä', 'x'.repeat(65)]) expect(() => named(name)).toThrow(TypeError)
+  expect(() => sourceOf(named('a'), named('b'), named('a'))).toThrow('two tools named "a"')
+})
+
+test('T4: a description that is a function tells what is true now; entries keep their identity until it changes', async () => {
+  let number = 1
+  const dynamic = defineTool({
+    name: 'dynamic',
+    description: () => `There are ${number}.`,
+    input: z.object({}),
+    run: () => '',
+  })
+  const source = sourceOf(greet, dynamic)
+  let changes = 0
+  const listening = source.onChange(() => changes++)
+  const before = source.entries()
+  expect(source.entries()).toBe(before)
+  await source.refresh()
+  expect(changes).toBe(0)
+  number = 2
+  await source.refresh()
+  expect(changes).toBe(1)
+  const after = source.entries()
+  expect(after[0]).toBe(before[0])
+  expect(after[1]?.definition.description).toBe('There are 2.')
+  expect(before[1]?.definition.description).toBe('There are 1.')
+  listening[Symbol.dispose]()
+  number = 3
+  await source.refresh()
+  expect(changes).toBe(1)
+})
+
+test('S2: a source of tools in this process is healthy, in-process and outranks servers; a tool may have its own timeout', async () => {
+  const clock = createManualClock(1000)
+  const slow = defineTool({ name: 'slow', description: '', input: z.object({}), timeoutMs: 99, run: () => 'done' })
+  const source = toolSource({
+    name: 'native',
+    origin: 'native',
+    description: 'Built in',
+    tools: [slow],
+    timeoutMs: 5,
+    clock,
+  })
+  clock.advance(500)
+  expect(source.status()).toEqual({
+    health: 'healthy',
+    reason: '',
+    since: 1000,
+    description: 'Built in',
+    transport: 'in-process',
+    breaker: 'closed',
+  })
+  expect(source.priority).toBe(Number.MAX_SAFE_INTEGER)
+  const entry = source.entries()[0]!
+  expect(entry.traits).toEqual({ readOnly: false, idempotent: false, timeoutMs: 99 })
+  expect(bodyOf(await entry.run(callOf(entry, {}, { peer: mutePeer }))).content).toEqual([
+    { type: 'text', text: 'done' },
+  ])
+})

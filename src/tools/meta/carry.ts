@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import type { Access } from '../../core/access.ts'
+import type { Call, Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Result } from '../../core/result.ts'
+
+/** A call as execute_tool and execute_tools take it. */
+export interface Asked {
+  readonly server: string
+  readonly tool: string
+  readonly args?: unknown
+}
+
+export const askedFields = {
+  server: z.string().describe('A name from list_servers.'),
+  tool: z.string().describe('The name of the tool as get_server_tools or find_tool gives it.'),
+  // Not a zod record, which would copy the object and drop odd keys: the tool gets what was sent.
+  args: z
+    .unknown()
+    .optional()
+    .meta({ type: 'object', description: "The tool's arguments, an object (a JSON string of one is understood too)." }),
+}
+
+export const timeoutMs = z.int().min(1).max(3_600_000).optional()
+
+/** The carried call has its own timeout; the one around it only must not strike first. */
+export const carrierTimeoutMs = 24 * 3_600_000
+
+/** The tools that carry other calls: they do not carry one another, or one request could grow without end. */
+const carriers: ReadonlySet<string> = new Set(['execute_tool', 'execute_tools'])
+
+export interface Carried {
+  readonly caller: Caller
+  readonly timeoutMs: number | undefined
+  /** The `_meta` to send along. */
+  readonly meta: Call['input']['meta']
+}
+
+/** Runs a call inside a call: a new one with its own decision, limits and audit, and the same way back to the caller. */
+export async function carry(access: Access, call: Call, asked: Asked, carried: Carried): Promise<Result> {
+  const { caller, timeoutMs, meta } = carried
+  const args = argumentsOf(asked)
+  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool)
+  if (entry.server === call.entry.server && carriers.has(entry.name)) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `${call.entry.name} does not run ${entry.name}: name the tool that you want to run, or call ${entry.name} itself.`,
+    )
+  }
+  return access.handle({
+    id: randomUUID(),
+    parent: call.id,
+    caller,
+    entry,
+    input: { arguments: Json.of(args), meta },
+    signal: call.signal,
+    peer: call.peer,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  })
+}
+
+/** Models often write the arguments out as JSON; that is no reason to fail. */
+function argumentsOf({ server, tool, args }: Asked): Record<string, unknown> {
+  const value = typeof args === 'string' ? parsed(args) : (args ?? {})
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  throw new ToolwayError(
+    'INVALID_ARGUMENTS',
+    `"args" for ${server}.${tool} must be an object with the tool's arguments.`,
+  )
+}
+
+function parsed(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

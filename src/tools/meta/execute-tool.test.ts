@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Result } from '../../core/result.ts'
+import { createHouse, mutePeer, refusalOf, structuredOf, user } from '../access.fixture.ts'
+import { defineTool } from '../define.ts'
+import { echo } from '../tools.fixture.ts'
+
+const raw: Result = {
+  body: Json.raw(Buffer.from('{"content":[{"type":"odd","huge":12345678901234567890}],"isError":true,"other":1}')),
+  isError: true,
+}
+const verbatim = defineTool({ name: 'verbatim', description: '', input: z.object({}), run: () => raw })
+const fail = (name: string, thrown: unknown) =>
+  defineTool({ name, description: '', input: z.object({}), run: () => Promise.reject(thrown) })
+
+const serverError = new ServerError(Json.of({ code: -32050, message: 'disk full', data: { free: 0 } }))
+const refused = new ToolwayError('RATE_LIMITED', 'limit of 60 per minute reached', { retryAfterMs: 10 })
+
+const createFiles = () =>
+  createHouse({ servers: { files: [echo('read'), verbatim, fail('broken', serverError), fail('limited', refused)] } })
+
+test('G4: execute_tool gives the tool’s own result, the very same one', async () => {
+  expect(await createFiles().ask('execute_tool', { server: 'files', tool: 'verbatim', args: {} })).toBe(raw)
+})
+
+test('G4: the call inside is a new one through the whole pipeline, with the same way back', async () => {
+  const house = createFiles()
+  const controller = new AbortController()
+  const peer = { ...mutePeer }
+  const input = { server: 'files', tool: 'read', args: { path: '/a' }, timeout_ms: 1234 }
+  await house.ask('execute_tool', input, {
+    peer,
+    signal: controller.signal,
+    input: { arguments: Json.of(input), meta: { progressToken: 7, traceparent: '00-1' } },
+  })
+  const [outer, inner] = house.calls
+  expect(house.calls).toHaveLength(2)
+  expect(inner).toMatchObject({ parent: 'outer', timeoutMs: 1234 })
+  expect(inner?.id).not.toBe(outer?.id)
+  expect(inner?.entry).toMatchObject({ server: 'files', name: 'read' })
+  expect(inner?.input.arguments.value).toEqual({ path: '/a' })
+  expect(inner?.input.meta).toEqual({ progressToken: 7, traceparent: '00-1' })
+  expect(inner?.caller).toBe(user)
+  expect(inner?.peer).toBe(peer)
+  expect(inner?.signal).toBe(controller.signal)
+})
+
+test('F10: execute_tool itself never times out before the call that it carries', async () => {
+  const house = createFiles()
+  await house.ask('execute_tool', { server: 'files', tool: 'read' })
+  const [outer, inner] = house.calls
+  expect(inner && 'timeoutMs' in inner).toBe(false)
+  expect(outer?.entry.traits.timeoutMs).toBeGreaterThan(3_600_000)
+  const refusal = await refusalOf(house.ask('execute_tool', { server: 'files', tool: 'read', timeout_ms: 3_600_001 }))
+  expect(refusal.message).toContain('"timeout_ms" must be at most 3600000')
+})
+
+test.each([
+  [{ path: '/a' }, { path: '/a' }],
+  ['{"path":"/a"}', { path: '/a' }],
+  ['', {}],
+  [null, {}],
+  [undefined, {}],
+])('G4: args %j are understood as %j', async (args, understood) => {
+  const result = await createFiles().ask('execute_tool', { server: 'files', tool: 'read', args })
+  expect(structuredOf(result)).toEqual({ name: 'read', args: understood })
+})
+
+test('G4: odd keys reach the tool as they were sent', async () => {
+  const house = createFiles()
+  const args = JSON.parse('{"__proto__":{"a":1},"constructor":2}')
+  await house.ask('execute_tool', { server: 'files', tool: 'verbatim', args }).catch(() => undefined)
+  expect(house.calls[1]?.input.arguments.bytes.toString()).toBe('{"__proto__":{"a":1},"constructor":2}')
+})
+
+test.each([['[1]'], ['{"path":'], [[1]], [7], ['"text"']])(
+  'E2: args %j are refused before anything runs',
+  async (args) => {
+    const house = createFiles()
+    const refusal = await refusalOf(house.ask('execute_tool', { server: 'files', tool: 'read', args }))
+    expect(refusal.code).toBe('INVALID_ARGUMENTS')
+    expect(refusal.message).toContain('"args" for files.read must be an object')
+    expect(house.calls).toHaveLength(1)
+  },
+)
+
+test('T2: errors of the tool, of the pipeline and of the search for it reach the door unchanged', async () => {
+  const house = createFiles()
+  const run = (server: string, tool: string) => house.ask('execute_tool', { server, tool, args: {} })
+  await expect(run('files', 'broken')).rejects.toBe(serverError)
+  await expect(run('files', 'limited')).rejects.toBe(refused)
+  expect((await refusalOf(run('nowhere', 'read'))).code).toBe('SERVER_NOT_FOUND')
+  expect((await refusalOf(run('files', 'nothing'))).code).toBe('TOOL_NOT_FOUND')
+})
+
+test('G4: execute_tool runs other meta-tools, but neither itself nor a batch', async () => {
+  const house = createFiles()
+  const listed = await house.ask('execute_tool', { server: 'toolway', tool: 'list_servers', args: {} })
+  expect(structuredOf(listed)).toMatchObject({ servers: [{ name: 'files' }] })
+  for (const tool of ['execute_tool', 'execute_tools']) {
+    const refusal = await refusalOf(house.ask('execute_tool', { server: 'toolway', tool, args: {} }))
+    expect(refusal.code).toBe('INVALID_ARGUMENTS')
+    expect(refusal.message).toContain(`execute_tool does not run ${tool}`)
+  }
+})
+
+test('G7: the call inside acts as the agent that was asked for', async () => {
+  const house = createHouse({
+    servers: { files: [echo('read')] },
+    meta: { asAgent: (caller, agentId) => ({ ...caller, agent: agentId ?? caller.agent }) },
+  })
+  await house.ask('execute_tool', { agent_id: 'junior', server: 'files', tool: 'read', args: {} })
+  expect(house.calls.map(({ caller }) => caller.agent)).toEqual(['default', 'junior'])
+})

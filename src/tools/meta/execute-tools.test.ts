@@ -1,0 +1,190 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import type { ManualClock } from '../../../tests/fixtures/clock.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { type Result, resultOf, textResult } from '../../core/result.ts'
+import { bodyOf, createHouse, mutePeer, refusalOf, structuredOf } from '../access.fixture.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { echo } from '../tools.fixture.ts'
+
+interface Answer {
+  results: { server: string; tool: string; ok: boolean; result?: object; error?: { code: unknown; message: string } }[]
+}
+
+/** Answers after as long as it is told, by the clock of the test, and gives up when nobody waits any more. */
+const slow = (clock: () => ManualClock): Tool =>
+  defineTool({
+    name: 'slow',
+    description: '',
+    input: z.object({ ms: z.number() }),
+    run: ({ ms }, { signal }) =>
+      new Promise<string>((resolve, reject) => {
+        const timer = clock().after(ms, () => resolve(`after ${ms}`))
+        signal.addEventListener('abort', () => {
+          timer[Symbol.dispose]()
+          reject(signal.reason)
+        })
+      }),
+  })
+
+const fail = (name: string, thrown: unknown) =>
+  defineTool({ name, description: '', input: z.object({}), run: () => Promise.reject(thrown) })
+
+const serverError = new ServerError(Json.of({ code: -32050, message: 'disk full', data: { free: 0 } }))
+const limited = new ToolwayError('RATE_LIMITED', 'limit reached', { server: 'b', retryAfterMs: 10 })
+const unhappy = resultOf({ content: [{ type: 'text', text: 'no such file' }], isError: true })
+const garbage: Result = { body: Json.raw(Buffer.from('{"content":[}')), isError: false }
+
+function createBatchHouse() {
+  const tool = slow(() => house.clock)
+  const house = createHouse({
+    servers: {
+      a: [tool, echo('read')],
+      b: [tool, fail('broken', serverError), fail('limited', limited), fail('accident', new Error('hunter2'))],
+      c: [
+        tool,
+        defineTool({ name: 'unhappy', description: '', input: z.object({}), run: () => unhappy }),
+        defineTool({ name: 'garbage', description: '', input: z.object({}), run: () => garbage }),
+      ],
+    },
+  })
+  return house
+}
+
+test('F6: answers come in the order asked, whatever the servers and however long each call takes', async () => {
+  const asked = fc.array(fc.record({ server: fc.constantFrom('a', 'b', 'c'), ms: fc.integer({ min: 1, max: 100 }) }), {
+    minLength: 1,
+    maxLength: 64,
+  })
+  await fc.assert(
+    fc.asyncProperty(asked, async (calls) => {
+      const house = createBatchHouse()
+      const running = house.ask('execute_tools', {
+        calls: calls.map(({ server, ms }) => ({ server, tool: 'slow', args: { ms } })),
+      })
+      const start = house.clock.now()
+      await house.clock.pass(Math.max(...calls.map(({ ms }) => ms)))
+      const { results } = structuredOf<Answer>(await running)
+      expect(results).toEqual(
+        calls.map(({ server, ms }) => ({
+          server,
+          tool: 'slow',
+          ok: true,
+          result: bodyOf(textResult(`after ${ms}`)),
+        })),
+      )
+      // All at once: the whole batch takes as long as its slowest call.
+      expect(house.clock.now() - start).toBe(Math.max(...calls.map(({ ms }) => ms)))
+      expect(house.clock.pending).toBe(0)
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('F6: the calls of one server leave together, each a new call of its own inside the batch', async () => {
+  const house = createBatchHouse()
+  const running = house.ask('execute_tools', {
+    calls: ['a', 'b', 'a', 'c', 'b'].map((server) => ({ server, tool: 'slow', args: { ms: 1 } })),
+    timeout_ms: 500,
+  })
+  await house.clock.pass(1)
+  await running
+  const inner = house.calls.slice(1)
+  expect(inner.map(({ entry }) => entry.server)).toEqual(['a', 'a', 'b', 'b', 'c'])
+  expect(new Set(inner.map(({ id }) => id)).size).toBe(5)
+  for (const call of inner) expect(call).toMatchObject({ parent: 'outer', timeoutMs: 500 })
+})
+
+test('F6: one failure never hides the others, whatever kind it is of', async () => {
+  const house = createBatchHouse()
+  const calls = [
+    { server: 'a', tool: 'read', args: { x: 1 } },
+    { server: 'b', tool: 'broken', args: {} },
+    { server: 'b', tool: 'limited', args: {} },
+    { server: 'b', tool: 'accident', args: {} },
+    { server: 'c', tool: 'unhappy', args: {} },
+    { server: 'c', tool: 'garbage', args: {} },
+    { server: 'nowhere', tool: 'read', args: {} },
+    { server: 'a', tool: 'nothing', args: {} },
+    { server: 'a', tool: 'read', args: '{"x":' },
+    { server: 'a', tool: 'slow', args: {} },
+    { server: 'toolway', tool: 'execute_tools', args: { calls: [] } },
+    { server: 'a', tool: 'read', args: '{"x":2}' },
+  ]
+  const { results } = structuredOf<Answer>(await house.ask('execute_tools', { calls }))
+  expect(results.map(({ server, tool }) => ({ server, tool }))).toEqual(
+    calls.map(({ server, tool }) => ({ server, tool })),
+  )
+  expect(results.map(({ ok }) => ok)).toEqual([true, ...Array(10).fill(false), true])
+  expect(results[0]?.result).toMatchObject({ structuredContent: { args: { x: 1 } } })
+  expect(results[1]).toEqual({
+    server: 'b',
+    tool: 'broken',
+    ok: false,
+    error: { code: -32050, message: 'disk full', data: { free: 0 } },
+  })
+  expect(results[2]?.error).toEqual({ code: 'RATE_LIMITED', server: 'b', retryAfterMs: 10, message: 'limit reached' })
+  expect(results[3]?.error).toMatchObject({ code: 'INTERNAL' })
+  expect(results[3]?.error?.message).not.toContain('hunter2')
+  expect(results[4]).toEqual({ server: 'c', tool: 'unhappy', ok: false, result: bodyOf(unhappy) })
+  expect(results.slice(5, 11).map(({ error }) => error?.code)).toEqual([
+    'INTERNAL',
+    'SERVER_NOT_FOUND',
+    'TOOL_NOT_FOUND',
+    'INVALID_ARGUMENTS',
+    'INVALID_ARGUMENTS',
+    'INVALID_ARGUMENTS',
+  ])
+})
+
+test('F6: a cancelled batch cancels its calls, and leaves nothing behind', async () => {
+  const house = createBatchHouse()
+  const controller = new AbortController()
+  const running = house.ask(
+    'execute_tools',
+    { calls: [1, 1000, 2000].map((ms) => ({ server: 'a', tool: 'slow', args: { ms } })) },
+    { signal: controller.signal },
+  )
+  await house.clock.pass(1)
+  expect(house.clock.pending).toBe(2)
+  const reason = new ToolwayError('CANCELLED', 'the caller went away')
+  controller.abort(reason)
+  await expect(running).rejects.toBe(reason)
+  expect(house.clock.pending).toBe(0)
+})
+
+test('F6: a batch tells its own progress and keeps the token from its calls, whose numbers would run backwards', async () => {
+  const house = createBatchHouse()
+  const told: unknown[] = []
+  const calls = [30, 10, 20].map((ms) => ({ server: 'a', tool: 'slow', args: { ms } }))
+  const running = house.ask(
+    'execute_tools',
+    { calls },
+    {
+      peer: { ...mutePeer, notify: (method, params) => told.push([method, params.value]) },
+      input: { arguments: Json.of({ calls }), meta: { progressToken: 'p', traceparent: '00-1' } },
+    },
+  )
+  await house.clock.pass(30)
+  await running
+  expect(told).toEqual(
+    [1, 2, 3].map((progress) => ['notifications/progress', { progressToken: 'p', progress, total: 3 }]),
+  )
+  for (const call of house.calls.slice(1)) expect(call.input.meta).toEqual({ traceparent: '00-1' })
+})
+
+test.each([
+  [{ calls: [] }, '"calls" must be at least 1 items long'],
+  [{ calls: Array(65).fill({ server: 'a', tool: 'read' }) }, '"calls" must be at most 64 items long'],
+  [{ calls: [{ server: 'a' }] }, '"calls[0].tool" is missing'],
+  [
+    { calls: [{ server: 'a', tool: 'read', arguments: {} }] },
+    '"calls[0].arguments" is unknown (known are server, tool, args)',
+  ],
+])('F6: a malformed batch is refused whole, before anything runs', async (args, sentence) => {
+  const house = createBatchHouse()
+  expect((await refusalOf(house.ask('execute_tools', args))).message).toContain(sentence)
+  expect(house.calls).toHaveLength(1)
+})

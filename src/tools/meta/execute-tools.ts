@@ -1,0 +1,73 @@
+import * as z from 'zod'
+import type { Call } from '../../core/call.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Result } from '../../core/result.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { type Asked, askedFields, carrierTimeoutMs, carry, timeoutMs } from './carry.ts'
+import { agentId, type MetaToolsOptions } from './options.ts'
+
+const mostCalls = 64
+
+export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'execute_tools',
+    title: 'Execute several tools',
+    description:
+      `Runs up to ${mostCalls} independent tool calls at once, on any servers, and answers in the order asked: ` +
+      '{results: [{server, tool, ok, result | error}]}. One that fails leaves the others alone. Much faster than one by ' +
+      'one; not for calls that need the result of another.',
+    input: z.object({
+      agent_id: agentId,
+      calls: z.array(z.strictObject(askedFields)).min(1).max(mostCalls),
+      timeout_ms: timeoutMs.describe('Give each call up after this many milliseconds.'),
+    }),
+    timeoutMs: carrierTimeoutMs,
+    async run({ agent_id, calls, timeout_ms }, { call, caller, signal }) {
+      // Many tools cannot share one progress token: their numbers would run backwards. The batch counts its own steps.
+      const { progressToken, ...meta } = call.input.meta
+      const carried = { caller: asAgent(caller, agent_id), timeoutMs: timeout_ms, meta }
+      const answers: string[] = []
+      let answered = 0
+      // Grouped, so that the calls of one server leave back to back.
+      const byServer = Map.groupBy(calls.entries(), ([, { server }]) => server)
+      await Promise.all(
+        [...byServer.values()].flat().map(async ([index, asked]) => {
+          answers[index] = await answerTo(asked, () => carry(access, call, asked, carried))
+          answered += 1
+          if (!signal.aborted) tellProgress(call, progressToken, answered, calls.length)
+        }),
+      )
+      signal.throwIfAborted()
+      return batchResult(answers)
+    },
+  })
+
+/** One answer as JSON; whatever goes wrong with a call, its result included, is told in its own place. */
+async function answerTo({ server, tool }: Asked, run: () => Promise<Result>): Promise<string> {
+  try {
+    const { body, isError } = await run()
+    return JSON.stringify({ server, tool, ok: !isError, result: body.value })
+  } catch (thrown) {
+    return JSON.stringify({ server, tool, ok: false, error: errorOf(thrown) })
+  }
+}
+
+/** A server's own error unchanged (its code is a number), ours with its code from the table. */
+function errorOf(thrown: unknown): object {
+  if (thrown instanceof ServerError) return thrown.error.value
+  const { data, message } = ToolwayError.from(thrown)
+  return { ...data, message }
+}
+
+function tellProgress(call: Call, progressToken: unknown, progress: number, total: number) {
+  if (progressToken === undefined) return
+  call.peer.notify('notifications/progress', Json.of({ progressToken, progress, total }))
+}
+
+/** Put together from the answers' JSON, which may be large: nothing is written out twice. */
+function batchResult(answers: readonly string[]): Result {
+  const text = `{"results":[${answers.join(',')}]}`
+  const body = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}`
+  return { body: Json.raw(Buffer.from(body)), isError: false }
+}

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
+import { echo } from '../tools.fixture.ts'
+
+const long = `Reads a text file. ${'It is a good tool. '.repeat(20)}\nSecond line.`
+const house = createHouse({
+  servers: {
+    files: [echo('read_file', long), echo('write_file', 'Writes a file.'), echo('find_file', 'Finds a file by name.')],
+    web: [echo('read_page', 'Reads a page.')],
+  },
+})
+
+test.each(['find_tool', 'search_tools'])(
+  'T4: %s gives the best matches first, briefly, and how many there were',
+  async (tool) => {
+    const answer = structuredOf<{ matches: { description: string }[] }>(
+      await house.ask(tool, { query: 'read file', limit: 2 }),
+    )
+    expect(answer).toMatchObject({
+      matches: [
+        { server: 'files', name: 'read_file' },
+        { server: 'files', name: 'write_file' },
+      ],
+      returned: 2,
+      total: 4,
+    })
+    expect(Object.keys(answer).sort()).toEqual(['matches', 'returned', 'total'])
+    expect(Object.keys(answer.matches[0]!).sort()).toEqual(['description', 'name', 'server'])
+    expect(answer.matches[0]?.description.length).toBeLessThanOrEqual(160)
+  },
+)
+
+test('T4: full detail adds the schema and the whole description', async () => {
+  const answer = structuredOf<{ matches: object[] }>(await house.ask('find_tool', { query: 'text', detail: 'full' }))
+  expect(answer.matches).toEqual([
+    {
+      server: 'files',
+      name: 'read_file',
+      description: long,
+      inputSchema: { type: 'object', properties: {}, additionalProperties: {} },
+    },
+  ])
+})
+
+test('T4: a search may be held to one server, never finds meta-tools, and refuses a server that is none', async () => {
+  expect(structuredOf(await house.ask('find_tool', { query: 'read', server: 'web' }))).toMatchObject({
+    matches: [{ server: 'web', name: 'read_page' }],
+    total: 1,
+  })
+  expect(structuredOf(await house.ask('find_tool', { query: 'gateway status health' }))).toEqual({
+    matches: [],
+    returned: 0,
+    total: 0,
+  })
+  const refusal = await refusalOf(house.ask('find_tool', { query: 'read', server: 'wbe' }))
+  expect(refusal).toMatchObject({ code: 'SERVER_NOT_FOUND', message: 'There is no server "wbe"; did you mean "web"?' })
+})
+
+test('E2: an empty query and a limit out of bounds are refused', async () => {
+  for (const args of [
+    { query: '' },
+    { query: 'a', limit: 0 },
+    { query: 'a', limit: 51 },
+    { query: 'a', detail: 'all' },
+  ]) {
+    expect((await refusalOf(house.ask('find_tool', args))).code).toBe('INVALID_ARGUMENTS')
+  }
+})

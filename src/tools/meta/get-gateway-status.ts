@@ -1,0 +1,47 @@
+import * as z from 'zod'
+import { ToolwayError } from '../../core/errors.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { withMetadata } from './list-servers.ts'
+import { agentId, type MetaToolsOptions } from './options.ts'
+
+/** The gateway's own state, as far as the tool cannot see it for itself. */
+export interface GatewayStatus {
+  readonly version: string
+  readonly reload_status: {
+    readonly attempts: number
+    readonly successes: number
+    readonly last_error: string | null
+    readonly last_error_at: string | null
+    readonly warnings: readonly string[]
+  }
+  readonly policy_state: {
+    /** The agents that have rules; none means one agent that may use everything. */
+    readonly agents: readonly string[]
+    readonly default_agent: string | null
+    readonly deny_on_missing_agent: boolean
+  }
+  readonly config_paths: readonly string[]
+}
+
+export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'get_gateway_status',
+    title: 'Gateway status',
+    description:
+      'Shows how the gateway itself is doing: configuration files and their last reload, policy, servers. For finding ' +
+      'out why something is missing or out of date; not needed for using tools.',
+    input: z.object({ agent_id: agentId }),
+    readOnly: true,
+    run({ agent_id }, context) {
+      const caller = asAgent(context.caller, agent_id)
+      const visible = status(caller)
+      if (!visible) {
+        throw new ToolwayError(
+          'DENIED_BY_POLICY',
+          'The status of the gateway is shown to administrators only; the operator can open it with defaults.debug.',
+        )
+      }
+      const servers = access.view(caller).servers().map(withMetadata)
+      return { time: new Date(clock.now()).toISOString(), ...visible, servers }
+    },
+  })

@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { matches } from '../../core/wildcard.ts'
+import { bodyOf, createHouse, structuredOf } from '../access.fixture.ts'
+import { toolSource } from '../define.ts'
+import { echo, numbered } from '../tools.fixture.ts'
+
+interface Answer {
+  tools: { name: string; description: string; inputSchema: object }[]
+  server: string
+  total_available: number
+  returned: number
+  tokens_used: number | null
+  truncated: boolean
+  error?: { code: string; message: string }
+}
+
+const files = [echo('read_file'), echo('read_folder'), echo('write_file'), echo('delete')]
+const house = createHouse({ servers: { files, many: numbered(30), bare: [] } })
+const ask = async (args: object) => structuredOf<Answer>(await house.ask('get_server_tools', args))
+const names = ({ tools }: Answer) => tools.map(({ name }) => name)
+
+test('G4: get_server_tools gives definitions under the server’s own names, and exactly the fields of the contract', async () => {
+  const answer = await ask({ server: 'files' })
+  expect(Object.keys(answer).sort()).toEqual(
+    ['returned', 'server', 'tokens_used', 'tools', 'total_available', 'truncated'].sort(),
+  )
+  expect(answer).toMatchObject({
+    server: 'files',
+    total_available: 4,
+    returned: 4,
+    tokens_used: null,
+    truncated: false,
+  })
+  expect(answer.tools[0]).toEqual({
+    name: 'read_file',
+    description: 'Echoes as read_file.',
+    inputSchema: { type: 'object', properties: {}, additionalProperties: {} },
+  })
+})
+
+test('G4: names and pattern filter, keep the order of the server, and combine; names that do not exist are absent', async () => {
+  expect(names(await ask({ server: 'files', names: ['write_file', 'nothing', 'read_file'] }))).toEqual([
+    'read_file',
+    'write_file',
+  ])
+  expect(names(await ask({ server: 'files', pattern: 'read_*' }))).toEqual(['read_file', 'read_folder'])
+  const both = await ask({ server: 'files', names: ['read_file', 'write_file'], pattern: '*_file' })
+  expect(names(both)).toEqual(['read_file', 'write_file'])
+  const narrow = await ask({ server: 'files', names: ['read_file', 'delete'], pattern: '*_file' })
+  expect(narrow).toMatchObject({ total_available: 4, returned: 1, truncated: false })
+  expect(names(await ask({ server: 'files', names: [] }))).toEqual([])
+})
+
+test('G4: the budget counts name, description and schema by four characters a token and cuts the list', async () => {
+  const [first, second] = (await ask({ server: 'files' })).tools as [Answer['tools'][0], Answer['tools'][0]]
+  const cost = ({ name, description, inputSchema }: Answer['tools'][0]) =>
+    Math.ceil((name.length + description.length + JSON.stringify(inputSchema).length) / 4)
+  const budget = cost(first) + cost(second)
+  expect(await ask({ server: 'files', max_schema_tokens: budget })).toMatchObject({
+    returned: 2,
+    total_available: 4,
+    tokens_used: budget,
+    truncated: true,
+  })
+  expect(await ask({ server: 'files', max_schema_tokens: budget - 1 })).toMatchObject({ returned: 1, truncated: true })
+  expect(await ask({ server: 'files', max_schema_tokens: 0 })).toMatchObject({
+    returned: 0,
+    tokens_used: 0,
+    truncated: true,
+  })
+  expect(await ask({ server: 'files', max_schema_tokens: 10_000 })).toMatchObject({ returned: 4, truncated: false })
+})
+
+test('G4: whatever the filters, the tokens stay within the budget and the list is a beginning of the filtered one', async () => {
+  const whole = (await ask({ server: 'many' })).tools.map(({ name }) => name)
+  const wanted = fc.option(fc.subarray([...whole, 'nothing']), { nil: undefined })
+  const pattern = fc.option(fc.constantFrom('*', 'tool_*', 'tool_1*', '*_2*', 'tool_7', 'x'), { nil: undefined })
+  const budget = fc.option(fc.nat(2000), { nil: undefined })
+  await fc.assert(
+    fc.asyncProperty(wanted, pattern, budget, async (only, like, most) => {
+      const answer = await ask({ server: 'many', names: only, pattern: like, max_schema_tokens: most })
+      const filtered = whole.filter(
+        (name) => (only?.includes(name) ?? true) && (like === undefined || matches(like, name)),
+      )
+      expect(names(answer)).toEqual(filtered.slice(0, answer.returned))
+      expect(answer.truncated).toBe(answer.returned < filtered.length)
+      expect(answer.total_available).toBe(30)
+      if (most === undefined) expect([answer.tokens_used, answer.truncated]).toEqual([null, false])
+      else expect(answer.tokens_used).toBeLessThanOrEqual(most)
+    }),
+  )
+})
+
+test('G4: a server that is refused or unknown gives no tools and an error that names the near miss', async () => {
+  const result = await house.ask('get_server_tools', { server: 'fiels', max_schema_tokens: 100 })
+  const answer = structuredOf<Answer>(result)
+  expect(answer).toEqual({
+    tools: [],
+    server: 'fiels',
+    total_available: 0,
+    returned: 0,
+    tokens_used: null,
+    truncated: false,
+    error: { code: 'SERVER_NOT_FOUND', message: 'There is no server "fiels"; did you mean "files"?' },
+  })
+  expect(result.isError).toBe(true)
+  expect(bodyOf(result)).toMatchObject({ isError: true, _meta: { 'dev.toolway/error': { code: 'SERVER_NOT_FOUND' } } })
+})
+
+test('T1: a server that is down and never said what it has is an error, not an empty list', async () => {
+  const lost = createHouse({
+    servers: {
+      rows: (source) => ({
+        ...source,
+        status: () => ({ ...source.status(), health: 'unhealthy', reason: 'spawn ENOENT' }),
+      }),
+    },
+  })
+  const result = await lost.ask('get_server_tools', { server: 'rows' })
+  expect(result.isError).toBe(true)
+  const { tools, error } = structuredOf<Answer>(result)
+  expect(tools).toEqual([])
+  expect(error).toMatchObject({ code: 'SERVER_UNHEALTHY', server: 'rows' })
+  expect(error?.message).toContain('"rows" is unhealthy (spawn ENOENT)')
+})
+
+test('G4: a server without tools is no error', async () => {
+  const result = await house.ask('get_server_tools', { server: 'bare' })
+  expect(structuredOf(result)).toMatchObject({ tools: [], total_available: 0 })
+  expect(result.isError).toBe(false)
+})
+
+test('G2: only a server that nobody has heard of yet is waited for', async () => {
+  const found = [...files]
+  let waits = 0
+  const young = createHouse({
+    servers: {
+      known: [echo('a')],
+      young: (source) => ({
+        ...source,
+        entries: () => (waits === 0 ? [] : toolSource({ ...late, tools: found }).entries()),
+      }),
+    },
+    ready: async () => {
+      waits++
+    },
+  })
+  const late = { name: 'young', origin: 'forwarded', description: '', timeoutMs: 1000, clock: young.clock } as const
+  await young.ask('get_server_tools', { server: 'known' })
+  expect(waits).toBe(0)
+  expect(structuredOf(await young.ask('get_server_tools', { server: 'young' }))).toMatchObject({ returned: 4 })
+})

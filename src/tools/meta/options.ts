@@ -1,0 +1,23 @@
+import * as z from 'zod'
+import type { Access, ServerSummary } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { GatewayStatus } from './get-gateway-status.ts'
+
+/** All that the meta-tools hold: they see and run what their caller may, and nothing more. */
+export interface MetaToolsOptions {
+  readonly access: Access
+  readonly clock: Clock
+  /** Nothing where this caller may not see it. */
+  status(caller: Caller): GatewayStatus | undefined
+  /** The caller acting as the agent it asked for; throws INVALID_AGENT_ID where its credential may not. */
+  asAgent(caller: Caller, agentId: string | undefined): Caller
+  /**
+   * The servers that descriptions may name. Every caller reads the same description, so where agents see different
+   * servers this tells only what all of them may know. Asked while lists are made: it must not make one itself.
+   */
+  behind(): readonly ServerSummary[]
+}
+
+/** The argument by which a caller with several agents says which one it is. */
+export const agentId = z.string().optional().describe('The agent to act as, if you may act as several.')

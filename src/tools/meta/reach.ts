@@ -1,0 +1,24 @@
+import type { Served, ServerSummary, View } from '../../core/access.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { didYouMean } from '../near.ts'
+
+/** The tools of the servers that a caller may use, meta-tools aside; of one server only, if it is named. */
+export function toolsBehind(view: View, server?: string): readonly Served[] {
+  const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
+  return view.list('tool').filter(({ entry }) => names.has(entry.server))
+}
+
+/** The servers asked for: all, or the one that is named. A name that is none is refused with its near misses. */
+export function serversAsked(view: View, server?: string): readonly ServerSummary[] {
+  const servers = view.servers()
+  if (server === undefined) return servers
+  const found = servers.filter(({ name }) => name === server)
+  if (found.length === 0) throw serverNotFound(view, server)
+  return found
+}
+
+export function serverNotFound(view: View, server: string): ToolwayError {
+  const names = view.servers().map(({ name }) => name)
+  const hint = didYouMean(server, names, '; list_servers shows those that you may use.')
+  return new ToolwayError('SERVER_NOT_FOUND', `There is no server "${server.slice(0, 100)}"${hint}`)
+}

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest'
+import type { Source, SourceStatus } from '../../core/source.ts'
+import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
+import { echo } from '../tools.fixture.ts'
+import { tokensOf } from './tokens.ts'
+
+const withStatus =
+  (status: Partial<SourceStatus>) =>
+  (source: Source): Source => ({
+    ...source,
+    status: () => ({ ...source.status(), ...status }),
+  })
+
+const house = createHouse({
+  servers: {
+    files: [echo('read', 'Reads.\nAnd more.'), echo('write')],
+    rows: withStatus({
+      health: 'degraded',
+      reason: 'it is slow',
+      since: Date.UTC(2026, 10, 15),
+      protocolVersion: '2025-11-25',
+      breaker: 'half-open',
+      latencyMs: 12.5,
+    }),
+    old: withStatus({ health: 'stale' }),
+  },
+})
+
+test('T4: list_tools gives server, name and one line of each tool, meta-tools aside', async () => {
+  expect(structuredOf(await house.ask('list_tools'))).toEqual({
+    tools: [
+      { server: 'files', name: 'read', description: 'Reads.' },
+      { server: 'files', name: 'write', description: 'Echoes as write.' },
+    ],
+    total: 2,
+  })
+  expect(structuredOf(await house.ask('list_tools', { server: 'rows' }))).toEqual({ tools: [], total: 0 })
+})
+
+test('T4: server_health of one server has exactly the fields of the contract', async () => {
+  expect(structuredOf(await house.ask('server_health', { server: 'rows' }))).toEqual({
+    name: 'rows',
+    status: 'degraded',
+    reason: 'it is slow',
+    since: '2026-11-15T00:00:00.000Z',
+    protocolVersion: '2025-11-25',
+    breaker: 'half-open',
+    tools: 0,
+    latencyMs: 12.5,
+  })
+})
+
+test('T4: server_health of all lists every server; what is not known is null', async () => {
+  const { servers } = structuredOf<{ servers: { name: string }[] }>(await house.ask('server_health'))
+  expect(servers.map(({ name }) => name)).toEqual(['files', 'rows', 'old'])
+  expect(servers[0]).toMatchObject({ status: 'healthy', reason: '', protocolVersion: null, latencyMs: null, tools: 2 })
+})
+
+test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none, with its near miss', async (tool) => {
+  const refusal = await refusalOf(house.ask(tool, { server: 'file' }))
+  expect(refusal).toMatchObject({
+    code: 'SERVER_NOT_FOUND',
+    message: 'There is no server "file"; did you mean "files"?',
+  })
+  const lost = await refusalOf(house.ask(tool, { server: 'zebra' }))
+  expect(lost.message).toBe('There is no server "zebra"; list_servers shows those that you may use.')
+})
+
+test('T4: registry_summary counts servers, tools, servers by status and the tokens of both ways of listing', async () => {
+  const served = house.view({} as never).list('tool')
+  const cost = (meta: boolean) =>
+    served
+      .filter(({ entry }) => (entry.server === 'toolway') === meta)
+      .reduce((sum, { name, definition }) => sum + tokensOf(name, definition), 0)
+  expect(structuredOf(await house.ask('registry_summary'))).toEqual({
+    servers: 3,
+    tools: 2,
+    by_status: { healthy: 1, degraded: 1, unhealthy: 0, stale: 1, disabled: 0 },
+    tokens: { direct: cost(false), meta: cost(true) },
+  })
+  expect(cost(true)).toBeGreaterThan(cost(false))
+})
+
+test('B8: a tool costs its name, description and schema, four characters a token, rounded up', () => {
+  expect(tokensOf('abcd', {})).toBe(1)
+  expect(tokensOf('abcd', { description: 'x' })).toBe(2)
+  expect(tokensOf('ab', { description: 'x', inputSchema: { type: 'object' } })).toBe(Math.ceil((3 + 17) / 4))
+})
+
+test('G5: get_gateway_status gives reload status, policy state, servers and config paths', async () => {
+  const status = {
+    version: '1.2.3',
+    reload_status: {
+      attempts: 2,
+      successes: 1,
+      last_error: 'bad',
+      last_error_at: '2026-11-15T00:00:00Z',
+      warnings: [],
+    },
+    policy_state: { agents: ['a'], default_agent: null, deny_on_missing_agent: true },
+    config_paths: ['/etc/toolway.yaml'],
+  }
+  const open = createHouse({ servers: { files: [echo('read')] }, status })
+  expect(structuredOf(await open.ask('get_gateway_status'))).toMatchObject({
+    ...status,
+    time: new Date(open.clock.now()).toISOString(),
+    servers: [{ name: 'files', status: 'healthy', tools: 1, transport: 'in-process' }],
+  })
+})
+
+test('G5: where the caller may not see it, get_gateway_status is refused and says who can open it', async () => {
+  const refusal = await refusalOf(house.ask('get_gateway_status'))
+  expect(refusal.code).toBe('DENIED_BY_POLICY')
+  expect(refusal.message).toContain('defaults.debug')
+})
+
+test('G4, G5, T4, F6: the meta-tools have exactly the parameters of the contract, each also agent_id', () => {
+  const parameters = Object.fromEntries(
+    house
+      .view({} as never)
+      .list('tool')
+      .filter(({ entry }) => entry.server === 'toolway')
+      .map(({ entry }) => [entry.name, Object.keys(entry.definition.inputSchema?.properties as object)]),
+  )
+  expect(parameters).toEqual({
+    list_servers: ['agent_id', 'include_metadata'],
+    get_server_tools: ['agent_id', 'server', 'names', 'pattern', 'max_schema_tokens'],
+    execute_tool: ['agent_id', 'server', 'tool', 'args', 'timeout_ms'],
+    execute_tools: ['agent_id', 'calls', 'timeout_ms'],
+    find_tool: ['agent_id', 'query', 'limit', 'server', 'detail'],
+    search_tools: ['agent_id', 'query', 'limit', 'server', 'detail'],
+    list_tools: ['agent_id', 'server'],
+    server_health: ['agent_id', 'server'],
+    registry_summary: ['agent_id'],
+    get_gateway_status: ['agent_id'],
+  })
+})

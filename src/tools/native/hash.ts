@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import * as z from 'zod'
+import { ToolwayError } from '../../core/errors.ts'
+import { resultOf } from '../../core/result.ts'
+import { defineTool } from '../define.ts'
+
+const digests = ['sha256', 'sha384', 'sha512', 'sha3-256', 'sha3-512', 'blake2b512', 'sha1', 'md5'] as const
+const encodings = ['base64', 'base64url', 'hex', 'utf8'] as const
+const algorithms = [...digests, 'crc32', ...encodings] as const
+
+/** Digests, checksums and encodings of text or bytes. */
+export const hash = defineTool({
+  name: 'hash',
+  title: 'Hash or encode',
+  description:
+    'Computes the exact digest, checksum or encoding of data: sha256 (default), sha512, md5, crc32, base64, hex and others. ' +
+    'Digests and crc32 come as lower-case hex. To decode, give the encoding of the data and the algorithm "utf8". ' +
+    'md5, sha1 and crc32 find accidents, not attackers.',
+  input: z.object({
+    data: z.string().describe('What to hash or encode.'),
+    algorithm: z.enum(algorithms).default('sha256').describe('A digest, or the encoding of the result.'),
+    encoding: z
+      .enum(['utf8', 'base64', 'hex'])
+      .default('utf8')
+      .describe('How data is to be read: as text, or as bytes.'),
+  }),
+  output: z.object({ algorithm: z.enum(algorithms), result: z.string() }),
+  readOnly: true,
+  run({ data, algorithm, encoding }) {
+    const result = compute(algorithm, bytesOf(data, encoding))
+    return resultOf({ content: [{ type: 'text', text: result }], structuredContent: { algorithm, result } })
+  },
+})
+
+function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string {
+  switch (algorithm) {
+    case 'utf8':
+      return textOf(bytes)
+    case 'base64':
+    case 'base64url':
+    case 'hex':
+      return bytes.toString(algorithm)
+    case 'crc32':
+      return crc32(bytes).toString(16).padStart(8, '0')
+    default:
+      return createHash(algorithm).update(bytes).digest('hex')
+  }
+}
+
+/** Node drops what does not fit; a digest of other data than was given would be a silent lie, so it is refused. */
+function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
+  const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')
+  if (!wellFormed[encoding](compact)) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `"data" is not well-formed ${encoding}; "encoding" says how to read it.`,
+    )
+  }
+  return Buffer.from(compact, encoding)
+}
+
+const wellFormed = {
+  utf8: (data: string) => data.isWellFormed(),
+  base64: (data: string) => /^[A-Za-z0-9+/_-]*={0,2}$/.test(data) && (data.length - padding(data)) % 4 !== 1,
+  hex: (data: string) => data.length % 2 === 0 && /^[0-9a-f]*$/i.test(data),
+}
+
+const padding = (data: string) => (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
+
+function textOf(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      'These bytes are not UTF-8 text; ask for base64 or hex instead of utf8.',
+    )
+  }
+}

@@ -1,0 +1,148 @@
+import * as z from 'zod'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { describeDifference, durationFrom, later } from './time/duration.ts'
+import { formatNames, formatted, isoText, offsetText, weekdayOf } from './time/format.ts'
+import { type Moment, momentFrom } from './time/parse.ts'
+import { type Zone, zoneNamed } from './time/zone.ts'
+
+const point = z.union([z.string().max(200), z.number()])
+
+const input = z.object({
+  name: z.enum([
+    ...(['get_time_utc', 'get_time_local', 'parse_time', 'format_time'] as const),
+    ...(['convert_timezone', 'time_difference', 'add_time'] as const),
+  ]),
+  value: point
+    .optional()
+    .describe('A time: ISO 8601, "15 Nov 2026 10:30", "10:30" (today), seconds since 1970, "now".'),
+  timezone: z.string().max(100).optional().describe('IANA name such as Europe/Berlin, or an offset such as +02:00.'),
+  format: z
+    .string()
+    .max(100)
+    .optional()
+    .describe(`${formatNames.join(', ')}; or a pattern: "yyyy-MM-dd HH:mm", "%Y-%m-%d %H:%M".`),
+  from: point
+    .optional()
+    .describe('convert_timezone: the zone that value is meant in. time_difference: the first time.'),
+  to: point
+    .optional()
+    .describe('convert_timezone: the zone to show it in. time_difference: the second time; now if absent.'),
+  duration: z.string().max(100).optional().describe('add_time: "P1DT2H", "90m", "-3 days".'),
+})
+
+type Arguments = z.output<typeof input>
+type Field = Exclude<keyof Arguments, 'name'>
+
+interface Operation {
+  readonly needs: readonly Field[]
+  readonly takes: readonly Field[]
+  run(args: Arguments, now: number): Answer
+}
+
+const output = z.object({
+  result: z.string().describe('The answer in one piece.'),
+  utc: z.string().optional(),
+  unix: z.number().optional(),
+  timezone: z.string().optional(),
+  offset: z.string().optional(),
+  weekday: z.string().optional(),
+  seconds: z.number().optional(),
+  duration: z.string().optional(),
+})
+type Answer = z.output<typeof output>
+
+const utc = zoneNamed('UTC')
+
+const operations: Readonly<Record<Arguments['name'], Operation>> = {
+  get_time_utc: {
+    needs: [],
+    takes: ['format'],
+    run: ({ format }, now) => shown({ instant: now, zone: utc }, format),
+  },
+  get_time_local: {
+    needs: [],
+    takes: ['timezone', 'format'],
+    run: ({ timezone, format }, now) => shown({ instant: now, zone: zoneNamed(timezone) }, format),
+  },
+  parse_time: {
+    needs: ['value'],
+    takes: ['timezone'],
+    run: ({ value, timezone }, now) => shown(read(value, timezone, now)),
+  },
+  format_time: {
+    needs: ['value'],
+    takes: ['format', 'timezone'],
+    run: ({ value, format, timezone }, now) => shown(read(value, timezone, now), format),
+  },
+  convert_timezone: {
+    needs: ['to'],
+    takes: ['value', 'from', 'format'],
+    run({ value = 'now', from, to, format }, now) {
+      const source = from === undefined ? utc : zoneNamed(String(from))
+      return shown({ ...momentFrom(value, source, now), zone: zoneNamed(String(to)) }, format)
+    },
+  },
+  time_difference: {
+    needs: ['from'],
+    takes: ['to', 'timezone'],
+    run({ from, to = 'now', timezone }, now) {
+      const milliseconds = read(to, timezone, now).instant - read(from, timezone, now).instant
+      const { text, duration } = describeDifference(milliseconds)
+      return { result: text, seconds: milliseconds / 1000, duration }
+    },
+  },
+  add_time: {
+    needs: ['duration'],
+    takes: ['value', 'timezone', 'format'],
+    run: ({ value = 'now', duration = '', timezone, format }, now) =>
+      shown(later(read(value, timezone, now), durationFrom(duration)), format),
+  },
+}
+
+/** Clocks, calendars and time zones, exactly: what models get wrong when they reckon in their heads. */
+export const timeTool = (clock: Clock): Tool =>
+  defineTool({
+    name: 'time',
+    title: 'Time and time zones',
+    description:
+      'Tells the time and reckons with dates and time zones, daylight saving included. "name" chooses: ' +
+      'get_time_utc, get_time_local (timezone), parse_time (value, timezone), format_time (value, format, timezone), ' +
+      'convert_timezone (value, from, to), time_difference (from, to), add_time (value, duration, timezone).',
+    input,
+    output,
+    readOnly: true,
+    run(args) {
+      const operation = operations[args.name]
+      checkFields(args, operation)
+      return operation.run(args, clock.now())
+    },
+  })
+
+/** One flat schema serves all the operations, so what one of them lacks or cannot use is told here. */
+function checkFields(args: Arguments, { needs, takes }: Operation) {
+  const missing = needs.find((field) => args[field] === undefined)
+  if (missing) throw new ToolwayError('INVALID_ARGUMENTS', `${args.name} needs "${missing}".`)
+  const usable: readonly string[] = ['name', ...needs, ...takes]
+  const extra = Object.keys(args).find((field) => args[field as Field] !== undefined && !usable.includes(field))
+  if (!extra) return
+  const list = usable.slice(1).join(', ')
+  throw new ToolwayError('INVALID_ARGUMENTS', `${args.name} has no use for "${extra}"; it takes ${list}.`)
+}
+
+/** A value that names its own offset keeps it, unless the answer is asked for in another zone. */
+function read(value: string | number | undefined, timezone: string | undefined, now: number): Moment {
+  const zone: Zone = timezone === undefined ? utc : zoneNamed(timezone)
+  const moment = momentFrom(value ?? 'now', zone, now)
+  return timezone === undefined ? moment : { ...moment, zone }
+}
+
+const shown = (moment: Moment, format?: string): Answer => ({
+  result: format === undefined ? isoText(moment) : formatted(format, moment),
+  utc: isoText({ ...moment, zone: utc }),
+  unix: moment.instant / 1000,
+  timezone: moment.zone.name,
+  offset: offsetText(moment),
+  weekday: weekdayOf(moment),
+})
