@@ -1,12 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal, rpc } from './refusal.ts'
 
-/**
- * Reads a JSON body of at most `limit` bytes. Rejects with a refusal as soon as it is clear that there is none;
- * what is still under way is left unread then, and the answer must close the connection (see `turnAway`).
- */
+/** Reads a JSON body of at most `limit` bytes; rejects with a refusal as soon as it is clear that there is none. */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const refusal = headersRefused(request, limit)
+  const refusal = refusedByHeaders(request, limit)
   if (refusal !== undefined) return Promise.reject(refusal)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -17,18 +14,19 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
         chunks.push(chunk)
         return
       }
-      request.off('data', onData).off('end', onEnd)
-      request.pause()
+      request.off('data', onData).pause()
       reject(tooLarge(limit))
     }
-    const onEnd = () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length))
-    request.on('data', onData).on('end', onEnd)
-    // A client that goes away in the middle gets no answer; the rejection only ends our own waiting.
-    request.once('close', () => reject(new Refusal(400, rpc.parse, 'The body ended before it was complete.')))
+    request.on('data', onData)
+    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length)))
+    // Nobody is left to read this answer; the rejection only ends our own waiting.
+    request.on('close', () => {
+      if (!request.complete) reject(new Refusal(400, rpc.parse, 'The body ended before it was complete.'))
+    })
   })
 }
 
-function headersRefused(request: IncomingMessage, limit: number): Refusal | undefined {
+function refusedByHeaders(request: IncomingMessage, limit: number): Refusal | undefined {
   const type = request.headers['content-type']
   if (type === undefined || !/^application\/json *(;|$)/i.test(type)) {
     return new Refusal(415, rpc.request, 'The body must be JSON: send "Content-Type: application/json".')

@@ -1,7 +1,6 @@
 import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { type Id, readMessage } from '../wire/message.ts'
-import { depthExceeds } from '../wire/scan.ts'
 import { rpc } from './refusal.ts'
 
 export type Params = Readonly<Record<string, unknown>>
@@ -39,53 +38,29 @@ export type Inbound = InboundRequest | InboundNotification | InboundAnswer
 
 const none: Params = Object.freeze({})
 
-/** Reads one message from a client. Unlike a server's results, what a client says is parsed whole, and only once. */
+/** Reads one message from a client. What a client asks for is parsed, once: everything behind the door sees only that. */
 export function readInbound(bytes: Buffer): Inbound | Unreadable {
-  // A deep value parses and then cannot be written again, so it is stopped before it is parsed.
-  if (depthExceeds(bytes, maxDepth)) {
-    return unreadable(null, rpc.request, `The message is nested more than ${maxDepth} levels deep.`)
-  }
-  if (isArray(bytes)) return unreadable(null, rpc.request, 'Batches are not accepted: send one message at a time.')
   const message = readMessage(bytes)
-  if (message.kind === 'invalid') {
-    return unreadable(message.id, message.parse ? rpc.parse : rpc.request, message.reason)
-  }
-  try {
-    switch (message.kind) {
-      case 'response':
-        return { kind: 'answer', id: message.id, result: Json.of(parse(message.result)) }
-      case 'error':
-        return { kind: 'answer', id: message.id, error: Json.of(parse(message.error) as RpcErrorObject) }
-      default: {
-        const params = message.params === undefined ? none : parse(message.params)
-        if (isObject(params)) return { ...message, params }
-        return unreadable(message.kind === 'request' ? message.id : null, rpc.params, 'The params are not an object.')
-      }
+  switch (message.kind) {
+    case 'request':
+      return { kind: 'request', id: message.id, method: message.method, params: parse(message.params) }
+    case 'notification':
+      return { kind: 'notification', method: message.method, params: parse(message.params) }
+    case 'response':
+      return { kind: 'answer', id: message.id, result: Json.raw(message.result) }
+    case 'error':
+      return { kind: 'answer', id: message.id, error: Json.raw(message.error) }
+    case 'invalid': {
+      const { id, parse: notJson, reason } = message
+      const sentence = notJson ? 'The message is not valid JSON.' : `This is not a JSON-RPC message: ${reason}.`
+      return { kind: 'unreadable', id, code: notJson ? rpc.parse : rpc.request, message: sentence }
     }
-  } catch (error) {
-    return unreadable(null, rpc.parse, `The message is not valid JSON: ${(error as SyntaxError).message}`)
   }
 }
 
-/** Some two hundred levels are more than any schema or document needs. */
-const maxDepth = 256
+/** The bytes are known to be one well-formed object of bounded depth. */
+const parse = (params: Buffer | undefined): Params =>
+  params === undefined ? none : (JSON.parse(params.toString('utf8')) as Params)
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const parse = (bytes: Buffer): unknown => JSON.parse(bytes.toString('utf8'))
-
-const unreadable = (id: Id | null, code: number, message: string): Unreadable => ({
-  kind: 'unreadable',
-  id,
-  code,
-  message,
-})
-
-function isArray(bytes: Buffer): boolean {
-  for (const byte of bytes) {
-    if (byte === 0x20 || (byte >= 0x09 && byte <= 0x0d)) continue
-    return byte === 0x5b
-  }
-  return false
-}

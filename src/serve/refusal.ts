@@ -1,4 +1,5 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { errorBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
@@ -27,18 +28,67 @@ export class Refusal extends Error {
   }
 
   /** A refusal that has one of our codes: status, number and data come from the table. */
-  static of(code: ErrorCode, message: string, details: { rule?: string; headers?: Record<string, string> } = {}): Refusal {
-    const { rule, headers } = details
+  static of(
+    code: ErrorCode,
+    message: string,
+    details: { id?: Id; rule?: string; headers?: Record<string, string> } = {},
+  ): Refusal {
+    const { rule, ...others } = details
     const error = new ToolwayError(code, message, rule === undefined ? {} : { rule })
-    return new Refusal(error.kind.http, error.kind.rpc, message, { data: error.data, ...(headers && { headers }) })
+    return new Refusal(error.kind.http, error.kind.rpc, message, { data: error.data, ...others })
   }
 }
 
+export const wrongMethod = (method: string | undefined, allowed: string): Refusal =>
+  new Refusal(405, rpc.request, `${method} is not allowed here: use ${allowed}.`, { headers: { Allow: allowed } })
+
 /** Answers with the refusal as a JSON-RPC error, whatever the path: every client that can read one answer can read it. */
-export function refuse(response: ServerResponse, refusal: Refusal): void {
+export function refuse(response: ServerResponse, refusal: Refusal, clock: Clock): void {
+  if (response.destroyed) return
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
   const { id = null, data, headers } = refusal.details
   const { code, message } = refusal
   const body = errorBytes(id, data === undefined ? { code, message } : { code, message, data })
-  response.writeHead(refusal.status, { ...headers, 'Content-Type': 'application/json', 'Content-Length': body.length })
-  response.end(body)
+  const shared = { ...headers, 'Content-Type': 'application/json', 'Content-Length': body.length }
+  if (!hasMoreToSend(response.req)) {
+    response.writeHead(refusal.status, shared).end(body)
+    return
+  }
+  response.writeHead(refusal.status, { ...shared, Connection: 'close' }).write(body)
+  linger(response, clock)
+}
+
+/** Smaller bodies are read to their end, so that the connection can be used again. */
+const spared = 64 * 1024
+
+function hasMoreToSend(request: IncomingMessage): boolean {
+  if (request.complete) return false
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
+}
+
+/** How long, and how much, a refused client may go on sending before it is cut off. */
+const lingerMs = 1_000
+const lingerBytes = 8 * 1024 * 1024
+
+/**
+ * Closing a connection while the other side still sends destroys the answer on its way,
+ * so what comes is thrown away for a moment before the connection is closed.
+ */
+function linger(response: ServerResponse, clock: Clock): void {
+  const request = response.req
+  let left = lingerBytes
+  const finish = () => {
+    timer[Symbol.dispose]()
+    request.off('data', onData).pause()
+    response.end()
+  }
+  const onData = (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) finish()
+  }
+  const timer = clock.after(lingerMs, finish)
+  request.on('data', onData).once('close', finish).resume()
 }

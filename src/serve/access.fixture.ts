@@ -1,0 +1,153 @@
+import type { Access, Served, View } from '../core/access.ts'
+import { entryOf } from '../core/call.fixture.ts'
+import type { Call, Handler } from '../core/call.ts'
+import type { Definition, Kind } from '../core/entry.ts'
+import { type ErrorCode, type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { type Result, resultOf, textResult } from '../core/result.ts'
+
+/** A small catalog in memory, whose tools do what a test tells them to. */
+export interface TestAccess extends Access {
+  /** Every call that arrived, oldest first. */
+  readonly calls: readonly Call[]
+  /** Lets every waiting `wait` call end. */
+  release(): void
+  /** Tells that lists have changed. */
+  change(...kinds: Kind[]): void
+  readonly listeners: number
+}
+
+/** The error object of the `server_error` tool, spelt as no serialiser of ours would. */
+export const serverError = '{ "code":-32099, "message":"disk \\u0066ull","data":{"n":1e2} }'
+/** The result of the `verbatim` tool, spelt likewise. */
+export const verbatim = '{"content":[{"type":"text","text":"\\u0068i"}],"unknown":{"n":1.0}}'
+
+export function createTestAccess(): TestAccess {
+  const calls: Call[] = []
+  const released = new Set<() => void>()
+  const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
+
+  const tools: Record<string, Handler> = {
+    echo: async ({ input }) => resultOf({ content: [{ type: 'text', text: JSON.stringify(input.arguments.value) }] }),
+    verbatim: async () => ({ body: Json.raw(Buffer.from(verbatim)), isError: false }),
+    pretty: async () => ({ body: Json.raw(Buffer.from('{\n  "content": []\r\n}')), isError: false }),
+    wait: ({ signal }) =>
+      new Promise<Result>((resolve, reject) => {
+        released.add(() => resolve(textResult('waited')))
+        signal.addEventListener('abort', () => reject(signal.reason))
+      }),
+    deaf: () => new Promise<Result>(() => {}),
+    refuse: async ({ input }) => {
+      const { code } = input.arguments.value as { code: ErrorCode }
+      throw new ToolwayError(code, `refused with ${code}`, { server: 'files', rule: 'r[0]', retryAfterMs: 7 })
+    },
+    server_error: async () => {
+      throw new ServerError(Json.raw<RpcErrorObject>(Buffer.from(serverError)))
+    },
+    broken: async () => {
+      throw new TypeError('secret detail')
+    },
+    progress: async ({ peer, input }) => {
+      const { steps = 3, size = 0 } = input.arguments.value as { steps?: number; size?: number }
+      for (let progress = 1; progress <= steps; progress++) {
+        peer.notify(
+          'notifications/progress',
+          Json.of({ progressToken: 'upstream', progress, message: 'x'.repeat(size) }),
+        )
+      }
+      return textResult('done')
+    },
+    log: async ({ peer }) => {
+      peer.notify('notifications/message', Json.raw(Buffer.from('{"level":"info",\n"data":"hi"}')))
+      return textResult('done')
+    },
+    ask: async ({ peer, signal, input }) => {
+      const { method = 'sampling/createMessage' } = input.arguments.value as { method?: string }
+      const params = { messages: [{ role: 'user', content: { type: 'text', text: '?' } }], maxTokens: 9 }
+      return textResult(JSON.stringify((await peer.ask(method, Json.of(params), signal)).value))
+    },
+    ask_and_leave: async ({ peer, signal }) => {
+      peer.ask('roots/list', Json.of({}), signal).catch(() => {})
+      return textResult('left')
+    },
+    large: async ({ input }) => textResult('x'.repeat((input.arguments.value as { size: number }).size)),
+  }
+  const complete: Handler = async ({ input }) =>
+    resultOf({ completion: { values: [JSON.stringify(input.arguments.value)], total: 1, hasMore: false } })
+
+  const entries: Served[] = [
+    ...Object.entries(tools).map(([name, run]) => served('tool', name, { inputSchema: { type: 'object' } }, run)),
+    served('resource', 'test://static', { uri: 'test://static' }, contents),
+    served('template', 'test://{id}', { uriTemplate: 'test://{id}' }, contents),
+    served('resource', 'test://refused', { uri: 'test://refused' }, refused),
+    served('prompt', 'refused', {}, refused),
+    served('prompt', 'greet', {}, async ({ input }) =>
+      resultOf({
+        messages: [{ role: 'user', content: { type: 'text', text: JSON.stringify(input.arguments.value) } }],
+      }),
+    ),
+  ]
+
+  const view: View = {
+    ready: async () => {},
+    list: (kind) => entries.filter(({ entry }) => entry.kind === kind),
+    page(kind, cursor) {
+      const all = entries.filter(({ entry }) => entry.kind === kind).map(({ definition }) => definition)
+      if (kind !== 'tool') return { items: Buffer.from(JSON.stringify(all)) }
+      if (cursor !== undefined && cursor !== 'second') {
+        throw new ToolwayError('INVALID_ARGUMENTS', 'The cursor is not one of ours: list again from the start.')
+      }
+      const items = cursor === 'second' ? all.slice(2) : all.slice(0, 2)
+      return { items: Buffer.from(JSON.stringify(items)), ...(cursor === undefined && { nextCursor: 'second' }) }
+    },
+    async resolve(kind, spelling) {
+      const found = entries.find(({ entry, name }) => entry.kind === kind && name === spelling)
+      if (found !== undefined) return { ...found, ...(kind === 'resource' && { uri: spelling }) }
+      const template =
+        kind === 'resource' && spelling.startsWith('test://') && entries.find((e) => e.name === 'test://{id}')
+      if (template) return { ...template, uri: spelling }
+      throw new ToolwayError('TOOL_NOT_FOUND', `There is no ${kind} ${spelling}.`)
+    },
+    find: (kind, _server, name) => view.resolve(kind, name),
+    search: () => [],
+    servers: () => [],
+  }
+
+  return {
+    calls,
+    handle(call) {
+      calls.push(call)
+      return call.entry.run(call)
+    },
+    complete(call) {
+      calls.push(call)
+      return complete(call)
+    },
+    view: () => view,
+    onChange(listener) {
+      listeners.add(listener)
+      return { [Symbol.dispose]: () => listeners.delete(listener) }
+    },
+    release() {
+      for (const resolve of released) resolve()
+      released.clear()
+    },
+    change(...kinds) {
+      for (const listener of listeners) listener(new Set(kinds))
+    },
+    get listeners() {
+      return listeners.size
+    },
+  }
+}
+
+function served(kind: Kind, name: string, more: Definition, run: Handler): Served {
+  const definition = { name, description: `The ${kind} ${name}`, ...more }
+  return { name, definition, entry: entryOf({ kind, name, definition, run }) }
+}
+
+const refused: Handler = async () => {
+  throw new ToolwayError('DENIED_BY_POLICY', 'not for you', { server: 'files', rule: 'r[0]' })
+}
+
+const contents: Handler = async ({ input }) => resultOf({ contents: [{ uri: input.uri, text: 'text' }] })

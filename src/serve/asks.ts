@@ -1,0 +1,77 @@
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { notificationBytes, requestBytes } from '../wire/encode.ts'
+import type { InboundAnswer } from './inbound.ts'
+
+/** The questions that one session's client has not answered yet. Ids belong to the session, so no other can answer. */
+export interface Asks {
+  /**
+   * Asks by `send` and waits for the answer. Rejects with a ToolwayError when the client cannot be reached,
+   * or the signal says that nobody waits any more; with a ServerError if the client answers with an error of its own.
+   */
+  ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json>
+  /** Takes a client's answer; one that nobody waits for is ignored. */
+  settle(answer: InboundAnswer): void
+}
+
+interface Waiting {
+  resolve(result: Json): void
+  reject(error: Error): void
+}
+
+/** A client that answers nothing must not pile up questions. */
+const maxWaiting = 64
+
+export function createAsks(): Asks {
+  const waiting = new Map<string, Waiting>()
+  let count = 0
+
+  return {
+    ask(send, method, params, signal) {
+      if (signal.aborted) return Promise.reject(nobodyWaits(method))
+      if (waiting.size >= maxWaiting) {
+        const sentence = `The client has ${maxWaiting} questions to answer already: ask again when it has answered some.`
+        return Promise.reject(new ToolwayError('OVERLOADED', sentence))
+      }
+      const id = `ask-${++count}`
+      return new Promise<Json>((resolve, reject) => {
+        const over = () => {
+          waiting.delete(id)
+          signal.removeEventListener('abort', abort)
+        }
+        const abort = () => {
+          over()
+          send(notificationBytes('notifications/cancelled', Json.of({ requestId: id })))
+          reject(nobodyWaits(method))
+        }
+        waiting.set(id, {
+          resolve(result) {
+            over()
+            resolve(result)
+          },
+          reject(error) {
+            over()
+            reject(error)
+          },
+        })
+        signal.addEventListener('abort', abort)
+        if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
+      })
+    },
+    settle({ id, result, error }) {
+      // We number our questions with strings: a number that looks alike is none of ours.
+      const found = typeof id === 'string' ? waiting.get(id) : undefined
+      if (result !== undefined) found?.resolve(result)
+      else if (error !== undefined) found?.reject(new ServerError(error))
+    },
+  }
+}
+
+const nobodyWaits = (method: string) =>
+  new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)
+
+const unreachable = (method: string) =>
+  new ToolwayError(
+    'CANCELLED',
+    `The client cannot be asked for ${method}: it has gone, or does not accept an event stream as an answer.`,
+  )

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+import { authenticateToken, bearerTokens } from './authenticate.ts'
+import { Refusal } from './refusal.ts'
+
+describe('B6: bearer tokens', () => {
+  const authenticate = authenticateToken('s3cret')
+
+  test('the right token is an authenticated operator', () => {
+    expect(authenticate('Bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true })
+    expect(authenticate('bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true })
+  })
+
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer s3cre',
+    'Bearer s3cret2',
+    'Bearer S3CRET',
+    'Basic s3cret',
+    's3cret',
+    'Bearer a s3cret',
+  ])('%s never becomes anybody', (authorization) => {
+    const tried = () => authenticate(authorization)
+    expect(tried).toThrow(Refusal)
+    expect(tried).toThrow(/Authorization: Bearer/)
+  })
+
+  test('each token has an identity of its own', () => {
+    const anna = { principal: 'anna', authenticated: true, admin: false }
+    const bert = { principal: 'bert', authenticated: true, admin: true }
+    const several = bearerTokens([
+      ['one', anna],
+      ['two', bert],
+    ])
+    expect(several('Bearer one')).toBe(anna)
+    expect(several('Bearer two')).toBe(bert)
+    expect(() => several('Bearer three')).toThrow(Refusal)
+  })
+
+  test('without a configured token everybody is the same anonymous caller, and no operator', () => {
+    const open = authenticateToken(undefined)
+    expect(open(undefined)).toEqual({ principal: 'anonymous', authenticated: false, admin: false })
+    expect(open('Bearer anything')).toEqual({ principal: 'anonymous', authenticated: false, admin: false })
+  })
+
+  test('an empty token is never a way in', () => {
+    expect(() => authenticateToken('')('Bearer ')).toThrow(Refusal)
+  })
+})

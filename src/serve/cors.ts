@@ -1,0 +1,31 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+const requestHeaders = [
+  'Authorization',
+  'Content-Type',
+  'Accept',
+  'Mcp-Session-Id',
+  'MCP-Protocol-Version',
+  'Last-Event-ID',
+  'Toolway-Agent',
+].join(', ')
+
+/** Lets a page of an allowed origin read the answer. */
+export function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader('Access-Control-Allow-Origin', origin)
+  response.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id, WWW-Authenticate')
+  response.setHeader('Vary', 'Origin')
+}
+
+/** Whether a browser asks, on behalf of a page, what it may send. Such a question never carries a credential. */
+export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+
+export function answerPreflight(response: ServerResponse): void {
+  response.writeHead(204, {
+    'Access-Control-Allow-Methods': 'POST, GET, DELETE',
+    'Access-Control-Allow-Headers': requestHeaders,
+    'Access-Control-Max-Age': '600',
+  })
+  response.end()
+}

@@ -1,0 +1,160 @@
+import { Agent, request } from 'undici'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
+import type { HttpConfig } from '../config/schema.ts'
+import { createTestAccess } from './access.fixture.ts'
+import { bearerTokens } from './authenticate.ts'
+import { openHttpDoor, serveHttp } from './http.ts'
+
+export const token = 'a-test-token'
+export const info = { name: 'toolway', version: '0.0.0', instructions: 'Use the tools.' }
+
+export const httpConfig = (changes: Partial<HttpConfig> = {}): HttpConfig => ({
+  host: '127.0.0.1',
+  port: 0,
+  path: '/mcp',
+  allowedHosts: [],
+  allowedOrigins: [],
+  maxBody: 256 * 1024,
+  shutdownGrace: 10_000,
+  ...changes,
+})
+
+interface Settings {
+  readonly config?: Partial<HttpConfig>
+  /** Two people with a token each, instead of one token for all. */
+  readonly people?: boolean
+  readonly token?: string | undefined
+  readonly ready?: () => boolean
+}
+
+/** A real door on a free port, in front of the small catalog; time stands still unless a test moves it. */
+export async function openTestDoor(settings: Settings = {}) {
+  const access = createTestAccess()
+  const clock = createManualClock()
+  const log = createKeptLog()
+  const config = httpConfig(settings.config)
+  const shared = { config, access, info, ready: settings.ready ?? (() => true), clock, log }
+  const known = 'token' in settings ? settings.token : token
+  const door = settings.people
+    ? await openHttpDoor({
+        ...shared,
+        authenticate: bearerTokens([
+          ['anna-token', anna],
+          ['bert-token', bert],
+        ]),
+      })
+    : await serveHttp({ ...shared, token: known })
+  const agent = new Agent()
+  const origin = `http://127.0.0.1:${door.port}`
+
+  const fetchRaw = (options: RawOptions = {}) =>
+    request(`${origin}${options.path ?? '/mcp'}`, {
+      dispatcher: agent,
+      method: options.method ?? 'POST',
+      headers: given({ ...goodHeaders, ...options.headers }),
+      body:
+        options.body === undefined
+          ? null
+          : typeof options.body === 'string'
+            ? options.body
+            : JSON.stringify(options.body),
+      ...(options.signal && { signal: options.signal }),
+    })
+
+  return {
+    door,
+    access,
+    clock,
+    log,
+    origin,
+    /** One request as it stands; a header set to undefined is left out. */
+    async raw(options: RawOptions = {}) {
+      const { statusCode: status, headers, body } = await fetchRaw(options)
+      const text = await body.text()
+      return { status, headers, text, json: text.startsWith('{') ? (JSON.parse(text) as Answer) : undefined }
+    },
+    fetchRaw,
+    /** Opens a session by hand and talks in it. */
+    async session(capabilities: object = {}, headers: Headers = {}) {
+      const opened = await fetchRaw({ body: initializeWith(capabilities), headers })
+      await opened.body.dump()
+      const id = opened.headers['mcp-session-id'] as string
+      const own = { 'mcp-session-id': id, ...headers }
+      return {
+        id,
+        headers: own,
+        send: (message: object, options: RawOptions = {}) =>
+          fetchRaw({ ...options, body: { jsonrpc: '2.0', ...message }, headers: { ...own, ...options.headers } }),
+        async ask(method: string, params: object = {}, requestId: number | string = 1) {
+          const { body } = await fetchRaw({ body: { jsonrpc: '2.0', id: requestId, method, params }, headers: own })
+          return (await body.json()) as Answer
+        },
+        stream: () =>
+          fetchRaw({ method: 'GET', headers: { ...own, accept: 'text/event-stream', 'content-type': undefined } }),
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await agent.destroy()
+      await door[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const anna = { principal: 'anna', authenticated: true, admin: false }
+const bert = { principal: 'bert', authenticated: true, admin: false }
+
+const given = (headers: Headers) =>
+  Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<string, string>
+
+type Headers = Record<string, string | undefined>
+
+interface RawOptions {
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PUT' | 'OPTIONS' | 'HEAD'
+  readonly path?: string
+  readonly headers?: Headers
+  readonly body?: string | object
+  readonly signal?: AbortSignal
+}
+
+export interface Answer {
+  readonly jsonrpc: string
+  readonly id: number | string | null
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  readonly result?: any
+  readonly error?: { code: number; message: string; data?: Record<string, unknown> }
+}
+
+/** An event, or a comment: then its text stands in `jsonrpc`. */
+export interface Event extends Answer {
+  readonly method?: string
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  readonly params?: any
+}
+
+export const goodHeaders: Headers = {
+  authorization: `Bearer ${token}`,
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+}
+
+export const initializeWith = (capabilities: object = {}, protocolVersion = '2025-11-25') => ({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion, capabilities, clientInfo: { name: 'by hand', version: '1' } },
+})
+
+/** The messages and comments of an event stream, one at a time. */
+export async function* events(body: AsyncIterable<Buffer>): AsyncGenerator<Event> {
+  let text = ''
+  for await (const chunk of body) {
+    text += chunk
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const block = text.slice(0, end)
+      text = text.slice(end + 2)
+      if (block.startsWith('data: ')) yield JSON.parse(block.slice('data: '.length))
+      else yield { jsonrpc: block, id: null }
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpConfig } from '../config/schema.ts'
+import type { Caller } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { resultBytes } from '../wire/encode.ts'
+import type { Id } from '../wire/message.ts'
+import { legacyRevisions } from '../wire/revisions.ts'
+import type { Authenticate, Identity } from './authenticate.ts'
+import { readBody } from './body.ts'
+import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
+import { asRefusal } from './errors.ts'
+import { type Accepts, Exchange, readAccept } from './exchange.ts'
+import { type InboundRequest, readInbound } from './inbound.ts'
+import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
+import type { HttpSession, Sessions } from './sessions.ts'
+import { EventStream } from './stream.ts'
+
+/** The MCP endpoint itself: one POST per message, GET for a stream, DELETE to end a session. */
+export interface Endpoint {
+  handle(request: IncomingMessage, response: ServerResponse): void
+  /** No new calls from now on; those in flight go on. */
+  drain(): void
+}
+
+interface EndpointOptions {
+  readonly config: HttpConfig
+  readonly authenticate: Authenticate
+  readonly era: LegacyEra
+  readonly sessions: Sessions
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function createEndpoint(options: EndpointOptions): Endpoint {
+  const { config, authenticate, era, sessions, clock, log } = options
+  let draining = false
+
+  const sessionOf = (request: IncomingMessage, identity: Identity, id?: Id): HttpSession => {
+    const given = request.headers['mcp-session-id']
+    const details = id === undefined ? {} : { id }
+    if (typeof given !== 'string') {
+      const sentence = 'The Mcp-Session-Id header is missing: initialize first, then send the id you were given.'
+      throw new Refusal(400, rpc.request, sentence, details)
+    }
+    const session = sessions.find(given, identity.principal)
+    if (session === undefined) throw new Refusal(404, rpc.session, 'Session not found: initialise again.', details)
+    return session
+  }
+
+  const initialize = (
+    inbound: InboundRequest,
+    request: IncomingMessage,
+    response: ServerResponse,
+    identity: Identity,
+    accepts: Accepts,
+  ) => {
+    try {
+      const { client, result } = era.greet(inbound.params)
+      const session = sessions.open(identity, client, request.socket.remoteAddress)
+      log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
+      response.setHeader('Mcp-Session-Id', session.id)
+      new Exchange(response, accepts, clock).answer(resultBytes(inbound.id, result))
+    } catch (thrown) {
+      throw asRefusal(thrown, log, inbound.id)
+    }
+  }
+
+  const post = async (request: IncomingMessage, response: ServerResponse, identity: Identity, accepts: Accepts) => {
+    const inbound = readInbound(await readBody(request, config.maxBody))
+    if (inbound.kind === 'unreadable') {
+      throw new Refusal(400, inbound.code, inbound.message, { id: inbound.id })
+    }
+    if (inbound.kind !== 'request') {
+      const session = sessionOf(request, identity)
+      if (inbound.kind === 'answer') session.asks.settle(inbound)
+      else era.notification(session, inbound)
+      response.writeHead(202, { 'Content-Length': 0 }).end()
+      return
+    }
+    if (draining) throw shuttingDown(inbound.id)
+    if (inbound.method === 'initialize') {
+      initialize(inbound, request, response, identity, accepts)
+      return
+    }
+    const session = sessionOf(request, identity, inbound.id)
+    const exchange = new Exchange(response, accepts, clock)
+    const answer = await era.request(session, inbound, exchange, callerAt(session, request))
+    if (answer === undefined) exchange.abandon()
+    else exchange.answer(answer)
+    sessions.touch(session)
+  }
+
+  const get = (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
+    const session = sessionOf(request, identity)
+    if (draining) throw shuttingDown()
+    const stream = new EventStream(response, clock)
+    response.once('close', () => sessions.detach(session, stream))
+    sessions.attach(session, stream)
+  }
+
+  const route = async (request: IncomingMessage, response: ServerResponse) => {
+    const { method, headers } = request
+    if (method !== 'POST' && method !== 'GET' && method !== 'DELETE') {
+      throw wrongMethod(method, 'POST, GET, DELETE')
+    }
+    const identity = authenticate(headers.authorization)
+    const revision = headers['mcp-protocol-version']
+    if (revision !== undefined && !isLegacyRevision(revision)) throw unknownRevision()
+    if (method === 'DELETE') {
+      sessions.end(sessionOf(request, identity))
+      response.writeHead(204).end()
+      return
+    }
+    const accepts = readAccept(headers.accept)
+    if (method === 'GET') {
+      if (!accepts.stream && headers.accept !== undefined && !headers.accept.includes('*/*')) throw notAcceptable()
+      get(request, response, identity)
+      return
+    }
+    if (!accepts.json && !accepts.stream) throw notAcceptable()
+    await post(request, response, identity, accepts)
+  }
+
+  return {
+    handle(request, response) {
+      route(request, response).catch((thrown: unknown) => refuse(response, asRefusal(thrown, log), clock))
+    },
+    drain() {
+      draining = true
+    },
+  }
+}
+
+/** A client may move between networks; the record of a call says where this one came from. */
+function callerAt(session: HttpSession, request: IncomingMessage): Caller {
+  const address = request.socket.remoteAddress
+  return address === undefined || address === session.caller.address ? session.caller : { ...session.caller, address }
+}
+
+const unknownRevision = () =>
+  new Refusal(
+    400,
+    rpc.request,
+    `The MCP-Protocol-Version header names a revision that is not served here: use one of ${legacyRevisions.join(', ')}.`,
+  )
+
+const notAcceptable = () =>
+  new Refusal(406, rpc.request, 'The Accept header must name application/json and text/event-stream.')
+
+const shuttingDown = (id?: Id) =>
+  Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
+    ...(id !== undefined && { id }),
+    headers: { 'Retry-After': '1', Connection: 'close' },
+  })

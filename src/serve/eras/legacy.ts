@@ -1,0 +1,122 @@
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { errorBytes, resultBytes } from '../../wire/encode.ts'
+import type { Id } from '../../wire/message.ts'
+import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
+import { errorAnswer, ProtocolError } from '../errors.ts'
+import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
+import { createOperations } from '../operations.ts'
+import { type Outlet, RequestPeer } from '../peer.ts'
+import { rpc } from '../refusal.ts'
+import type { Client, Session } from '../session.ts'
+
+/** How this gateway presents itself. */
+export interface DoorInfo {
+  readonly name: string
+  readonly version: string
+  readonly instructions?: string
+}
+
+/** The revisions with sessions, from 2024-11-05 to 2025-11-25: what each message means, whichever door it came through. */
+export interface LegacyEra {
+  /** Agrees with a client on a revision; throws if it does not say what it speaks. */
+  greet(params: Params): { readonly client: Client; readonly result: Buffer }
+  /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
+  request(session: Session, request: InboundRequest, outlet: Outlet, caller: Caller): Promise<Buffer | undefined>
+  notification(session: Session, notification: InboundNotification): void
+}
+
+/** What a session may have in flight: more is a client gone wild. */
+const maxRequests = 1_000
+
+const capabilities = {
+  tools: { listChanged: true },
+  resources: { listChanged: true },
+  prompts: { listChanged: true },
+  completions: {},
+}
+
+const nothing = Buffer.from('{}')
+
+export const isLegacyRevision = (revision: unknown): revision is string =>
+  (legacyRevisions as readonly unknown[]).includes(revision)
+
+export function legacyEra(options: { access: Access; info: DoorInfo; log: Log }): LegacyEra {
+  const { info, log } = options
+  const operations = createOperations(options.access)
+
+  const perform = (request: InboundRequest, caller: Caller, peer: RequestPeer): Promise<Buffer> | Buffer => {
+    const { method, params } = request
+    switch (method) {
+      case 'tools/call':
+        return operations.callTool(params, caller, peer)
+      case 'tools/list':
+        return operations.list('tool', params, caller)
+      case 'resources/list':
+        return operations.list('resource', params, caller)
+      case 'resources/templates/list':
+        return operations.list('template', params, caller)
+      case 'resources/read':
+        return operations.readResource(params, caller, peer)
+      case 'prompts/list':
+        return operations.list('prompt', params, caller)
+      case 'prompts/get':
+        return operations.getPrompt(params, caller, peer)
+      case 'completion/complete':
+        return operations.complete(params, caller, peer)
+      case 'ping':
+        return nothing
+      case 'initialize':
+        throw new ProtocolError(rpc.request, 'This session is initialised already.')
+      default:
+        throw new ProtocolError(rpc.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+    }
+  }
+
+  return {
+    greet(params) {
+      if (typeof params.protocolVersion !== 'string') {
+        throw new ProtocolError(rpc.params, '"initialize" must say which "protocolVersion" the client speaks.')
+      }
+      const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
+      const { name, version, instructions } = info
+      const result = Json.of({
+        protocolVersion: revision,
+        capabilities,
+        serverInfo: { name, version },
+        ...(instructions !== undefined && { instructions }),
+      })
+      const declared = isObject(params.capabilities) ? params.capabilities : {}
+      return { client: { revision, capabilities: declared }, result: result.bytes }
+    },
+
+    async request(session, request, outlet, caller) {
+      const { id, method } = request
+      const { requests } = session
+      if (requests.has(id)) {
+        const message = 'A request with this id is still in flight in this session: give each request its own id.'
+        return errorBytes(id, { code: rpc.request, message })
+      }
+      if (requests.size >= maxRequests) {
+        const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
+        return errorAnswer(id, method, new ToolwayError('OVERLOADED', sentence), log)
+      }
+      const peer = new RequestPeer(session, request, outlet)
+      try {
+        const result = await perform(request, caller, peer)
+        return peer.signal.aborted ? undefined : resultBytes(id, result)
+      } catch (thrown) {
+        return peer.signal.aborted ? undefined : errorAnswer(id, method, thrown, log)
+      } finally {
+        peer.answered()
+      }
+    },
+
+    notification(session, { method, params }) {
+      if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
+    },
+  }
+}

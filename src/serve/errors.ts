@@ -1,0 +1,56 @@
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { resultOf } from '../core/result.ts'
+import { errorBytes, resultBytes } from '../wire/encode.ts'
+import type { Id } from '../wire/message.ts'
+import { Refusal } from './refusal.ts'
+
+/** A message that is JSON-RPC but asks for something the protocol does not know, or in a way it does not allow. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError'
+  readonly code: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+}
+
+/**
+ * The one translation of anything thrown into an answer (E1). A tool call that was refused or failed is a result
+ * that a model can read; everything else, and what was wrong with the request itself, is a JSON-RPC error.
+ */
+export function errorAnswer(id: Id, method: string, thrown: unknown, log: Log): Buffer {
+  if (thrown instanceof ServerError) return errorBytes(id, thrown.error.bytes)
+  if (thrown instanceof ProtocolError) {
+    const { code, message, data } = thrown
+    return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
+  }
+  const error = ours(thrown, method, log)
+  const { kind, message, data } = error
+  if (method !== 'tools/call' || kind.malformed) return errorBytes(id, { code: kind.rpc, message, data })
+  const refused = resultOf({
+    content: [{ type: 'text', text: message }],
+    isError: true,
+    _meta: { 'dev.toolway/error': data },
+  })
+  return resultBytes(id, refused.body.bytes)
+}
+
+/** The same for what is thrown before a request has become a call: the HTTP status tells it too. */
+export function asRefusal(thrown: unknown, log: Log, id?: Id): Refusal {
+  if (thrown instanceof Refusal) return thrown
+  const asked = id === undefined ? {} : { id }
+  if (thrown instanceof ProtocolError) return new Refusal(400, thrown.code, thrown.message, asked)
+  const { code, message } = ours(thrown, 'HTTP request', log)
+  return Refusal.of(code, message, asked)
+}
+
+/** What nobody expected is told to the log with its cause, and to the caller without it. */
+function ours(thrown: unknown, what: string, log: Log): ToolwayError {
+  const error = ToolwayError.from(thrown)
+  if (error.code === 'INTERNAL') log.error({ what, cause: error.cause ?? error }, 'A request failed unexpectedly')
+  return error
+}

@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { HttpConfig } from '../config/schema.ts'
+import type { Access } from '../core/access.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { type Authenticate, authenticateToken } from './authenticate.ts'
+import { listChanged } from './changes.ts'
+import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
+import { createEndpoint } from './endpoint.ts'
+import { type DoorInfo, legacyEra } from './eras/legacy.ts'
+import { asRefusal } from './errors.ts'
+import { allowedHosts, bracketed } from './hosts.ts'
+import { listen } from './listen.ts'
+import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
+import { createSessions } from './sessions.ts'
+
+/** An open HTTP door. Disposing of it lets requests in flight finish within the grace time. */
+export interface HttpDoor extends AsyncDisposable {
+  readonly url: string
+  readonly port: number
+}
+
+interface DoorOptions {
+  readonly config: HttpConfig
+  readonly access: Access
+  readonly info: DoorInfo
+  readonly ready: () => boolean
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Serves over HTTP; without a token everybody who reaches the door is let in, as nobody in particular. */
+export const serveHttp = ({ token, ...options }: DoorOptions & { readonly token: string | undefined }) =>
+  openHttpDoor({ ...options, authenticate: authenticateToken(token) })
+
+/** Serves over HTTP to whom `authenticate` lets in. Rejects with a sentence when the address cannot be had. */
+export async function openHttpDoor(options: DoorOptions & { readonly authenticate: Authenticate }): Promise<HttpDoor> {
+  const { config, access, info, ready, clock, log, authenticate } = options
+  const server = createServer({
+    // We answer a missing Host ourselves, with a sentence.
+    requireHostHeader: false,
+    headersTimeout: 10_000,
+    requestTimeout: 60_000,
+    keepAliveTimeout: 65_000,
+    connectionsCheckingInterval: 5_000,
+  })
+  server.maxConnections = 10_000
+
+  const port = await listen(server, config.host, config.port)
+  const hosts = allowedHosts(config, port)
+  const sessions = createSessions(clock)
+  const era = legacyEra({ access, info, log })
+  const endpoint = createEndpoint({ config, authenticate, era, sessions, clock, log })
+  const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
+  const streamPath = `${config.path.replace(/\/$/, '')}/stream`
+
+  let draining = false
+  let active = 0
+  let idle: (() => void) | undefined
+  const finished = () => {
+    active--
+    if (active === 0) idle?.()
+  }
+
+  const route = (request: IncomingMessage, response: ServerResponse) => {
+    const path = pathOf(request.url ?? '/')
+    if (path === config.path || path === streamPath) {
+      const { host, origin } = request.headers
+      hosts.check(host, origin)
+      if (origin !== undefined) allowOrigin(response, origin)
+      if (isPreflight(request)) answerPreflight(response)
+      else endpoint.handle(request, response)
+    } else if (path === '/livez') probe(request, response, true)
+    else if (path === '/readyz') probe(request, response, !draining && ready())
+    else throw new Refusal(404, rpc.request, `There is nothing here: the MCP endpoint is ${config.path}.`)
+  }
+
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    active++
+    response.once('close', finished)
+    // A write that finds the client gone is no error of ours: `close` tells whoever must know.
+    response.on('error', ignored)
+    try {
+      route(request, response)
+    } catch (thrown) {
+      refuse(response, asRefusal(thrown, log), clock)
+    }
+  })
+
+  const close = async () => {
+    draining = true
+    endpoint.drain()
+    changes[Symbol.dispose]()
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    sessions.closeStreams()
+    if (active > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = clock.after(config.shutdownGrace, resolve)
+        idle = () => {
+          timer[Symbol.dispose]()
+          resolve()
+        }
+      })
+    }
+    sessions[Symbol.dispose]()
+    server.closeAllConnections()
+    await closed
+  }
+
+  let closing: Promise<void> | undefined
+  return {
+    url: `http://${reachable(config.host)}:${port}${config.path}`,
+    port,
+    [Symbol.asyncDispose]() {
+      closing ??= close()
+      return closing
+    },
+  }
+}
+
+const ignored = () => {}
+
+/** For whoever watches over the process: no credential, no Host check, and nothing to learn from it. */
+function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw wrongMethod(request.method, 'GET, HEAD')
+  const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
+  response.writeHead(good ? 200 : 503, { 'Content-Type': 'application/json', 'Content-Length': body.length })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  return query < 0 ? url : url.slice(0, query)
+}
+
+/** Every address is no address to connect to: clients on this machine use the loopback one. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  return host === '::' ? '[::1]' : bracketed(host)
+}

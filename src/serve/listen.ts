@@ -1,0 +1,26 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ToolwayError } from '../core/errors.ts'
+
+/** Binds the server and tells the port it got; rejects with a sentence that says what to do. */
+export async function listen(server: Server, host: string, port: number): Promise<number> {
+  try {
+    server.listen(port, host)
+    await once(server, 'listening')
+  } catch (error) {
+    throw explained(error as NodeJS.ErrnoException, host, port)
+  }
+  return (server.address() as AddressInfo).port
+}
+
+function explained(error: NodeJS.ErrnoException, host: string, port: number): ToolwayError {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `port ${port} on ${host} is in use: stop what uses it, or choose another with server.port or --port`,
+    EACCES: `this user may not bind port ${port} on ${host}: choose one above 1023 with server.port or --port`,
+    EADDRNOTAVAIL: `${host} is no address of this machine: set server.host or --host to one that is, such as 127.0.0.1`,
+    ENOTFOUND: `the name ${host} does not resolve: set server.host or --host to an address, such as 127.0.0.1`,
+  }
+  const reason = reasons[error.code ?? ''] ?? `${error.message}: check server.host and server.port`
+  return new ToolwayError('INTERNAL', `Toolway cannot listen: ${reason}.`, { cause: error })
+}

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto'
+import type { Access, Served } from '../core/access.ts'
+import type { Call, Caller, Handler, Input } from '../core/call.ts'
+import type { Kind } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { ProtocolError } from './errors.ts'
+import { isObject, type Params } from './inbound.ts'
+import type { RequestPeer } from './peer.ts'
+import { rpc } from './refusal.ts'
+
+/** What clients of every era can do with entries. Each answers with the bytes of its result object. */
+export interface Operations {
+  list(kind: Kind, params: Params, caller: Caller): Promise<Buffer>
+  callTool(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
+  readResource(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
+  getPrompt(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
+  complete(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
+}
+
+const listFields: Readonly<Record<Kind, string>> = {
+  tool: 'tools',
+  resource: 'resources',
+  template: 'resourceTemplates',
+  prompt: 'prompts',
+}
+
+export function createOperations(access: Access): Operations {
+  const run = async (handler: Handler, served: Served, input: Input, caller: Caller, peer: RequestPeer) => {
+    const { entry } = served
+    const call: Call = { id: callId(), caller, entry, input, signal: peer.signal, peer }
+    return (await handler(call)).body.bytes
+  }
+
+  return {
+    async list(kind, params, caller) {
+      const { cursor } = params
+      if (cursor !== undefined && typeof cursor !== 'string') throw invalid('The cursor must be a string.')
+      const view = access.view(caller)
+      await view.ready()
+      const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
+      const end = nextCursor === undefined ? '}' : `,"nextCursor":${JSON.stringify(nextCursor)}}`
+      return Buffer.concat([Buffer.from(`{"${listFields[kind]}":`), items, Buffer.from(end)])
+    },
+
+    async callTool(params, caller, peer) {
+      const served = await access.view(caller).resolve('tool', text(params, 'name'))
+      return run(access.handle, served, { arguments: argumentsOf(params), meta: metaOf(params) }, caller, peer)
+    },
+
+    async readResource(params, caller, peer) {
+      const spelling = text(params, 'uri')
+      const served = await access.view(caller).resolve('resource', spelling)
+      const input = { arguments: Json.of({}), uri: served.uri ?? spelling, meta: metaOf(params) }
+      return run(access.handle, served, input, caller, peer)
+    },
+
+    async getPrompt(params, caller, peer) {
+      const served = await access.view(caller).resolve('prompt', text(params, 'name'))
+      return run(access.handle, served, { arguments: argumentsOf(params), meta: metaOf(params) }, caller, peer)
+    },
+
+    async complete(params, caller, peer) {
+      const { ref, argument, context } = params
+      if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
+      const view = access.view(caller)
+      const served = await resolveReference(view, ref)
+      const input = {
+        arguments: Json.of({ argument, ...(context !== undefined && { context }) }),
+        ...(served.uri !== undefined && { uri: served.uri }),
+        meta: metaOf(params),
+      }
+      return run(access.complete, served, input, caller, peer)
+    },
+  }
+}
+
+function resolveReference(view: ReturnType<Access['view']>, ref: Params): Promise<Served> {
+  if (ref.type === 'ref/prompt') return view.resolve('prompt', text(ref, 'name'))
+  if (ref.type === 'ref/resource') return view.resolve('resource', text(ref, 'uri'))
+  throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
+}
+
+/** A cursor that we never gave out is a malformed request, not a refused one. */
+function pageOf<T>(page: () => T): T {
+  try {
+    return page()
+  } catch (thrown) {
+    if (!(thrown instanceof ToolwayError) || thrown.code !== 'INVALID_ARGUMENTS') throw thrown
+    throw new ProtocolError(rpc.params, thrown.message, thrown.data)
+  }
+}
+
+const argumentsOf = (params: Params) => Json.of(object(params, 'arguments'))
+
+const metaOf = (params: Params) => object(params, '_meta')
+
+function object(params: Params, field: string): Record<string, unknown> {
+  const value = params[field] ?? {}
+  if (!isObject(value)) throw invalid(`"${field}" must be an object.`)
+  return value
+}
+
+function text(params: Params, field: string): string {
+  const value = params[field]
+  if (typeof value !== 'string' || value === '') throw invalid(`"${field}" must be a non-empty string.`)
+  return value
+}
+
+const invalid = (message: string) => new ProtocolError(rpc.params, message)
+
+/** Short enough for a log line; 60 random bits, from a pool that the runtime fills many ids at a time. */
+const callId = () => randomUUID().slice(19)

@@ -1,0 +1,113 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Access } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { errorBytes, resultBytes } from '../wire/encode.ts'
+import { maxMessage } from '../wire/limits.ts'
+import { createLineReader } from '../wire/lines.ts'
+import { listChanged } from './changes.ts'
+import { type DoorInfo, legacyEra } from './eras/legacy.ts'
+import { errorAnswer, ProtocolError } from './errors.ts'
+import { type InboundRequest, readInbound } from './inbound.ts'
+import { createLineWriter } from './line-writer.ts'
+import type { Outlet } from './peer.ts'
+import { rpc } from './refusal.ts'
+import { cancelAll, createSession, type Session } from './session.ts'
+
+/** How long calls in flight may go on when the client has closed its end. */
+const graceMs = 2_000
+
+/** Serves one client over a pair of streams; settles when its input has ended and what was in flight is answered. */
+export async function serveStdio(options: {
+  readonly input: Readable
+  readonly output: Writable
+  readonly access: Access
+  readonly info: DoorInfo
+  readonly caller: Caller
+  readonly clock: Clock
+  readonly log: Log
+}): Promise<void> {
+  const { input, access, info, caller, clock, log } = options
+  const era = legacyEra({ access, info, log })
+  const writer = createLineWriter(options.output, input)
+  const answering = new Set<Promise<void>>()
+  let session: Session | undefined
+
+  const initialize = ({ id, method, params }: InboundRequest): Buffer => {
+    try {
+      if (session !== undefined) throw new ProtocolError(rpc.request, 'This session is initialised already.')
+      const { client, result } = era.greet(params)
+      session = createSession(caller, client)
+      return resultBytes(id, result)
+    } catch (thrown) {
+      return errorAnswer(id, method, thrown, log)
+    }
+  }
+
+  const answer = async (current: Session, request: InboundRequest) => {
+    // One line serves all requests, so there is nothing to close when one is cancelled.
+    const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
+    const message = await era.request(current, request, outlet, caller)
+    if (message !== undefined) writer.write(message)
+  }
+
+  const receive = (line: Buffer) => {
+    if (isBlank(line)) return
+    const inbound = readInbound(line)
+    if (inbound.kind === 'unreadable') {
+      const { id, code, message } = inbound
+      writer.write(errorBytes(id, { code, message }))
+    } else if (inbound.kind === 'request' && inbound.method === 'initialize') writer.write(initialize(inbound))
+    else if (session !== undefined) {
+      if (inbound.kind === 'answer') session.asks.settle(inbound)
+      else if (inbound.kind === 'notification') era.notification(session, inbound)
+      else {
+        const done = answer(session, inbound).finally(() => answering.delete(done))
+        answering.add(done)
+      }
+    } else if (inbound.kind === 'request') {
+      const ping = inbound.method === 'ping'
+      const message = 'The session is not open yet: send "initialize" first.'
+      writer.write(
+        ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpc.request, message }),
+      )
+    }
+  }
+
+  const tooLong = () => {
+    const message = `A line is longer than ${maxMessage} bytes and was dropped: send less in one message.`
+    writer.write(errorBytes(null, { code: rpc.request, message }))
+  }
+
+  const changes = access.onChange((kinds) => {
+    if (session !== undefined) for (const message of listChanged(kinds)) writer.offer(message)
+  })
+  const lines = createLineReader({ maxLength: maxMessage, line: receive, tooLong })
+  input.on('data', lines.push)
+  await Promise.race([ended(input), writer.closed])
+  input.off('data', lines.push).pause()
+  lines.end()
+
+  await within(graceMs, clock, Promise.race([settled(answering), writer.closed]))
+  changes[Symbol.dispose]()
+  if (session !== undefined) cancelAll(session)
+  await within(graceMs, clock, writer.flushed())
+}
+
+const ended = (input: Readable): Promise<void> =>
+  new Promise((resolve) => {
+    const over = () => resolve()
+    input.on('end', over).on('close', over).on('error', over)
+  })
+
+const settled = async (work: Iterable<Promise<void>>): Promise<void> => void (await Promise.allSettled(work))
+
+/** Waits for the work, but no longer than this. */
+async function within(ms: number, clock: Clock, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _timer = clock.after(ms, resolve)
+  await Promise.race([work, promise])
+}
+
+const isBlank = (line: Buffer): boolean => line.every((byte) => byte === 0x20 || byte === 0x09)

@@ -1,0 +1,71 @@
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../core/clock.ts'
+import { eventBytes, keepAlive } from '../wire/sse.ts'
+
+/** Proxies and clients give a silent stream up after 30 to 60 seconds. */
+export const keepAliveMs = 15_000
+
+/** What a stream may owe a reader that does not read, before it is dropped. */
+export const maxUnread = 1024 * 1024
+
+/** A reader that has taken nothing for this long is gone, whatever its socket says. */
+const stalledMs = 60_000
+
+/** An HTTP answer that is a stream of events: kept alive, and bounded where its reader does not read. */
+export class EventStream {
+  readonly #response: ServerResponse
+  readonly #clock: Clock
+  #timer: Disposable
+  #open = true
+
+  constructor(response: ServerResponse, clock: Clock) {
+    this.#response = response
+    this.#clock = clock
+    response.writeHead(200, {
+      'Content-Type': 'text/event-stream',
+      'Cache-Control': 'no-cache, no-transform',
+      'X-Accel-Buffering': 'no',
+    })
+    response.flushHeaders()
+    dropWhenStalled(response)
+    response.once('close', () => this.#close())
+    this.#timer = clock.after(keepAliveMs, this.#tick)
+  }
+
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** Sends one message; false if the reader is gone, or has just been dropped because it does not read. */
+  send(message: Buffer): boolean {
+    if (!this.#open) return false
+    // One message may be larger than the bound: only what was left unread before it counts.
+    if (this.#response.writableLength > maxUnread) {
+      this.#close()
+      this.#response.destroy()
+      return false
+    }
+    this.#response.write(eventBytes({ data: message }))
+    return true
+  }
+
+  end(): void {
+    if (!this.#open) return
+    this.#close()
+    this.#response.end()
+  }
+
+  #tick = (): void => {
+    this.#timer = this.#clock.after(keepAliveMs, this.#tick)
+    // While something is unread a comment would only hide that the reader has stalled.
+    if (this.#response.writableLength === 0) this.#response.write(keepAlive)
+  }
+
+  #close(): void {
+    this.#open = false
+    this.#timer[Symbol.dispose]()
+  }
+}
+
+/** Ends the connection when nothing moves on it any more; the socket itself knows whether something does. */
+export const dropWhenStalled = (response: ServerResponse): void => void response.setTimeout(stalledMs)
