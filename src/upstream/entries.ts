@@ -73,7 +73,8 @@ const forward = (head: Head, options: EntryOptions): Handler => {
       method: head.method,
       params: (progressToken) => Buffer.concat([...head.bytes(call), metaTail(call, progressToken)]),
       signal: call.signal,
-      progress: (params) => passProgress(call, params),
+      // The door that the call came through knows under which token its caller expects this.
+      progress: (params) => call.peer.notify('notifications/progress', params),
     })
     return resultFrom(bytes, options)
   }
@@ -102,13 +103,6 @@ function metaTail(call: Call, progressToken: number): Buffer {
   return Object.keys(meta).length === 0 ? closing : Buffer.from(`,"_meta":${JSON.stringify(meta)}}`)
 }
 const closing = Buffer.from('}')
-
-/** Progress under the token that the caller chose, whatever we called it on the way. */
-function passProgress(call: Call, params: Json<Record<string, unknown>>): void {
-  const { progressToken } = call.input.meta
-  if (progressToken === undefined) return
-  call.peer.notify('notifications/progress', Json.of({ ...params.value, progressToken }))
-}
 
 /** The operator's word counts; the server's own annotations only where the operator trusts them. */
 function traitsOf(name: string, definition: Definition, kind: Kind, { config, timeoutMs }: EntryOptions): Traits {

@@ -1,4 +1,17 @@
-import { Cursor } from './cursor.ts'
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  none,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  skipSpace,
+  skipString,
+  skipValue,
+  wordsOf,
+} from './skip.ts'
 
 /** The top-level members of a JSON object: each key, decoded, with the bytes of its value, which are slices. */
 export type Members = ReadonlyMap<string, Buffer>
@@ -20,10 +33,8 @@ export function members(bytes: Buffer): Members | undefined {
 
 /** Whether the bytes are exactly one JSON value that nests no deeper than `maxDepth`. */
 export function isJson(bytes: Buffer): boolean {
-  const cursor = new Cursor(bytes)
-  if (!cursor.value()) return false
-  cursor.space()
-  return cursor.atEnd
+  const at = skipValue(bytes, wordsOf(bytes), skipSpace(bytes, 0), 0)
+  return at !== none && skipSpace(bytes, at) === bytes.length
 }
 
 /** The value of a top-level boolean member, as `JSON.parse` would give it; false when absent. The key is plain letters. */
@@ -32,48 +43,55 @@ export function peekBoolean(bytes: Buffer, key: string): boolean {
   // Letters can otherwise only be spelt as \u escapes.
   if (!bytes.includes(`"${key}"`) && !bytes.includes('\\u')) return false
   let value = false
-  walk(bytes, (name, start, end) => {
-    if (name === key) value = end - start === 4 && bytes[start] === 0x74
+  const whole = walk(bytes, (name, start) => {
+    if (name === key) value = bytes[start] === 0x74
     return true
   })
-  return value
+  return whole && value
 }
 
 /** Whether brackets nest deeper than this. Works on any bytes, also where they are not JSON. */
 export function depthExceeds(bytes: Buffer, limit: number): boolean {
-  const cursor = new Cursor(bytes)
+  const words = wordsOf(bytes)
   let depth = 0
-  while (!cursor.atEnd) {
-    const byte = bytes[cursor.at++] as number
-    if (byte === 0x22) {
-      if (!cursor.string()) return false
-    } else if (byte === 0x7b || byte === 0x5b) {
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) return false
+      at = after - 1
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
       if (++depth > limit) return true
-    } else if (byte === 0x7d || byte === 0x5d) depth--
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
   }
   return false
 }
 
 /** Visits each member until the visitor says false; true if the bytes are one object and all of it was visited. */
 function walk(bytes: Buffer, visit: (key: string, start: number, end: number) => boolean): boolean {
-  const cursor = new Cursor(bytes)
-  if (!cursor.enter()) return false
-  if (!cursor.leave()) {
-    do {
-      cursor.space()
-      const from = cursor.at
-      if (!cursor.take(0x22) || !cursor.string()) return false
-      const key = cursor.escaped
-        ? (JSON.parse(bytes.toString('utf8', from, cursor.at)) as string)
-        : bytes.toString('utf8', from + 1, cursor.at - 1)
-      cursor.space()
-      if (!cursor.take(0x3a)) return false
-      cursor.space()
-      const start = cursor.at
-      if (!cursor.value(1) || !visit(key, start, cursor.at)) return false
-    } while (cursor.next())
-    if (!cursor.leave()) return false
+  const words = wordsOf(bytes)
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== OPEN_OBJECT) return false
+  at = skipSpace(bytes, at + 1)
+  if (bytes[at] === CLOSE_OBJECT) return skipSpace(bytes, at + 1) === bytes.length
+  for (;;) {
+    const from = at
+    if (bytes[at] !== QUOTE) return false
+    const keyEnd = skipString(bytes, words, at + 1)
+    if (keyEnd === none) return false
+    at = skipSpace(bytes, keyEnd)
+    if (bytes[at] !== COLON) return false
+    const start = skipSpace(bytes, at + 1)
+    const end = skipValue(bytes, words, start, 1)
+    if (end === none || !visit(keyText(bytes, from, keyEnd), start, end)) return false
+    at = skipSpace(bytes, end)
+    if (bytes[at] === CLOSE_OBJECT) return skipSpace(bytes, at + 1) === bytes.length
+    if (bytes[at] !== COMMA) return false
+    at = skipSpace(bytes, at + 1)
   }
-  cursor.space()
-  return cursor.atEnd
+}
+
+function keyText(bytes: Buffer, from: number, to: number): string {
+  const text = bytes.toString('utf8', from + 1, to - 1)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }

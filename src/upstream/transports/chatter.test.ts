@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { silentLog } from '../../core/log.ts'
+import { createChatter } from './chatter.ts'
+
+const listening = (secrets: string[] = []) => {
+  const logged: object[] = []
+  let now = 0
+  const clock = { now: () => now, after: () => ({ [Symbol.dispose]() {} }) }
+  const log = { ...silentLog, debug: (facts: object) => void logged.push(facts) }
+  const chatter = createChatter({ server: 'noisy', secrets, clock, log })
+  return {
+    chatter,
+    logged,
+    write: (text: string) => chatter.line('stderr', Buffer.from(text)),
+    advance: (ms: number) => (now += ms),
+  }
+}
+
+test('B6: configured values never reach the log or an error', () => {
+  const { chatter, logged, write } = listening(['sk-12345678', 'sk-12345678-longer', 'yes'])
+  write('yes: bad token sk-12345678-longer, tried sk-12345678')
+  expect(chatter.last).toBe('yes: bad token [redacted], tried [redacted]')
+  expect(JSON.stringify(logged)).not.toContain('12345678')
+})
+
+test('security: control characters and colours are taken out, and long lines are cut', () => {
+  const { chatter, write } = listening()
+  write('\u001b[31mred\u001b[0m\u0007 alert\r\t!')
+  expect(chatter.last).toBe('red alert !')
+  write('x'.repeat(100_000))
+  expect(chatter.last).toHaveLength(301)
+  write('   ')
+  expect(chatter.last).toHaveLength(301)
+})
+
+test('security: a flood does not flood the log, and its last line is still known', () => {
+  const { chatter, logged, write, advance } = listening()
+  for (let line = 0; line < 10_000; line++) write(`line ${line}`)
+  expect(logged).toHaveLength(200)
+  expect(chatter.last).toBe('line 9999')
+  advance(1_000)
+  write('after')
+  expect(logged.slice(200)).toEqual([
+    { server: 'noisy', lines: 9_800 },
+    { server: 'noisy', stream: 'stderr', line: 'after' },
+  ])
+})

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { childEnvironment } from './environment.ts'
+
+const ours = {
+  PATH: '/bin',
+  HOME: '/home/ada',
+  LC_ALL: 'C',
+  XDG_CACHE_HOME: '/cache',
+  AWS_SECRET_ACCESS_KEY: 'secret',
+  TOOLWAY_TOKEN: 'secret',
+  SHELL: '() { :; }; echo shock',
+  LANG: undefined,
+}
+
+test('B6: a child gets the configured variables and nothing of ours but what it needs to find its way', () => {
+  expect(childEnvironment({ KEY: 'x', PATH: '/opt/bin' }, ours, 'linux')).toEqual({
+    PATH: '/opt/bin',
+    HOME: '/home/ada',
+    LC_ALL: 'C',
+    XDG_CACHE_HOME: '/cache',
+    KEY: 'x',
+  })
+})
+
+test('B6: on Windows the like, however the names are spelt', () => {
+  const windows = { Path: 'C:\\bin', SystemRoot: 'C:\\Windows', TEMP: 'C:\\Temp', SECRET: 'x' }
+  expect(Object.keys(childEnvironment({}, windows, 'win32'))).toEqual(['Path', 'SystemRoot', 'TEMP'])
+})

@@ -1,0 +1,103 @@
+import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import { type Head, NoAnswer } from './channel.ts'
+
+/** Where a line stands: its server's name, its address, and whether the handshake is over. */
+export interface Place {
+  readonly name: string
+  readonly origin: string
+  readonly established: boolean
+}
+
+/** The cause of an error that an HTTP status stands behind. */
+class HttpStatus extends Error {
+  override readonly name = 'HttpStatus'
+  readonly status: number
+
+  constructor(status: number) {
+    super(`HTTP ${status}`)
+    this.status = status
+  }
+}
+
+/**
+ * What a line that broke means for the calls that were under way. During the handshake nothing of a caller's
+ * has been sent, so that the server is simply not there; afterwards a call may have run.
+ */
+export const brokenLine = (established: boolean): ErrorCode => (established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE')
+
+/** The end of a sentence about a call that may have run. */
+export const mayHaveRun = 'Whether the call took effect is not known: look before you repeat it.'
+
+export const closedByUs = (name: string): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', `Toolway has closed its line to ${name}; call again.`, { server: name })
+
+/** A request that was written, and nothing tells what became of it. */
+export function lost({ name, established }: Place, what: string, cause?: unknown): ToolwayError {
+  const advice = established ? mayHaveRun : `Check mcpServers.${name}.url.`
+  return new ToolwayError(brokenLine(established), `${name} ${what}. ${advice}`, { server: name, cause })
+}
+
+/** A request to which no answer began. Anything that is not about the connection stays as it is. */
+export function noAnswer(place: Place, thrown: unknown): unknown {
+  if (!(thrown instanceof NoAnswer)) return thrown
+  const { name, origin } = place
+  const why = reason(thrown.cause)
+  if (thrown.written) return lost(place, `broke off before it answered (${why})`, thrown.cause)
+  const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it runs and that mcpServers.${name}.url and its headers are right.`
+  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, cause: thrown.cause })
+}
+
+/** An answer that says by its status that there will be no other. */
+export function refused(place: Place, head: Head): ToolwayError {
+  const { name, established } = place
+  const { status } = head
+  const code = didNotRun(status) ? 'SERVER_UNAVAILABLE' : brokenLine(established)
+  const retryAfterMs = retryAfter(head.header('retry-after'))
+  return new ToolwayError(code, `${name} ${sentence(place, head)}`, {
+    server: name,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    cause: new HttpStatus(status),
+  })
+}
+
+/** Whether a handshake failed in the way that servers of the older HTTP+SSE transport fail it. */
+export function refusesStreamableHttp(error: unknown): boolean {
+  const cause = error instanceof ToolwayError ? error.details.cause : undefined
+  return cause instanceof HttpStatus && [400, 404, 405].includes(cause.status)
+}
+
+/** 408 and the like say that the request was not taken; of the server's own failures only these do. */
+const didNotRun = (status: number): boolean => status < 500 || status === 501 || status === 503 || status === 505
+
+function sentence({ name, established }: Place, head: Head): string {
+  const { status } = head
+  const setting = `mcpServers.${name}`
+  if (status < 300)
+    return `answered with HTTP ${status} and no message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
+  if (status < 400) {
+    return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Put the final address into ${setting}.url.`
+  }
+  if (status === 401 || status === 403) {
+    return `refused our credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
+  }
+  if (status === 429 || status === 503) return `is too busy (HTTP ${status}). Try again later.`
+  if (didNotRun(status))
+    return `refused the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
+  return `failed (HTTP ${status}). ${established ? mayHaveRun : 'Look into its log.'}`
+}
+
+/** Only the origin: the rest of an address may hold secrets. */
+function originOf(location: string | undefined): string {
+  return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another place'
+}
+
+/** Seconds, as servers that are busy send them; a date is not worth the trouble. */
+const retryAfter = (value: string | undefined): number | undefined =>
+  value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined
+
+/** A code such as ECONNREFUSED; a connection to a name with several addresses fails with one error for each. */
+function reason(cause: unknown): string {
+  const error = cause instanceof AggregateError ? cause.errors[0] : cause
+  if (!(error instanceof Error)) return 'unknown reason'
+  return (error as NodeJS.ErrnoException).code ?? error.name
+}

@@ -1,0 +1,101 @@
+import type { Clock } from '../../core/clock.ts'
+import { maxMessage } from '../../wire/limits.ts'
+import { readMessage } from '../../wire/message.ts'
+import { createEventReader } from '../../wire/sse.ts'
+import { ignored } from './bodies.ts'
+import type { Body, Head } from './channel.ts'
+import { pause } from './waiting.ts'
+
+/** What the stream that answers one request needs of its transport. */
+export interface Exchange {
+  readonly clock: Clock
+  /** Aborted when nobody waits any more; made only where it is needed. */
+  signal(): AbortSignal
+  deliver(data: Buffer): void
+  /** Picks the stream up again after the event with this id. */
+  reopen(lastEventId: string, receive: (head: Head) => Body): Promise<Head>
+  /** The answer is there, or will not come, with the reason. Told once. */
+  done(failure?: string): void
+}
+
+/** Attempts in a row that may bring nothing new. */
+const maxFruitless = 5
+const firstPauseMs = 1_000
+const shortestPauseMs = 100
+const longestPauseMs = 30_000
+/** How long a server may keep a stream open on which all has been said. */
+const lingerMs = 1_000
+
+/** Reads the stream that answers a request. One that breaks off is picked up again where its events have ids. */
+export function readExchange(first: Head, exchange: Exchange): Body {
+  const { clock } = exchange
+  let answered = false
+  let over = false
+  let lastId: string | undefined
+  let pauseMs = firstPauseMs
+  let fruitless = 0
+  return read(first)
+
+  function read(head: Head): Body {
+    let linger: Disposable | undefined
+    const reader = createEventReader({
+      maxLength: maxMessage,
+      event({ id, event, data }) {
+        if (id !== undefined) lastId = id
+        fruitless = 0
+        if (over || data.length === 0 || event !== 'message') return
+        if (isAnswer(data)) {
+          answered = true
+          linger = clock.after(lingerMs, head.abort)
+        }
+        exchange.deliver(data)
+        if (answered) finish()
+      },
+      retry: (ms) => {
+        pauseMs = ms
+      },
+      tooLong() {
+        finish(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`)
+        head.abort()
+      },
+    })
+    const ended = (): void => {
+      linger?.[Symbol.dispose]()
+      if (!over) void resume()
+    }
+    return { data: reader.push, end: ended, lost: ended }
+  }
+
+  async function resume(): Promise<void> {
+    const signal = exchange.signal()
+    if (signal.aborted) return finish()
+    if (lastId === undefined) return finish('ended the stream without an answer')
+    if (++fruitless > maxFruitless) return finish('broke off and could not be reached again')
+    const growth = 2 ** (fruitless - 1)
+    await pause(Math.min(Math.max(pauseMs, shortestPauseMs) * growth, longestPauseMs), clock, signal)
+    if (signal.aborted) return finish()
+    try {
+      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : ignored(head)))
+      if (isStream(head)) return
+      if (head.status < 500 && head.status !== 429) return finish(`did not continue its answer (HTTP ${head.status})`)
+    } catch {
+      // Not reachable just now, which is an attempt like any other.
+    }
+    return resume()
+  }
+
+  function finish(failure?: string): void {
+    if (over) return
+    over = true
+    exchange.done(failure)
+  }
+}
+
+export const isStream = (head: Head): boolean => head.status === 200 && head.type === 'text/event-stream'
+
+/** Whether a message on a request's own stream is its answer. Most need not be read twice for that. */
+export function isAnswer(data: Buffer): boolean {
+  if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
+  const { kind } = readMessage(data)
+  return kind === 'response' || kind === 'error'
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest'
+import { json, result, stream } from '../../../tests/fixtures/rogue-http.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { call, onPost, opened, quick, rogue, serving, thrown } from './http.fixture.ts'
+import { ask } from './receiver.fixture.ts'
+
+describe('sessions', () => {
+  test.each([404, 400])(
+    'G3: HTTP %i to a session ends it: the call surely did not run, the line has to be opened anew',
+    async (status) => {
+      const { server, transport, heard } = await rogue(onPost((_, response) => response.writeHead(status).end()))
+      expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+      expect(await heard.down).toMatchObject({
+        code: 'SERVER_UNAVAILABLE',
+        message: expect.stringContaining('ended our session'),
+      })
+      expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+      await transport[Symbol.asyncDispose]()
+      expect(server.got.some(({ method }) => method === 'DELETE')).toBe(false)
+      expect(heard.downs).toBe(1)
+    },
+  )
+
+  test('F12: what was under way when a session ended may still be answered, and is OUTCOME_UNKNOWN otherwise', async () => {
+    const answers: (() => void)[] = []
+    const { server, transport, heard } = await rogue(
+      onPost((got, response) => {
+        const id = got.message?.id
+        if (id === 3) return response.writeHead(404).end(() => answers[0]?.())
+        stream(response)
+        if (id === 1) answers.push(() => response.end(`data: ${result(1)}\n\n`))
+      }),
+    )
+    await Promise.all([call(transport, 1), call(transport, 2)])
+    await server.until(({ message }) => message?.id === 2)
+    expect(await thrown(call(transport, 3))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    await heard.down
+    expect(heard.heard.at(-1)).toMatchObject({ kind: 'response', id: 1 })
+    expect([...heard.failures].map(([exchange, { code }]) => [exchange, code])).toEqual([[2, 'OUTCOME_UNKNOWN']])
+  })
+})
+
+describe("the server's own stream", () => {
+  test('F4: what the server says of its own accord arrives, and the stream is taken up again after its last event', async () => {
+    let opened = 0
+    const { server, heard } = await rogue((got, response) => {
+      if (got.method !== 'GET') return
+      opened++
+      const news = `id: n${opened}\ndata: {"jsonrpc":"2.0","method":"news/${opened}"}\n\n`
+      if (opened === 1) stream(response).end(news)
+      else stream(response).write(news)
+    })
+    const second = await heard.until((message) => message.kind === 'notification' && message.method === 'news/2')
+    expect(second.exchange).toBeUndefined()
+    const streams = server.got.filter(({ method }) => method === 'GET')
+    expect(streams.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'n1'])
+    expect(streams[0]?.headers).toMatchObject({ 'mcp-session-id': 'session-1', 'mcp-protocol-version': '2025-11-25' })
+  })
+
+  test.each([404, 405, 401])('protocol: a server that answers %i to GET is not asked again', async (status) => {
+    const pauses: number[] = []
+    const clock: Clock = {
+      now: quick.now,
+      after(ms, callback) {
+        pauses.push(ms)
+        return quick.after(ms, callback)
+      },
+    }
+    const asked = Promise.withResolvers<void>()
+    const { server, transport, heard } = await rogue(
+      (got, response) => {
+        if (got.method !== 'GET') return json(response, result(got.message?.id))
+        response.writeHead(status).end(() => asked.resolve())
+      },
+      { clock },
+    )
+    await asked.promise
+    await ask(transport, heard, 1, 'ping')
+    await ask(transport, heard, 2, 'ping')
+    expect(server.got.filter(({ method }) => method === 'GET')).toHaveLength(1)
+    expect(pauses).not.toContain(1_000)
+    expect(heard.downs).toBe(0)
+  })
+
+  test('F12: a stream that always breaks is asked for ever less often', async () => {
+    const pauses: number[] = []
+    const enough = Promise.withResolvers<void>()
+    const clock: Clock = {
+      now: quick.now,
+      after: (ms, callback) => {
+        if (ms >= 1_000 && ms !== 10_000) pauses.push(ms)
+        if (pauses.length === 7) enough.resolve()
+        return systemClock.after(ms === 10_000 ? ms : ms / 10_000, callback)
+      },
+    }
+    await rogue((_, response) => stream(response).end(), { clock })
+    await enough.promise
+    expect(pauses.slice(0, 7)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  })
+})
+
+describe('ending', () => {
+  test('F10: an aborted call closes its stream, and nothing else', async () => {
+    const closed = Promise.withResolvers<void>()
+    const { server, transport, heard } = await rogue(
+      onPost((got, response) => {
+        if (got.message?.id === 2) return json(response, result(2))
+        stream(response).once('close', () => closed.resolve())
+      }),
+    )
+    const controller = new AbortController()
+    await call(transport, 1, controller.signal)
+    controller.abort(new Error('enough'))
+    await closed.promise
+    await ask(transport, heard, 2, 'ping')
+    expect([heard.failures.size, heard.downs, server.got.length > 0]).toEqual([0, 0, true])
+  })
+
+  test('F10: an aborted call that has no answer yet rejects with the reason', async () => {
+    const { server, transport } = await rogue(onPost(() => {}))
+    const controller = new AbortController()
+    const sending = thrown(call(transport, 1, controller.signal))
+    await server.until(({ message }) => message?.id === 1)
+    controller.abort(new Error('enough'))
+    expect(await sending).toMatchObject({ message: 'enough' })
+    await expect.poll(() => server.connections()).toBeLessThan(2)
+  })
+
+  test('security: a server that keeps the stream of an answer open is let go', async () => {
+    const closed = Promise.withResolvers<void>()
+    const { transport, heard } = await rogue(
+      onPost((got, response) => {
+        stream(response).write(`data: ${result(got.message?.id)}\n\n`)
+        response.once('close', () => closed.resolve())
+      }),
+    )
+    await ask(transport, heard, 1, 'ping')
+    await closed.promise
+    expect(heard.failures.size).toBe(0)
+  })
+
+  test('security: disposing closes every stream and connection, tells nobody, and ends the session', async () => {
+    const { server, transport, heard } = await rogue((got, response) => {
+      if (got.method === 'GET' || got.message?.id === 1) stream(response)
+    })
+    await call(transport, 1)
+    const silent = thrown(call(transport, 2))
+    await server.until(({ message }) => message?.id === 2)
+    await server.until(({ method }) => method === 'GET')
+    await Promise.all([transport[Symbol.asyncDispose](), transport[Symbol.asyncDispose]()])
+    expect(await silent).toBeInstanceOf(Error)
+    expect(server.got.filter(({ method }) => method === 'DELETE')).toHaveLength(1)
+    await expect.poll(() => server.connections()).toBe(0)
+    expect([heard.downs, heard.failures.size]).toEqual([0, 0])
+    expect(await thrown(call(transport, 3))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  })
+
+  test('security: a server that does not answer DELETE does not hold the disposal', async () => {
+    const server = await serving((got, response) => {
+      if (got.method === 'POST') json(response, result(got.message?.id), 200, { 'mcp-session-id': 'x' })
+    })
+
+    const { transport, heard } = await opened(server.url)
+    await ask(transport, heard, 1, 'initialize')
+    await transport[Symbol.asyncDispose]()
+    expect(server.got.at(-1)?.method).toBe('DELETE')
+  })
+})

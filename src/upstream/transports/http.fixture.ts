@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { json, type RogueHttp, result, rogueHttp, type Script } from '../../../tests/fixtures/rogue-http.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import { notificationBytes, requestBytes } from '../../wire/encode.ts'
+import { type HttpOptions, httpTransport } from './http.ts'
+import { ask, type Collector, collector } from './receiver.fixture.ts'
+import type { Transport } from './transport.ts'
+
+/** Time that runs ten times faster, so that pauses are kept in order and cost little. */
+export const quick: Clock = { now: systemClock.now, after: (ms, callback) => systemClock.after(ms / 10, callback) }
+
+const never = new AbortController().signal
+
+/** A real HTTP server with this behaviour, for one test. */
+export async function serving(script: Script): Promise<RogueHttp> {
+  const server = await rogueHttp(script)
+  onTestFinished(() => server[Symbol.asyncDispose]())
+  return server
+}
+
+/** An open transport, for one test. */
+export async function opened(url: string, options: Partial<HttpOptions> = {}, make = httpTransport) {
+  const transport = make({ name: 'rogue', url, headers: {}, clock: quick, log: silentLog, ...options })
+  onTestFinished(() => transport[Symbol.asyncDispose]() as Promise<void>)
+  const heard = collector()
+  await transport.open(heard, never)
+  return { transport, heard }
+}
+
+/** A transport whose server has shaken hands well and from now on follows the script. */
+export async function rogue(
+  script: Script,
+  { session = 'session-1', clock = quick }: { session?: string; clock?: Clock } = {},
+) {
+  const server = await serving((got, response, socket) => {
+    const { method, id } = got.message ?? {}
+    if (method === 'initialize') {
+      const headers: Record<string, string> = session === '' ? {} : { 'mcp-session-id': session }
+      return json(response, result(id, { protocolVersion: '2025-11-25' }), 200, headers)
+    }
+    if (method === 'notifications/initialized') return response.writeHead(202).end()
+    if (got.method === 'DELETE') return response.writeHead(200).end()
+    return script(got, response, socket)
+  })
+  const { transport, heard } = await opened(server.url, { clock })
+  await handshake(transport, heard)
+  return { server, transport, heard }
+}
+
+export async function handshake(transport: Transport, heard: Collector): Promise<void> {
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const { protocolVersion } = await ask(transport, heard, 0, 'initialize', hello)
+  transport.established(protocolVersion)
+  await transport.send({ body: notificationBytes('notifications/initialized') })
+}
+
+export const call = (transport: Transport, exchange = 1, signal?: AbortSignal): Promise<void> =>
+  transport.send({ body: requestBytes(exchange, 'tools/call'), exchange, ...(signal && { signal }) })
+
+/** What a promise rejects with. */
+export const thrown = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    (error) => error,
+  )
+
+/** Answers GET as a server without a stream of its own, everything else as the script says. */
+export const onPost =
+  (script: Script): Script =>
+  (got, response, socket) =>
+    got.method === 'GET' ? response.writeHead(405).end() : script(got, response, socket)
+
+/** The official server, for one test, on a port that was free a moment ago. Gives its origin. */
+export async function everything(kind: 'streamableHttp' | 'sse'): Promise<string> {
+  const free = createServer().listen(0)
+  await once(free, 'listening')
+  const { port } = free.address() as { port: number }
+  free.close()
+  await once(free, 'close')
+  const script = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+  const child = spawn(process.execPath, [script, kind], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  })
+  for await (const line of createInterface({ input: child.stderr })) if (/on port/.test(line)) break
+  child.stderr.resume()
+  return `http://127.0.0.1:${port}`
+}

@@ -1,0 +1,222 @@
+import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { maxMessage } from '../../wire/limits.ts'
+import { readMessage } from '../../wire/message.ts'
+import { ignored, whole } from './bodies.ts'
+import { type Body, createChannel, type Head } from './channel.ts'
+import { closedByUs, lost, noAnswer, type Place, refused } from './failures.ts'
+import { isAnswer, isStream, readExchange } from './http-exchange.ts'
+import { configuredHeaders, isHeaderValue } from './http-headers.ts'
+import { listen } from './http-listen.ts'
+import type { Outgoing, Receiver, Transport } from './transport.ts'
+import { settles } from './waiting.ts'
+
+export interface HttpOptions {
+  readonly name: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** Of an answer that refuses, only an error object is of interest. */
+const maxRefusal = 64 * 1024
+/** A server that says no, or takes a notification, does so at once. */
+const promptlyMs = 10_000
+/** What may still come in when the session has ended, and what ending it may take. */
+const goodbyeMs = 1_000
+
+/** Streamable HTTP of the revisions with sessions: one POST for each message, and one stream for the server's own. */
+export function httpTransport(options: HttpOptions): Transport {
+  const { name, clock, log } = options
+  const url = new URL(options.url)
+  const path = url.pathname + url.search
+  const configured = configuredHeaders(url, options.headers)
+  const channel = createChannel(url.origin)
+  const listening = new AbortController()
+  const disposal = new AbortController()
+  const underWay = new Set<number>()
+  const idle = Promise.withResolvers<void>()
+  let receiver: Receiver | undefined
+  let session: string | undefined
+  let version: string | undefined
+  let headers: { readonly post: Headers; readonly get: Headers } = { post: {}, get: {} }
+  let disposing: Promise<void> | undefined
+  /** Why nothing can be sent any more. */
+  let over: ToolwayError | undefined
+  remember()
+
+  return {
+    kind: 'http',
+    async open(given, signal) {
+      signal.throwIfAborted()
+      receiver = given
+    },
+    send,
+    established(protocolVersion) {
+      version = protocolVersion
+      remember()
+      void listen({
+        server: name,
+        clock,
+        log,
+        signal: listening.signal,
+        open: get,
+        deliver: (data) => receiver?.message(data),
+      })
+    },
+    [Symbol.asyncDispose]() {
+      disposing ??= dispose()
+      return disposing
+    },
+  }
+
+  async function send(message: Outgoing): Promise<void> {
+    if (over) throw over
+    const { exchange } = message
+    if (exchange !== undefined) underWay.add(exchange)
+    using limit = message.signal || exchange !== undefined ? undefined : deadline(clock, promptlyMs, tooSlow)
+    try {
+      await post(message, message.signal ?? limit?.signal)
+    } catch (thrown) {
+      settled(exchange)
+      throw noAnswer(place(), thrown)
+    }
+  }
+
+  async function post({ body, exchange, signal }: Outgoing, until: AbortSignal | undefined): Promise<void> {
+    const refusal = Promise.withResolvers<Buffer | undefined>()
+    const head = await channel.ask({ method: 'POST', path, headers: headers.post, body, signal: until }, (head) => {
+      if (head.status < 300) return answer(head, exchange, signal)
+      const nothing = () => refusal.resolve(undefined)
+      return whole(head, { maxLength: maxRefusal, done: refusal.resolve, lost: nothing, tooLong: nothing })
+    })
+    if (head.status < 300) {
+      if (exchange !== undefined && !isReadable(head))
+        throw lost(place(), `answered with ${what(head)} instead of a message`)
+      return
+    }
+    if (!(await settles(refusal.promise, promptlyMs, clock))) head.abort()
+    else if (passOn(await refusal.promise, body, exchange)) return
+    settled(exchange)
+    // Many servers say 400 where the protocol wants 404 for a session that they do not know.
+    if (session !== undefined && (head.status === 404 || head.status === 400)) endSession()
+    throw refused(place(), head)
+  }
+
+  /** Chooses who reads an answer that was not refused. */
+  function answer(head: Head, exchange: number | undefined, signal: AbortSignal | undefined): Body {
+    const id = head.header('mcp-session-id')
+    if (version === undefined && session === undefined && isHeaderValue(id)) {
+      session = id
+      remember()
+    }
+    if (exchange === undefined || !isReadable(head) || head.status === 202) {
+      settled(exchange)
+      return ignored(head)
+    }
+    const done = (failure?: string, cause?: unknown): void => {
+      settled(exchange)
+      if (failure !== undefined && !signal?.aborted) receiver?.failed(exchange, lost(place(), failure, cause))
+    }
+    if (isStream(head)) {
+      return readExchange(head, {
+        clock,
+        signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
+        deliver: (data) => receiver?.message(data, exchange),
+        reopen: (lastEventId, receive) => get(lastEventId, receive, signal),
+        done,
+      })
+    }
+    return whole(head, {
+      maxLength: maxMessage,
+      done(bytes) {
+        if (!isAnswer(bytes)) return done('answered with something that is no message')
+        receiver?.message(bytes, exchange)
+        done()
+      },
+      lost: (error) => done('broke off in the middle of its answer', error),
+      tooLong: () => done(`answered with more than ${maxMessage / 1024 / 1024} MiB`),
+    })
+  }
+
+  /** A server's own error reaches the caller unchanged, whatever the status it came with. */
+  function passOn(said: Buffer | undefined, asked: Buffer, exchange: number | undefined): boolean {
+    if (exchange === undefined || said === undefined) return false
+    const error = readMessage(said)
+    const request = readMessage(asked)
+    if (error.kind !== 'error' || request.kind !== 'request' || error.id !== request.id) return false
+    settled(exchange)
+    receiver?.message(said, exchange)
+    return true
+  }
+
+  function get(lastEventId: string | undefined, receive: (head: Head) => Body, signal?: AbortSignal): Promise<Head> {
+    const all = isHeaderValue(lastEventId) ? { ...headers.get, 'last-event-id': lastEventId } : headers.get
+    return channel.ask({ method: 'GET', path, headers: all, signal }, receive)
+  }
+
+  /** The server has forgotten us: what is under way may still be answered, then the line has to be opened anew. */
+  function endSession(): void {
+    if (over) return
+    over = new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name })
+    const error = over
+    session = undefined
+    listening.abort()
+    if (underWay.size === 0) idle.resolve()
+    void settles(idle.promise, goodbyeMs, clock).then(() => {
+      for (const exchange of underWay) receiver?.failed(exchange, lost(place(), 'has ended our session'))
+      // Those who have just been refused hear of it first.
+      setImmediate(() => receiver?.closed(error))
+    })
+  }
+
+  function settled(exchange: number | undefined): void {
+    if (exchange !== undefined) underWay.delete(exchange)
+    if (over && underWay.size === 0) idle.resolve()
+  }
+
+  async function dispose(): Promise<void> {
+    over = closedByUs(name)
+    receiver = undefined
+    listening.abort()
+    disposal.abort()
+    if (session !== undefined) {
+      const request = { method: 'DELETE', path, headers: headers.get } as const
+      await settles(channel.ask(request, ignored), goodbyeMs, clock)
+    }
+    await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
+  }
+
+  /** Prepares the headers once, instead of for each request. */
+  function remember(): void {
+    const all = {
+      ...configured,
+      ...(session !== undefined && { 'mcp-session-id': session }),
+      ...(isHeaderValue(version) && { 'mcp-protocol-version': version }),
+    }
+    headers = {
+      post: { ...all, accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
+      get: { ...all, accept: 'text/event-stream' },
+    }
+  }
+
+  function place(): Place {
+    return { name, origin: url.origin, established: version !== undefined }
+  }
+
+  function tooSlow(): ToolwayError {
+    return lost(place(), `did not take a notification within ${promptlyMs / 1000} s`)
+  }
+}
+
+/** An answer that holds messages, or promises them for later. */
+const isReadable = (head: Head): boolean =>
+  head.status === 202 ||
+  (head.status === 200 && (head.type === 'application/json' || head.type === 'text/event-stream'))
+
+const what = (head: Head): string => (head.status === 200 ? head.type || 'something unnamed' : `HTTP ${head.status}`)

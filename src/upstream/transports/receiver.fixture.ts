@@ -1,0 +1,97 @@
+import { existsSync, readFileSync } from 'node:fs'
+import type { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { requestBytes } from '../../wire/encode.ts'
+import { type Message, readMessage } from '../../wire/message.ts'
+import type { Receiver, Transport } from './transport.ts'
+
+export type Heard = Message & { readonly exchange: number | undefined }
+
+/** A receiver that remembers what it was told, and can be waited for. */
+export interface Collector extends Receiver {
+  readonly heard: Heard[]
+  readonly failures: Map<number, ToolwayError>
+  /** The error that the line was closed with. */
+  readonly down: Promise<ToolwayError>
+  readonly downs: number
+  /** The first message, also a past one, that fits. */
+  until(fits: (message: Heard) => boolean): Promise<Heard>
+  failure(exchange: number): Promise<ToolwayError>
+}
+
+export function collector(): Collector {
+  const heard: Heard[] = []
+  const failures = new Map<number, ToolwayError>()
+  const down = Promise.withResolvers<ToolwayError>()
+  const waiting = new Set<() => void>()
+  let downs = 0
+  const news = (): void => {
+    for (const look of [...waiting]) look()
+  }
+  const waitFor = <T>(find: () => T | undefined): Promise<T> =>
+    new Promise((resolve) => {
+      const look = () => {
+        const found = find()
+        if (found === undefined) return
+        waiting.delete(look)
+        resolve(found)
+      }
+      waiting.add(look)
+      look()
+    })
+  return {
+    heard,
+    failures,
+    down: down.promise,
+    get downs() {
+      return downs
+    },
+    until: (fits) => waitFor(() => heard.find(fits)),
+    failure: (exchange) => waitFor(() => failures.get(exchange)),
+    message(body, exchange) {
+      heard.push({ ...readMessage(body), exchange })
+      news()
+    },
+    failed(exchange, error) {
+      failures.set(exchange, error)
+      news()
+    },
+    closed(error) {
+      downs++
+      down.resolve(error)
+    },
+  }
+}
+
+/** What the servers of these tests answer with. */
+export interface Answer {
+  readonly protocolVersion: string
+  readonly serverInfo: { readonly name: string }
+  readonly tools: readonly { readonly name: string }[]
+  readonly content: readonly { readonly type: string; readonly text: string }[]
+}
+
+/** Sends a request and waits for its answer; gives the value of the result. */
+export async function ask(
+  transport: Transport,
+  from: Collector,
+  id: number,
+  method: string,
+  params: object = {},
+): Promise<Answer> {
+  await transport.send({ body: requestBytes(id, method, Json.of(params)), exchange: id })
+  const answer = await from.until((message) => 'id' in message && message.id === id && message.kind !== 'request')
+  if (answer.kind !== 'response') throw new Error(`no result but ${JSON.stringify(answer)}`)
+  return JSON.parse(answer.result.toString())
+}
+
+/** Whether a process runs; a zombie that nobody has fetched yet does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    if (!existsSync('/proc/self/stat')) return process.kill(pid, 0)
+    const state = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.[0]
+    return state !== 'Z' && state !== 'X'
+  } catch {
+    return false
+  }
+}

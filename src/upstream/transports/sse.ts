@@ -1,0 +1,141 @@
+import { deadline } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { maxMessage } from '../../wire/limits.ts'
+import { createEventReader } from '../../wire/sse.ts'
+import { ignored } from './bodies.ts'
+import { type Body, createChannel, type Head } from './channel.ts'
+import { closedByUs, lost, noAnswer, type Place, refused } from './failures.ts'
+import type { HttpOptions } from './http.ts'
+import { isStream } from './http-exchange.ts'
+import { configuredHeaders } from './http-headers.ts'
+import type { Outgoing, Receiver, Transport } from './transport.ts'
+import { settles } from './waiting.ts'
+
+/** Messages are only taken here, never worked on, so that takes no time. */
+const promptlyMs = 10_000
+const goodbyeMs = 1_000
+
+/** The older HTTP+SSE: one stream on which the server says all it has to say, and an address that it names for POST. */
+export function sseTransport(options: HttpOptions): Transport {
+  const { name, clock } = options
+  const url = new URL(options.url)
+  const configured = configuredHeaders(url, options.headers)
+  const channel = createChannel(url.origin)
+  const stream = new AbortController()
+  const endpoint = Promise.withResolvers<string>()
+  let path: string | undefined
+  let receiver: Receiver | undefined
+  let established = false
+  let disposing: Promise<void> | undefined
+  /** Why nothing can be sent any more. */
+  let over: ToolwayError | undefined
+
+  return {
+    kind: 'sse',
+    open,
+    send,
+    established() {
+      established = true
+    },
+    [Symbol.asyncDispose]() {
+      disposing ??= dispose()
+      return disposing
+    },
+  }
+
+  async function open(given: Receiver, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    const stop = () => {
+      stream.abort(signal.reason)
+      endpoint.reject(signal.reason)
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    endpoint.promise.catch(() => {})
+    const request = {
+      method: 'GET',
+      path: url.pathname + url.search,
+      headers: { ...configured, accept: 'text/event-stream' },
+      signal: stream.signal,
+    } as const
+    try {
+      receiver = given
+      const head = await channel.ask(request, (head) => (isStream(head) ? read(head) : ignored(head)))
+      if (head.status !== 200) throw refused(place(), head)
+      if (!isStream(head)) throw lost(place(), `answered with ${head.type || 'something unnamed'} instead of events`)
+      path = await endpoint.promise
+    } catch (thrown) {
+      receiver = undefined
+      stream.abort()
+      throw noAnswer(place(), thrown)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  function read(head: Head): Body {
+    const reader = createEventReader({
+      maxLength: maxMessage,
+      event({ event, data }) {
+        if (event === 'endpoint') named(data.toString('utf8'))
+        else if (event === 'message' && data.length > 0) receiver?.message(data)
+      },
+      tooLong() {
+        // Nobody can know which call it was the answer to.
+        down(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`)
+        head.abort()
+      },
+    })
+    return {
+      data: reader.push,
+      end: () => down('closed its stream'),
+      lost: (error) => down('broke off its stream', error),
+    }
+  }
+
+  /** Messages, and the credential with them, go nowhere but to the origin that is configured. */
+  function named(address: string): void {
+    const target = URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
+    if (target?.origin === url.origin) {
+      endpoint.resolve(target.pathname + target.search)
+      return
+    }
+    const where = target ? `at another origin, ${target.origin}` : 'that is no address'
+    const sentence = `${name} names an endpoint ${where}. Check mcpServers.${name}.url.`
+    endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
+  }
+
+  async function send({ body, signal }: Outgoing): Promise<void> {
+    if (over) throw over
+    if (path === undefined) throw new ToolwayError('SERVER_UNAVAILABLE', `${name} is not open yet.`, { server: name })
+    using limit = deadline(clock, promptlyMs, () => lost(place(), 'did not take a message in time'), signal)
+    const headers = { ...configured, 'content-type': 'application/json' }
+    try {
+      const head = await channel.ask({ method: 'POST', path, headers, body, signal: limit.signal }, ignored)
+      if (head.status >= 300) throw refused(place(), head)
+    } catch (thrown) {
+      throw noAnswer(place(), thrown)
+    }
+  }
+
+  function down(what: string, cause?: unknown): void {
+    if (over) return
+    const error = lost(place(), what, cause)
+    over = new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}; call again.`, { server: name })
+    endpoint.reject(error)
+    setImmediate(() => {
+      if (path !== undefined) receiver?.closed(error)
+    })
+  }
+
+  async function dispose(): Promise<void> {
+    over = closedByUs(name)
+    receiver = undefined
+    endpoint.reject(over)
+    stream.abort(over)
+    await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
+  }
+
+  function place(): Place {
+    return { name, origin: url.origin, established }
+  }
+}

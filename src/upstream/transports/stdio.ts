@@ -1,0 +1,171 @@
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { maxMessage, maxStderr } from '../../wire/limits.ts'
+import { createLineReader } from '../../wire/lines.ts'
+import { oneLine } from '../../wire/one-line.ts'
+import { createChatter } from './chatter.ts'
+import { type Child, type ChildOptions, startChild } from './child.ts'
+import { brokenLine, closedByUs, mayHaveRun } from './failures.ts'
+import { createTail } from './tail.ts'
+import type { Outgoing, Receiver, Transport } from './transport.ts'
+import { settles } from './waiting.ts'
+
+export interface StdioOptions extends ChildOptions {
+  readonly log: Log
+}
+
+export interface StdioTransport extends Transport {
+  readonly pid: number | undefined
+  /** The last of what the process wrote to stderr. */
+  stderrTail(): string
+}
+
+const newline = Buffer.from('\n')
+/** How long a process and the rest of its output may take to follow one another. */
+const graceMs = 250
+
+/** A server as a child process, speaking in lines on stdin and stdout. */
+export function stdioTransport(options: StdioOptions): StdioTransport {
+  const { name, clock, log } = options
+  const chatter = createChatter({ server: name, secrets: Object.values(options.env), clock, log })
+  const tail = createTail(maxStderr)
+  let starting: Promise<Child> | undefined
+  let child: Child | undefined
+  let receiver: Receiver | undefined
+  let established = false
+  let disposing: Promise<void> | undefined
+  /** Why nothing can be sent any more. */
+  let over: ToolwayError | undefined = unavailable('has not been started yet')
+
+  return {
+    kind: 'stdio',
+    get pid() {
+      return child?.pid
+    },
+    stderrTail: tail.text,
+    open,
+    send,
+    established() {
+      established = true
+    },
+    [Symbol.asyncDispose]() {
+      disposing ??= dispose()
+      return disposing
+    },
+  }
+
+  async function open(given: Receiver, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    starting = startChild(options)
+    child = await starting
+    if (!signal.aborted && !disposing) {
+      receiver = given
+      over = undefined
+      listen(child)
+      return
+    }
+    await child.close()
+    throw signal.reason ?? closedByUs(name)
+  }
+
+  function listen({ streams, ended, drained }: Child): void {
+    const { stdin, stdout, stderr } = streams
+    const lines = createLineReader({
+      maxLength: maxMessage,
+      line: (bytes) => {
+        if (looksLikeMessage(bytes)) receiver?.message(bytes)
+        else chatter.line('stdout', bytes)
+      },
+      // Nobody can know which call it was the answer to.
+      tooLong: () => giveUp(`sent a line longer than ${maxMessage / 1024 / 1024} MiB and was stopped`),
+    })
+    const written = createLineReader({
+      maxLength: maxStderr,
+      line: (bytes) => chatter.line('stderr', bytes),
+      tooLong: () => {},
+    })
+    stdout.on('data', lines.push)
+    stderr.on('data', (chunk: Buffer) => {
+      tail.push(chunk)
+      written.push(chunk)
+    })
+    for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {})
+
+    // A server that has closed one of its ends can no longer serve, even if its process lives on.
+    const half = async (which: string): Promise<void> => {
+      if (!(await settles(ended, graceMs, clock)) && !disposing) giveUp(`closed its ${which} and was stopped`)
+    }
+    stdin.once('close', () => void half('input'))
+    stdout.once('end', () => void half('output'))
+
+    ended.then(async (how) => {
+      // Settles whatever waits to be written, also where somebody else still holds the other end.
+      stdin.destroy()
+      over ??= unavailable(`ended (${how})`)
+      await settles(drained, graceMs, clock)
+      lines.end()
+      written.end()
+      stdout.destroy()
+      stderr.destroy()
+      report(`ended (${how})`)
+    })
+  }
+
+  async function send({ body }: Outgoing): Promise<void> {
+    if (over) throw over
+    const { stdin } = (child as Child).streams
+    if (stdin.writableLength > maxMessage) throw unavailable('does not read what it is sent')
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    stdin.cork()
+    stdin.write(oneLine(body))
+    // Without its line end a message cannot have been read: a failure here means that it surely did not run.
+    stdin.write(newline, (error) => (error ? reject(over ?? unavailable('stopped reading')) : resolve()))
+    stdin.uncork()
+    return promise
+  }
+
+  function giveUp(what: string): void {
+    over ??= unavailable(what)
+    child?.kill()
+    child?.streams.stdin.destroy()
+    report(what)
+  }
+
+  /** Tells the receiver once, after those whose message was never written have been told so. */
+  function report(what: string): void {
+    const told = receiver
+    receiver = undefined
+    if (!told || disposing) return
+    const lastWords = chatter.last === '' ? '' : ` It last wrote: "${chatter.last}".`
+    const advice = established ? mayHaveRun : 'Run its command by hand to see why.'
+    const error = new ToolwayError(brokenLine(established), `${name} ${what}.${lastWords} ${advice}`, { server: name })
+    setImmediate(() => {
+      if (!disposing) told.closed(error)
+    })
+  }
+
+  async function dispose(): Promise<void> {
+    over = closedByUs(name)
+    receiver = undefined
+    const child = await starting?.catch(() => undefined)
+    if (!child) return
+    await child.close()
+    child.streams.stdin.destroy()
+    child.streams.stdout.destroy()
+    child.streams.stderr.destroy()
+  }
+
+  function unavailable(what: string): ToolwayError {
+    return new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}; call again.`, { server: name })
+  }
+}
+
+/** Messages are objects; anything else on stdout is a program's chatter. */
+function looksLikeMessage(line: Buffer): boolean {
+  const from = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0
+  for (let at = from; at < line.length; at++) {
+    const byte = line[at]
+    if (byte !== 0x20 && byte !== 0x09) return byte === 0x7b
+  }
+  return false
+}
