@@ -1,0 +1,29 @@
+import { dirname, resolve } from 'node:path'
+import { type Branch, fits, type Leaf, mapLeaves } from './tree.ts'
+
+/** Keys that hold files and folders. Arguments of a program are its own affair and stay as they are. */
+const pathKeys = [
+  'mcpServers.*.cwd',
+  'mcpServers.*.guards.*.roots.*',
+  'audit.path',
+  'stores.path',
+  'sinks.*.path',
+  'native.plugins.*',
+  'sandbox.allowPaths.*',
+  'models.*.path',
+]
+
+/** Makes paths absolute, each against the folder of the file that it was written in. */
+export function absolutePaths(tree: Branch, home: string): Branch {
+  return mapLeaves(tree, (part, path) =>
+    typeof part.value === 'string' && part.value !== '' && pathKeys.some((pattern) => fits(pattern, path))
+      ? { ...part, value: absolute(part, part.value, home) }
+      : part,
+  ) as Branch
+}
+
+function absolute({ at, variables }: Leaf, path: string, home: string): string {
+  if (variables === 'left') return path
+  if (path === '~' || path.startsWith('~/')) return resolve(home, `.${path.slice(1)}`)
+  return resolve(dirname(at.file.path), path)
+}

@@ -1,0 +1,70 @@
+import { dirname, join, resolve } from 'node:path'
+import { type Dialect, type Translation, translate } from './import/dialect.ts'
+import { rulesName, withCallerSessions } from './import/gateway-rules.ts'
+import type { Environment } from './interpolate.ts'
+import { isFile } from './locate.ts'
+import { parseDocument } from './parse/document.ts'
+import { ConfigError, type ConfigProblem } from './problems.ts'
+import { readSource } from './read.ts'
+
+/** A file that was read, in our own shape. */
+export interface Document extends Translation {
+  readonly path: string
+}
+
+export interface Documents {
+  readonly documents: readonly Document[]
+  readonly warnings: readonly string[]
+}
+
+/** Reads files and whatever belongs to them; everything that cannot even be parsed is reported at once. */
+export async function readDocuments(paths: readonly string[], env: Environment, cwd: string): Promise<Documents> {
+  const documents = await readAll(paths)
+  const rulesPath = await findRules(documents, env, cwd)
+  const warnings =
+    env.GATEWAY_RULES && !documents.some(({ dialect }) => takesRules(dialect))
+      ? ['GATEWAY_RULES has no effect: it belongs to a plain mcpServers file, and none was read']
+      : []
+  const rules = rulesPath === undefined ? [] : await readAll([rulesPath])
+  const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
+  const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
+  // The rules stand right behind the servers they belong to, so that a later file still wins.
+  const all = documents.toSpliced(last + 1, 0, ...rules)
+  return {
+    documents: paired
+      ? all.map((one) => (takesRules(one.dialect) ? { ...one, tree: withCallerSessions(one.tree) } : one))
+      : all,
+    warnings,
+  }
+}
+
+const takesRules = (dialect: Dialect) => dialect === 'mcpServers'
+
+async function readAll(paths: readonly string[]): Promise<Document[]> {
+  const problems: ConfigProblem[] = []
+  const documents: Document[] = []
+  for (const path of paths) {
+    const source = await readSource(path)
+    if ('message' in source) {
+      problems.push(source)
+      continue
+    }
+    const { tree, problems: faults } = await parseDocument(source)
+    problems.push(...faults)
+    if (faults.length === 0) documents.push({ path, ...translate(tree) })
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return documents
+}
+
+/** Rules named by GATEWAY_RULES or lying beside a plain mcpServers file. */
+async function findRules(documents: readonly Document[], env: Environment, cwd: string): Promise<string | undefined> {
+  const servers = documents.filter(({ dialect }) => takesRules(dialect))
+  if (servers.length === 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')) return undefined
+  if (env.GATEWAY_RULES) return resolve(cwd, env.GATEWAY_RULES)
+  for (const { path } of servers.toReversed()) {
+    const beside = join(dirname(path), rulesName)
+    if (await isFile(beside)) return beside
+  }
+  return undefined
+}

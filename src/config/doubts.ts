@@ -1,0 +1,56 @@
+import { nearMiss } from './near-miss.ts'
+import type { Config } from './schema.ts'
+import { find, type Tree } from './tree.ts'
+
+const ownNames = ['native', 'toolway', 'sink']
+
+/** What is valid but hardly meant: rules about servers that do not exist, and the like. */
+export function doubts(config: Config, tree: Tree): string[] {
+  const servers = [...Object.keys(config.mcpServers), ...ownNames]
+  const unknownServer = (key: string, name: string) => {
+    if (name.includes('*') || servers.includes(name)) return []
+    const near = nearMiss(name, servers)
+    return [`${key}: there is no server ${name}${near === undefined ? '' : `; did you mean ${near}?`}`]
+  }
+  const rules = Object.entries(config.agents).flatMap(([agent, { allow, deny }]) =>
+    Object.entries({ allow, deny }).flatMap(([effect, { servers: named, tools }]) => [
+      ...named.flatMap((name, index) => unknownServer(`agents.${agent}.${effect}.servers[${index}]`, name)),
+      ...Object.keys(tools).flatMap((name) => unknownServer(`agents.${agent}.${effect}.tools.${name}`, name)),
+    ]),
+  )
+  return [
+    ...rules,
+    ...config.policy.allowedServers.flatMap((name, index) => unknownServer(`policy.allowedServers[${index}]`, name)),
+    ...Object.keys(config.limits.servers).flatMap((name) => unknownServer(`limits.servers.${name}`, name)),
+    ...unknownAgent(config),
+    ...unknownModel(config),
+    ...withoutEffect(config, tree),
+  ]
+}
+
+function unknownAgent({ agents, defaults: { agent } }: Config): string[] {
+  const known = Object.keys(agents)
+  if (agent === undefined || known.length === 0 || known.includes(agent)) return []
+  return [`defaults.agent: there is no agent ${agent}, so callers that name none are refused`]
+}
+
+function unknownModel({ models, chat }: Config): string[] {
+  if (chat.model === undefined || Object.hasOwn(models, chat.model)) return []
+  return [`chat.model: there is no model ${chat.model}`]
+}
+
+/** A program has no headers, and a server elsewhere has no environment of ours. */
+function withoutEffect({ mcpServers }: Config, tree: Tree): string[] {
+  return Object.entries(mcpServers).flatMap(([name, { transport }]) => {
+    const unused = transport === 'stdio' ? ['headers'] : ['args', 'env', 'cwd']
+    const why = transport === 'stdio' ? 'a program that is started' : 'a server with a url'
+    return unused.flatMap((key) => {
+      const part = find(tree, ['mcpServers', name, key])
+      const empty =
+        !part ||
+        (part.kind === 'branch' && part.members.size === 0) ||
+        (part.kind === 'list' && part.items.length === 0)
+      return empty ? [] : [`mcpServers.${name}.${key} has no effect on ${why}`]
+    })
+  })
+}

@@ -1,0 +1,26 @@
+import * as z from 'zod'
+import { serverAliases, transportAliases } from './import/aliases.ts'
+import { configSchema } from './schema.ts'
+
+interface JsonSchema {
+  readonly properties: Record<string, JsonSchema>
+  readonly additionalProperties: JsonSchema
+  enum?: string[]
+  [keyword: string]: unknown
+}
+
+/** The JSON Schema that editors complete and check configuration files with. */
+export function editorSchema(): object {
+  const schema = z.toJSONSchema(configSchema, { io: 'input' }) as unknown as JsonSchema
+  const server = schema.properties.mcpServers?.additionalProperties.properties ?? {}
+  server.transport?.enum?.push(...Object.keys(transportAliases))
+  for (const [alias, description] of Object.entries(serverAliases)) {
+    server[alias] = { description, deprecated: true } as unknown as JsonSchema
+  }
+  return {
+    $schema: schema.$schema,
+    title: 'Toolway configuration',
+    description: 'A file that toolway serve --config reads. Everything is optional.',
+    ...schema,
+  }
+}

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import type * as z from 'zod'
+import type { Environment } from './interpolate.ts'
+import { folder } from './locate.ts'
+import type { Config, configSchema } from './schema.ts'
+import { placeOf, type Tree } from './tree.ts'
+
+type Checked = z.output<typeof configSchema>
+
+interface Surroundings {
+  readonly tree: Tree
+  readonly paths: readonly string[]
+  readonly env: Environment
+  readonly home: string
+}
+
+/** Fills in the folders that depend on where the configuration was found. */
+export function withFolders(config: Checked, { tree, paths, env, home }: Surroundings): Config {
+  const path = config.stores.path ?? stateFolder(paths, env, home)
+  return {
+    ...config,
+    mcpServers: withWorkingFolders(config.mcpServers, tree),
+    stores: { ...config.stores, path },
+    audit: { ...config.audit, path: config.audit.path ?? join(path, 'audit') },
+  }
+}
+
+/** State lives in the user's own folder, apart for each configuration, so that no project is littered. */
+function stateFolder(paths: readonly string[], env: Environment, home: string): string {
+  const state = folder(env.XDG_STATE_HOME, join(home, '.local', 'state'))
+  const name = paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
+  return join(state, 'toolway', name)
+}
+
+/** A program starts in the folder of the file that names it, wherever the gateway itself was started. */
+function withWorkingFolders(servers: Checked['mcpServers'], tree: Tree): Checked['mcpServers'] {
+  const placed = Object.entries(servers).map(([name, server]) => {
+    if (server.transport !== 'stdio' || server.cwd !== undefined) return [name, server] as const
+    return [name, { ...server, cwd: dirname(placeOf(tree, ['mcpServers', name, 'command']).file.path) }] as const
+  })
+  return Object.fromEntries(placed)
+}

@@ -1,0 +1,63 @@
+import { problemAt } from '../problems.ts'
+import { type Branch, branch, leaf, type Member, member, type Tree } from '../tree.ts'
+import type { Report } from './report.ts'
+import { instead, inverted } from './shape.ts'
+
+/** How other clients spell the keys of a server, and what each spelling means here; editors are told of them too. */
+export const serverAliases: Readonly<Record<string, string>> = {
+  type: 'Another spelling of transport.',
+  transportType: 'Another spelling of transport.',
+  httpUrl: 'Another spelling of url, with transport http.',
+  serverUrl: 'Another spelling of url.',
+  enabled: 'The opposite of disabled.',
+  includeTools: 'Another spelling of tools.include.',
+  excludeTools: 'Another spelling of tools.exclude.',
+  alwaysAllow: 'Read and left aside: approval is up to the client.',
+  autoApprove: 'Read and left aside: approval is up to the client.',
+  trust: 'Read and left aside: approval is up to the client.',
+}
+
+/** Spellings of the transports in other clients' files. */
+export const transportAliases: Readonly<Record<string, string>> = {
+  local: 'stdio',
+  'streamable-http': 'http',
+  streamableHttp: 'http',
+  streamable_http: 'http',
+  'http-stream': 'http',
+}
+
+const leftAside = ['alwaysAllow', 'autoApprove', 'trust']
+
+const transportOf = (part: Tree): Tree =>
+  part.kind === 'leaf' && typeof part.value === 'string'
+    ? instead(part, transportAliases[part.value] ?? part.value)
+    : part
+
+/** A server as we spell it; positions stay where they were written. */
+export function normaliseServer(server: Branch, name: string, report: Report): Branch {
+  const members = new Map<string, Member>()
+  const tools = new Map<string, Member>()
+  const put = (key: string, { at }: Member, value: Tree, into = members) => {
+    const known = into.get(key)?.value
+    const same = known?.kind === 'leaf' && value.kind === 'leaf' && known.value === value.value
+    if (known && !same) report.problems.push(problemAt(at, `says something else than ${key}; keep one of them`))
+    else into.set(key, { at, value })
+  }
+  for (const [key, entry] of server.members) {
+    const { value } = entry
+    if (key === 'transport' || key === 'type' || key === 'transportType') put('transport', entry, transportOf(value))
+    else if (key === 'httpUrl' || key === 'serverUrl') put('url', entry, value)
+    else if (key === 'enabled') put('disabled', entry, inverted(value))
+    else if (key === 'includeTools') put('include', entry, value, tools)
+    else if (key === 'excludeTools') put('exclude', entry, value, tools)
+    else if (leftAside.includes(key)) {
+      report.warnings.push(
+        `mcpServers.${name}.${key} has no effect: which calls need no question is up to the client; list tools that need a person's yes under approve`,
+      )
+    } else put(key, entry, value)
+  }
+  const httpUrl = server.members.get('httpUrl')
+  if (httpUrl && !members.has('transport')) members.set('transport', member(leaf(httpUrl.at, 'http')))
+  if (tools.size > 0 && !members.has('tools')) members.set('tools', member(branch(server.at, tools)))
+  return branch(server.at, members)
+}

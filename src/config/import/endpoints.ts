@@ -1,0 +1,44 @@
+import { type Branch, branch, leaf, type Member, type Tree } from '../tree.ts'
+import { normaliseServer } from './aliases.ts'
+import { otherSections } from './foreign.ts'
+import { namedServers } from './named-servers.ts'
+import { count, type Report } from './report.ts'
+import { serverKeys } from './server-keys.ts'
+import { membersOf, shape } from './shape.ts'
+
+/** A file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
+export const isEndpoints = ({ members }: Branch): boolean => members.has('mcp_endpoints')
+
+const known = ['endpoint', 'auth_token', 'read_only', 'enabled']
+
+/** Endpoints as servers that are reached over HTTP. */
+export function translateEndpoints(tree: Branch, report: Report): Branch {
+  const endpoints = tree.members.get('mcp_endpoints')
+  otherSections(tree, ['mcp_endpoints'], report)
+  const translate = (name: string, fields: ReadonlyMap<string, Member>, entry: Branch): Branch => {
+    const { endpoint, auth_token, read_only, ...rest } = Object.fromEntries(
+      membersOf(branch(entry.at, fields), [...known, ...serverKeys], report),
+    )
+    const server = shape(entry.at, {
+      ...rest,
+      ...(endpoint && { url: { at: endpoint.at, value: withPath(endpoint.value) } }),
+      ...(auth_token &&
+        !isEmpty(auth_token.value) && {
+          auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),
+        }),
+      ...(read_only && { readOnly: read_only }),
+    })
+    return normaliseServer(server, name, report)
+  }
+  const servers = namedServers(endpoints?.value, translate, report)
+  report.notes.push(`read as an mcp_endpoints file: ${count(servers?.members.size ?? 0, 'server')}`)
+  return shape(tree.at, { mcpServers: servers })
+}
+
+/** An endpoint without a path means the usual one; a variable may hold the endpoint, so this waits for its value. */
+function withPath(part: Tree): Tree {
+  if (part.kind !== 'leaf' || typeof part.value !== 'string') return part
+  return { ...part, finish: (url) => (/^https?:\/\/[^/?#]+\/?$/i.test(url) ? `${url.replace(/\/$/, '')}/mcp` : url) }
+}
+
+const isEmpty = (part: Tree) => part.kind === 'leaf' && (part.value === null || part.value === '')

@@ -1,0 +1,37 @@
+import { basename } from 'node:path'
+import { mapServers, withMember } from '../map-servers.ts'
+import { type Branch, find, leaf, member } from '../tree.ts'
+import { count, type Report } from './report.ts'
+import { membersOf, shape } from './shape.ts'
+
+/** What the file of rules beside a `.mcp.json` is called. */
+export const rulesName = '.mcp-gateway-rules.json'
+
+/** The rules of an agent gateway: `agents.NAME.allow|deny.servers|tools` and `defaults.deny_on_missing_agent`. */
+export const isRules = (tree: Branch): boolean =>
+  basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
+
+/** Rules as we write them. A caller without an agent is refused there unless the file says otherwise. */
+export function translateRules(tree: Branch, report: Report): Branch {
+  const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
+  const defaults = members.get('defaults')
+  const deny = membersOf(defaults?.value, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
+  const agents = members.get('agents')
+  const number = agents?.value.kind === 'branch' ? agents.value.members.size : 0
+  report.notes.push(
+    `read as the rules of an agent gateway: ${count(number, 'agent')}; each calling session gets its own connection (session: caller) where a server does not say otherwise`,
+  )
+  return shape(tree.at, {
+    agents,
+    defaults: {
+      at: defaults?.at ?? tree.at,
+      value: shape(defaults?.value.at ?? tree.at, { denyOnMissingAgent: deny ?? leaf(tree.at, true) }),
+    },
+  })
+}
+
+/** The servers of such a pair, whose sessions belong to callers unless they say otherwise. */
+export const withCallerSessions = (tree: Branch): Branch =>
+  mapServers(tree, (server, _, at) =>
+    server.members.has('session') ? server : withMember(server, 'session', member(leaf(at, 'caller'))),
+  )

@@ -1,0 +1,161 @@
+import { expect, test } from 'vitest'
+import { brief, project } from '../project.fixture.ts'
+
+const forwarding = `
+[model]
+path = "model.gguf"
+
+[mcp_client]
+enabled = true
+
+[[mcp_client.servers]]
+name = "files"
+command = "npx"
+args = ["-y", "@modelcontextprotocol/server-filesystem", "/tmp"]
+env = { LEVEL = "debug", HOME_OF = "$WHERE", PORT = 8080 }
+
+[[mcp_client.servers]]
+name = "web"
+url = "http://127.0.0.1:9000/mcp"
+auth = { type = "bearer", token = "$WEB_TOKEN" }
+
+[tool_forwarding]
+enabled = true
+namespace_strategy = "server_prefix"
+
+[tool_forwarding.security]
+allowed_namespaces = ["files", "web", "native"]
+allowed_tools = ["files::*", "web::search"]
+blocked_tools = ["files::delete_*", "reboot"]
+
+[tool_forwarding.rate_limit]
+default = 100
+files = 20
+"web::search" = 5
+
+[tool_forwarding.cache]
+enabled = true
+ttl_seconds = 300
+max_size = 500
+`
+const env = { WHERE: '/here', WEB_TOKEN: 'abc' }
+
+test('F7 F8 F13: a file with mcp_client and tool_forwarding becomes our own configuration', async () => {
+  const { load, at } = await project({ 'server.toml': forwarding })
+  const { config, files, notes, warnings } = await load({ paths: ['server.toml'], env })
+  expect(files).toEqual([{ path: at('server.toml'), dialect: 'mcp-client' }])
+  expect(notes).toEqual([`${at('server.toml')}: read as an mcp_client file with tool forwarding: 2 servers`])
+  expect(warnings).toEqual([`${at('server.toml')}: model left aside: not about servers or their tools`])
+  expect(config.mcpServers.files).toMatchObject({
+    transport: 'stdio',
+    command: 'npx',
+    env: { LEVEL: 'debug', HOME_OF: '/here', PORT: '8080' },
+    session: 'shared',
+    disabled: false,
+  })
+  expect(config.mcpServers.web).toMatchObject({ transport: 'http', auth: { type: 'bearer', token: 'abc' } })
+  expect(config.naming.strategy).toBe('prefix')
+  expect(config.policy).toMatchObject({
+    allowedServers: ['files', 'web', 'native'],
+    allowedTools: ['files.*', 'web.search'],
+    blockedTools: ['files.delete_*', '*.reboot'],
+  })
+  expect(config.limits).toMatchObject({ perMinute: 100, servers: { files: 20 }, tools: { 'web.search': 5 } })
+  expect(config.cache).toMatchObject({ enabled: true, ttl: 300_000, maxEntries: 500 })
+})
+
+test.each([
+  ['server_prefix', 'prefix'],
+  ['flat', 'flat'],
+  ['custom', 'custom'],
+])('F2: the strategy %s is %s', async (written, strategy) => {
+  const { load } = await project({ 'toolway.toml': `[tool_forwarding]\nnamespace_strategy = "${written}"\n` })
+  expect((await load()).config.naming.strategy).toBe(strategy)
+})
+
+test('an unset $NAME is an error that names server and field as well as the key that was written', async () => {
+  const { problems } = await project({ 'toolway.toml': forwarding })
+  expect(brief(await problems({ env: { WHERE: 'x' } }))).toEqual([
+    '17:35 mcpServers.web.auth.token: the variable WEB_TOKEN is not set; set it, or write ${WEB_TOKEN:-default} (written as mcp_client.servers[1].auth.token)',
+  ])
+})
+
+test('the smaller file with [mcp] is read too', async () => {
+  const { load } = await project({
+    'toolway.toml': '[mcp]\nenabled = true\n\n[[mcp.servers]]\nname = "a"\ncommand = "x"\nargs = ["$", "$A", "a$B"]\n',
+  })
+  const { config, notes } = await load({ env: { A: 'filled' } })
+  expect(config.mcpServers.a).toMatchObject({ command: 'x', args: ['$', 'filled', 'a$B'] })
+  expect(notes[0]).toMatch(/read as an mcp file: 1 server$/)
+})
+
+test.each([
+  ['[mcp]\nenabled = false\n[[mcp.servers]]', 'mcp.enabled is false: its servers are read as disabled'],
+  [
+    '[mcp_client]\nenabled = false\n[[mcp_client.servers]]',
+    'mcp_client.enabled is false: its servers are read as disabled',
+  ],
+  [
+    '[tool_forwarding]\nenabled = false\n[[mcp_client.servers]]',
+    'tool_forwarding.enabled is false: every server is read as disabled',
+  ],
+])('%j switches the servers off, variables included', async (head, note) => {
+  const { load } = await project({ 'toolway.toml': `${head}\nname = "a"\nurl = "$URL"\n` })
+  const { config, notes } = await load()
+  expect(config.mcpServers.a?.disabled).toBe(true)
+  expect(notes[0]).toContain(note)
+})
+
+test('one server may be off by itself, and auth of type none is none', async () => {
+  const { load } = await project({
+    'toolway.toml': '[[mcp_client.servers]]\nname = "a"\nurl = "http://x"\nenabled = false\nauth = { type = "none" }\n',
+  })
+  expect((await load()).config.mcpServers.a).toMatchObject({ disabled: true, auth: undefined })
+})
+
+test('an allow-list that leaves out our own tools is read as written, and that is said', async () => {
+  const { load } = await project({ 'toolway.toml': '[tool_forwarding.security]\nallowed_namespaces = []\n' })
+  const { config, notes } = await load()
+  expect(config.policy.allowedServers).toEqual([])
+  expect(notes.join('\n')).toContain('add native to keep them')
+})
+
+test('mistakes are refused at their line, never dropped', async () => {
+  const { problems } = await project({
+    'toolway.toml': `[mcp_client]
+enabeld = true
+[[mcp_client.servers]]
+command = "x"
+[[mcp_client.servers]]
+name = "a"
+comand = "x"
+[[mcp_client.servers]]
+name = "a"
+command = "y"
+[tool_forwarding]
+namespace_strategy = "server_prefx"
+[tool_forwarding.security]
+blocked_tool = ["a::b"]
+[tool_forwarding.rate_limit]
+default = "many"
+[tool_forwarding.cache]
+ttl_seconds = "5"
+[tool_forwardin]
+enabled = true
+[policy]
+blockedTools = ["a.b"]
+`,
+  })
+  expect(brief(await problems())).toEqual([
+    '2:1 mcp_client.enabeld: unknown key `enabeld`; did you mean `enabled`?',
+    '3:1 mcp_client.servers[0]: expected a server with a name',
+    '7:1 mcp_client.servers[1].comand: unknown key `comand`; did you mean `command`?',
+    '9:8 mcp_client.servers[2].name: a second server is called a; give it another name',
+    '12:22 tool_forwarding.namespace_strategy: expected one of server_prefix, flat, custom, found "server_prefx"; did you mean server_prefix?',
+    '14:1 tool_forwarding.security.blocked_tool: unknown key `blocked_tool`; did you mean `blocked_tools`?',
+    '16:1 limits.perMinute: expected a whole number of at least 1, found "many" (written as tool_forwarding.rate_limit.default)',
+    '18:1 cache.ttl: expected a duration such as 500ms, 30s, 5m or 1h, found "5"; did you mean 5s (or 5ms)? (written as tool_forwarding.cache.ttl_seconds)',
+    '19:2 tool_forwardin: unknown key `tool_forwardin`; did you mean `tool_forwarding`?',
+    "21:2 policy: Toolway's own section policy has no effect beside mcp_client; put it into a file of its own and name both with --config",
+  ])
+})

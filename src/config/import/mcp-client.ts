@@ -1,0 +1,63 @@
+import { withMember } from '../map-servers.ts'
+import { type Branch, branch, type Leaf, leaf, type Member, mapLeaves, member, type Tree } from '../tree.ts'
+import { normaliseServer } from './aliases.ts'
+import { otherSections } from './foreign.ts'
+import { namedServers } from './named-servers.ts'
+import { count, type Report } from './report.ts'
+import { serverKeys } from './server-keys.ts'
+import { instead, isFalse, membersOf, shape } from './shape.ts'
+import { forwardingSections } from './tool-forwarding.ts'
+
+const sections = ['mcp_client', 'mcp', 'tool_forwarding']
+
+/** A file with `[mcp_client]` and `[tool_forwarding]`, or the smaller one with `[mcp]`. */
+export const isMcpClient = ({ members }: Branch): boolean =>
+  members.has('mcp_client') || members.has('tool_forwarding') || members.get('mcp')?.value.kind === 'branch'
+
+/** The servers and the forwarding rules of such a file in our own shape. */
+export function translateMcpClient(document: Branch, report: Report): Branch {
+  otherSections(document, sections, report)
+  const tree = mapLeaves(document, withVariable) as Branch
+  const forwarding = tree.members.get('tool_forwarding')?.value
+  const forwardingOff = forwarding?.kind === 'branch' && isFalse(forwarding.members.get('enabled')?.value)
+  if (forwardingOff) report.notes.push('tool_forwarding.enabled is false: every server is read as disabled')
+  const servers = new Map<string, Member>()
+  for (const section of ['mcp', 'mcp_client']) {
+    const members = membersOf(tree.members.get(section)?.value, ['enabled', 'servers'], report)
+    const off = isFalse(members.get('enabled')?.value)
+    if (off) report.notes.push(`${section}.enabled is false: its servers are read as disabled`)
+    const translate = (name: string, fields: ReadonlyMap<string, Member>, entry: Branch) =>
+      serverOf(name, fields, entry, off || forwardingOff, report)
+    for (const [name, server] of namedServers(members.get('servers')?.value, translate, report)?.members ?? []) {
+      servers.set(name, server)
+    }
+  }
+  const kind = tree.members.has('mcp') ? 'an mcp file' : 'an mcp_client file with tool forwarding'
+  report.notes.push(`read as ${kind}: ${count(servers.size, 'server')}`)
+  return shape(tree.at, { mcpServers: branch(tree.at, servers), ...forwardingSections(forwarding, report) })
+}
+
+/** `"$NAME"` is a variable in this dialect, where it is the whole value. */
+function withVariable(part: Leaf): Leaf {
+  const [, name] = typeof part.value === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(part.value) ?? []) : []
+  return name === undefined ? part : instead(part, `\${${name}}`)
+}
+
+function serverOf(
+  name: string,
+  fields: ReadonlyMap<string, Member>,
+  entry: Branch,
+  off: boolean,
+  report: Report,
+): Branch {
+  const members = membersOf(branch(entry.at, fields), serverKeys, report)
+  const auth = members.get('auth')
+  if (auth && authType(auth.value) === 'none') members.delete('auth')
+  const server = normaliseServer(branch(entry.at, members), name, report)
+  return off ? withMember(server, 'disabled', member(leaf(entry.at, true))) : server
+}
+
+function authType(auth: Tree): unknown {
+  const type = auth.kind === 'branch' ? auth.members.get('type')?.value : undefined
+  return type?.kind === 'leaf' ? type.value : undefined
+}

@@ -1,0 +1,52 @@
+import { unknownKeyAt } from '../issues.ts'
+import { problemAt } from '../problems.ts'
+import { type Branch, branch, type Leaf, leaf, type Member, type Place, type Tree } from '../tree.ts'
+import type { Report } from './report.ts'
+
+/** A section of our own shape; parts that are not there are left out. */
+export function shape(at: Place, parts: Readonly<Record<string, Member | Tree | undefined>>): Branch {
+  const members: [string, Member][] = []
+  for (const [key, part] of Object.entries(parts)) {
+    if (part !== undefined)
+      members.push([key, 'value' in part && !('kind' in part) ? part : { at: part.at, value: part as Tree }])
+  }
+  return branch(at, members)
+}
+
+/** The members of a foreign section; a key that the dialect does not know is a problem, never silently dropped. */
+export function membersOf(
+  section: Tree | undefined,
+  known: readonly string[] | undefined,
+  report: Report,
+): Map<string, Member> {
+  if (section === undefined || (section.kind === 'leaf' && section.value === null)) return new Map()
+  if (section.kind !== 'branch') {
+    report.problems.push(problemAt(section.at, 'expected a section with keys of its own'))
+    return new Map()
+  }
+  const members = new Map(section.members)
+  for (const [key, entry] of section.members) {
+    if (known === undefined || known.includes(key)) continue
+    const problem = unknownKeyAt(entry.at, key, known)
+    report.problems.push(problem)
+    members.delete(key)
+    // Read as what was probably meant, so that one slip is not reported twice as something missing.
+    const { suggestion } = problem
+    if (suggestion !== undefined && !members.has(suggestion)) members.set(suggestion, entry)
+  }
+  return members
+}
+
+/** The opposite of a flag, also where a variable will hold it. */
+export function inverted(part: Tree): Tree {
+  if (part.kind !== 'leaf') return part
+  if (typeof part.value === 'boolean') return { ...part, value: !part.value }
+  const finish = (text: string) => (text === 'true' ? 'false' : text === 'false' ? 'true' : text)
+  return typeof part.value === 'string' ? { ...part, finish } : part
+}
+
+/** Whether a flag is written out as false. */
+export const isFalse = (part: Tree | undefined): boolean => part?.kind === 'leaf' && part.value === false
+
+/** The same place, another value. */
+export const instead = (part: Leaf, value: Leaf['value']): Leaf => leaf(part.at, value, part.written)

@@ -1,0 +1,78 @@
+import { isDisabled } from './interpolate.ts'
+import { fits, keyPath, type Path, type Tree } from './tree.ts'
+
+/** A key that is accepted although its feature comes later. */
+export interface InactiveKey {
+  readonly key: string
+  readonly feature: string
+}
+
+interface Row {
+  readonly keys: readonly string[]
+  readonly feature: string
+  /** Only these values are ahead of their time. */
+  readonly values?: readonly unknown[]
+}
+
+/** What is accepted but not active yet; a feature that lands takes its row away. */
+const table: readonly Row[] = [
+  { feature: 'sessions per caller', keys: ['mcpServers.*.session'], values: ['caller', 'call'] },
+  { feature: 'warm spares', keys: ['mcpServers.*.spares'] },
+  { feature: 'restart limits', keys: ['mcpServers.*.restarts'] },
+  { feature: 'approval by a person', keys: ['mcpServers.*.approve'] },
+  { feature: 'read-only servers', keys: ['mcpServers.*.readOnly'] },
+  { feature: 'argument guards', keys: ['mcpServers.*.guards'] },
+  { feature: 'limits', keys: ['mcpServers.*.concurrency', 'limits'] },
+  { feature: 'OAuth', keys: ['mcpServers.*.auth.type'], values: ['oauth'] },
+  { feature: 'agents', keys: ['agents', 'defaults.agent', 'defaults.denyOnMissingAgent'] },
+  { feature: 'code mode', keys: ['defaults.expose'], values: ['code'] },
+  { feature: 'pinned definitions', keys: ['policy.pins'] },
+  { feature: 'API keys', keys: ['auth.keys'] },
+  { feature: 'JSON Web Tokens', keys: ['auth.jwt'] },
+  { feature: 'the result cache', keys: ['cache'] },
+  { feature: 'retries', keys: ['retry'] },
+  { feature: 'circuit breakers', keys: ['breaker', 'mcpServers.*.breaker'] },
+  { feature: 'health checks', keys: ['health'] },
+  { feature: 'the audit log', keys: ['audit'] },
+  { feature: 'metrics', keys: ['telemetry.metrics'] },
+  { feature: 'traces', keys: ['telemetry.traces'] },
+  { feature: 'models', keys: ['models'] },
+  { feature: 'the chat loop', keys: ['chat'] },
+  {
+    feature: 'further native tools',
+    keys: ['native.tools.*'],
+    values: ['fetch', 'generate', 'vision', 'speech', 'diffusion', 'execute_code'],
+  },
+  { feature: 'plugins', keys: ['native.plugins'] },
+  { feature: 'sinks', keys: ['sinks'] },
+  { feature: 'the sandbox', keys: ['sandbox'] },
+  { feature: 'shared stores', keys: ['stores.redis', 'stores.postgres'] },
+]
+
+/** The keys of a document that are accepted but have no effect yet. What is disabled or empty asks for nothing. */
+export function inactiveKeys(tree: Tree): InactiveKey[] {
+  const found: InactiveKey[] = []
+  const visit = (part: Tree, path: Path) => {
+    const row = table.find(({ keys }) => keys.some((pattern) => fits(pattern, path)))
+    if (row && asksForSomething(part, row)) {
+      const value = row.values && part.kind === 'leaf' ? ` (${part.value})` : ''
+      found.push({ key: keyPath(path), feature: `${row.feature}${value}` })
+    }
+    if (row || isDisabled(part)) return
+    if (part.kind === 'branch') for (const [key, { value }] of part.members) visit(value, [...path, key])
+    if (part.kind === 'list') for (const [index, item] of part.items.entries()) visit(item, [...path, index])
+  }
+  visit(tree, [])
+  return found
+}
+
+function asksForSomething(part: Tree, { values }: Row): boolean {
+  if (part.kind === 'leaf') return values ? values.includes(part.value) : part.value !== null && part.value !== false
+  if (part.kind === 'list') return part.items.length > 0
+  const sections = [...part.members.values()].map(({ value }) => value)
+  return (
+    sections.length > 0 &&
+    !isDisabled(part) &&
+    !sections.every((section) => section.kind === 'branch' && isDisabled(section))
+  )
+}

@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { translate } from './import/dialect.ts'
+import { interpolate } from './interpolate.ts'
+import { parseDocument } from './parse/document.ts'
+import { validate } from './validate.ts'
+
+const samples: Readonly<Record<string, string>> = {
+  'a.yaml': await readFile(new URL('../../toolway.example.yaml', import.meta.url), 'utf8'),
+  'a.json':
+    '{"mcpServers": {"a": {"type": "http", "url": "http://x", "headers": {"A": "b"}, "enabled": true}}, "agents": {"b": {"allow": {"servers": ["*"]}}}}',
+  'a.toml':
+    '[[mcp_client.servers]]\nname = "a"\ncommand = "x"\nargs = ["$A"]\n[tool_forwarding.rate_limit]\n"a::b" = 5\n[tool_forwarding.cache]\nttl_seconds = 5\n',
+  'b.yaml':
+    'mcp_endpoints:\n  - { name: a, endpoint: "http://x", auth_token: "${T}", read_only: true, enabled: false }\n',
+}
+
+/** One stretch of a sample replaced by something else. */
+const damaged = fc
+  .constantFrom(...Object.entries(samples))
+  .chain(([path, text]) =>
+    fc
+      .tuple(
+        fc.nat(text.length),
+        fc.nat(12),
+        fc.oneof(
+          fc.string({ maxLength: 5 }),
+          fc.constantFrom('null', '[', '{', '"', "'", '&a', '*a', '0', '${', '\t', '\n'),
+        ),
+      )
+      .map(([from, length, inserted]) => ({ path, text: text.slice(0, from) + inserted + text.slice(from + length) })),
+  )
+
+test('whatever a file holds, it loads or its problems are told at their places; nothing else is ever thrown', async () => {
+  await fc.assert(
+    fc.asyncProperty(damaged, async (file) => {
+      const { tree, problems } = await parseDocument(file)
+      const translation = translate(tree)
+      const filled = interpolate(translation.tree, {})
+      const outcome = validate(filled.tree)
+      const all = [
+        ...problems,
+        ...translation.problems,
+        ...filled.problems,
+        ...('problems' in outcome ? outcome.problems : []),
+      ]
+      expect('config' in outcome || all.length > 0).toBe(true)
+      for (const { line, column, message } of all) {
+        expect(line).toBeGreaterThanOrEqual(1)
+        expect(line).toBeLessThanOrEqual(file.text.split('\n').length)
+        expect(column).toBeGreaterThanOrEqual(1)
+        expect(message).not.toMatch(/undefined|\[object|Invalid input/)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,73 @@
+import { homedir } from 'node:os'
+import { absolutePaths } from './absolute-paths.ts'
+import { withDefaultAgent } from './default-agent.ts'
+import { readDocuments } from './documents.ts'
+import { doubts } from './doubts.ts'
+import { withFolders } from './folders.ts'
+import type { Dialect } from './import/dialect.ts'
+import { type InactiveKey, inactiveKeys } from './inactive.ts'
+import { type Environment, interpolate } from './interpolate.ts'
+import { locate } from './locate.ts'
+import { merge } from './merge.ts'
+import { ConfigError } from './problems.ts'
+import type { Config } from './schema.ts'
+import { branch } from './tree.ts'
+import { validate } from './validate.ts'
+
+export type { Dialect } from './import/dialect.ts'
+
+/** A configuration and what there is to say about it. */
+export interface LoadedConfig {
+  readonly config: Config
+  /** The files it was read from, in the order in which they were merged. */
+  readonly files: readonly { readonly path: string; readonly dialect: Dialect }[]
+  /** What was understood, file by file. */
+  readonly notes: readonly string[]
+  /** What is valid but hardly meant. */
+  readonly warnings: readonly string[]
+  /** Keys that the files set although their feature comes later. */
+  readonly inactive: readonly InactiveKey[]
+}
+
+export interface LoadOptions {
+  /** Files to merge, later ones win; looked for in the usual places when there are none. */
+  readonly paths?: readonly string[]
+  readonly env: Environment
+  readonly cwd: string
+}
+
+const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
+
+/** Finds, reads, merges and checks the configuration; throws a ConfigError with everything that is wrong. */
+export async function loadConfig({ paths = [], env, cwd }: LoadOptions): Promise<LoadedConfig> {
+  const home = env.HOME || homedir()
+  const located = await locate(paths, env, cwd, home)
+  const read = await readDocuments(located.paths, env, cwd)
+  const { documents } = read
+  const merged = withDefaultAgent(
+    documents.reduce((base, { tree }) => merge(base, tree), nothing),
+    documents,
+    env,
+  )
+  const filled = interpolate(merged, env)
+  const outcome = validate(absolutePaths(filled.tree, home))
+  const problems = [
+    ...documents.flatMap((document) => document.problems),
+    ...filled.problems,
+    ...('problems' in outcome ? outcome.problems : []),
+  ]
+  if (problems.length > 0 || !('config' in outcome)) throw new ConfigError(problems)
+  const config = withFolders(outcome.config, { tree: merged, paths: located.paths, env, home })
+  return {
+    config,
+    files: documents.map(({ path, dialect }) => ({ path, dialect })),
+    notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
+    warnings: [
+      ...located.warnings,
+      ...read.warnings,
+      ...documents.flatMap(({ warnings }) => warnings),
+      ...doubts(config, merged),
+    ],
+    inactive: inactiveKeys(merged),
+  }
+}

@@ -1,0 +1,56 @@
+import { stat } from 'node:fs/promises'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import type { Environment } from './interpolate.ts'
+
+/** Which files make up the configuration. */
+export interface Located {
+  readonly paths: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `toolway.${extension}`)
+
+/**
+ * Where the configuration is: what was named, else TOOLWAY_CONFIG, else GATEWAY_MCP_CONFIG of an agent gateway, else
+ * the first file found in this folder or in the user's configuration folder. Nothing at all means the defaults.
+ */
+export async function locate(named: readonly string[], env: Environment, cwd: string, home: string): Promise<Located> {
+  const all = (paths: readonly string[]): Located => ({ paths: paths.map((path) => resolve(cwd, path)), warnings: [] })
+  if (named.length > 0) return all(named)
+  if (env.TOOLWAY_CONFIG) return all(env.TOOLWAY_CONFIG.split(delimiter).filter((path) => path !== ''))
+  if (env.GATEWAY_MCP_CONFIG) return all([env.GATEWAY_MCP_CONFIG])
+  const userFolder = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway')
+  for (const places of [
+    ownNames.map((name) => join(cwd, name)),
+    [join(cwd, '.mcp.json')],
+    ownNames.map((name) => join(userFolder, name)),
+  ]) {
+    const found = await existing(places)
+    const [first, ...others] = found
+    if (first === undefined) continue
+    const warnings = others.map(
+      (path) => `${path} is not read because ${first} comes first; name both with --config to merge them`,
+    )
+    return { paths: [first], warnings }
+  }
+  return { paths: [], warnings: [] }
+}
+
+/** The folders of the XDG convention count only when they are absolute. */
+export const folder = (named: string | undefined, otherwise: string): string =>
+  named !== undefined && isAbsolute(named) ? named : otherwise
+
+async function existing(paths: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(paths.map(isFile))
+  return paths.filter((_, index) => found[index])
+}
+
+/** A file that is there but cannot be looked at counts: it is an error, not an absence. */
+export async function isFile(path: string): Promise<boolean> {
+  try {
+    return !(await stat(path)).isDirectory()
+  } catch (thrown) {
+    const code = (thrown as NodeJS.ErrnoException).code
+    return code !== 'ENOENT' && code !== 'ENOTDIR'
+  }
+}

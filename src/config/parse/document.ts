@@ -1,0 +1,69 @@
+import { extname } from 'node:path'
+import { type ConfigProblem, problemAt } from '../problems.ts'
+import type { Branch, SourceFile, Tree } from '../tree.ts'
+import { branch } from '../tree.ts'
+import { Refused } from './bounds.ts'
+
+/** What a parser of one syntax answers: the document (nothing where it is empty) and what is wrong with it. */
+export interface Parsed {
+  readonly tree?: Tree
+  readonly errors: readonly SyntaxFault[]
+}
+
+export interface SyntaxFault {
+  readonly message: string
+  readonly offset: number
+  readonly key?: string
+}
+
+export type Syntax = 'yaml' | 'json' | 'toml'
+
+const byExtension: Readonly<Record<string, Syntax>> = {
+  '.yaml': 'yaml',
+  '.yml': 'yaml',
+  '.json': 'json',
+  '.jsonc': 'json',
+  '.json5': 'json',
+  '.toml': 'toml',
+}
+
+/** The extension decides; without a known one, a brace at the start means JSON. */
+export function syntaxOf({ path, text }: SourceFile): Syntax {
+  return byExtension[extname(path).toLowerCase()] ?? (/^\s*(\/[/*]|\{)/.test(text) ? 'json' : 'yaml')
+}
+
+/** Only the parser that is needed is loaded: starting fast matters. */
+async function parserFor(syntax: Syntax): Promise<(file: SourceFile) => Parsed> {
+  if (syntax === 'json') return (await import('./json.ts')).parseJson
+  if (syntax === 'toml') return (await import('./toml.ts')).parseToml
+  return (await import('./yaml.ts')).parseYaml
+}
+
+const names: Readonly<Record<Syntax, string>> = { yaml: 'YAML', json: 'JSON', toml: 'TOML' }
+
+/** Reads a document in any of the three syntaxes; an empty one is an empty object. */
+export async function parseDocument(file: SourceFile): Promise<{ tree: Branch; problems: readonly ConfigProblem[] }> {
+  const start = { file, offset: 0, key: '' }
+  const syntax = syntaxOf(file)
+  const parse = await parserFor(syntax)
+  const { tree, errors } = guarded(() => parse(file))
+  const problems = errors.map(({ message, offset, key }) =>
+    problemAt({ file, offset, key: key ?? '' }, key === undefined ? `not valid ${names[syntax]}: ${message}` : message),
+  )
+  if (problems.length > 0) return { tree: branch(start), problems }
+  if (tree === undefined || (tree.kind === 'leaf' && tree.value === null)) return { tree: branch(start), problems }
+  if (tree.kind === 'branch') return { tree, problems }
+  const found = tree.kind === 'list' ? 'a list' : 'a single value'
+  const message = `expected keys such as mcpServers at the top, found ${found}`
+  return { tree: branch(start), problems: [problemAt(tree.at, message)] }
+}
+
+function guarded(parse: () => Parsed): Parsed {
+  try {
+    return parse()
+  } catch (thrown) {
+    if (thrown instanceof Refused) return { errors: [{ message: thrown.message, offset: thrown.offset }] }
+    if (thrown instanceof RangeError) return { errors: [{ message: 'nested too deep', offset: 0 }] }
+    throw thrown
+  }
+}

@@ -1,0 +1,63 @@
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { branch, keyPath, leaf, list, type Member, type Path, type SourceFile, type Tree } from '../tree.ts'
+import { createBounds } from './bounds.ts'
+import type { Parsed, SyntaxFault } from './document.ts'
+
+const sentences: Readonly<Record<string, string>> = {
+  InvalidSymbol: 'this is neither a value nor a punctuation mark; text needs double quotes',
+  InvalidNumberFormat: 'this is not a number',
+  PropertyNameExpected: 'a key in double quotes is expected here',
+  ValueExpected: 'a value is expected here',
+  ColonExpected: 'a colon is expected here',
+  CommaExpected: 'a comma is expected here',
+  CloseBraceExpected: 'a closing } is missing',
+  CloseBracketExpected: 'a closing ] is missing',
+  EndOfFileExpected: 'the document ends before this',
+  InvalidCommentToken: 'this comment is not valid',
+  UnexpectedEndOfComment: 'a comment is not closed',
+  UnexpectedEndOfString: 'a text is not closed',
+  UnexpectedEndOfNumber: 'a number is not complete',
+  InvalidUnicode: 'this is not a valid \\u escape',
+  InvalidEscapeCharacter: 'this is not a valid escape',
+  InvalidCharacter: 'a control character must be escaped',
+}
+
+/** JSON with comments and trailing commas. */
+export function parseJson(file: SourceFile): Parsed {
+  const parseErrors: ParseError[] = []
+  const root = parseTree(file.text, parseErrors, { allowTrailingComma: true, allowEmptyContent: true })
+  // One slip makes the parser stumble several times: the first report is the true one.
+  const first = parseErrors[0]
+  if (first)
+    return {
+      errors: [{ message: sentences[printParseErrorCode(first.error)] ?? 'unexpected text', offset: first.offset }],
+    }
+  if (!root) return { errors: [] }
+  const errors: SyntaxFault[] = []
+  const check = createBounds()
+
+  const build = (node: Node, path: Path): Tree => {
+    check(path, node.offset)
+    const at = { file, offset: node.offset, key: keyPath(path) }
+    if (node.type === 'array')
+      return list(
+        at,
+        (node.children ?? []).map((item, index) => build(item, [...path, index])),
+      )
+    if (node.type !== 'object') return leaf(at, node.value, file.text.slice(node.offset, node.offset + node.length))
+    const members = new Map<string, Member>()
+    for (const property of node.children ?? []) {
+      const [keyNode, valueNode] = property.children ?? []
+      if (!keyNode || !valueNode) continue
+      const key = String(keyNode.value)
+      const here = [...path, key]
+      const keyAt = { file, offset: keyNode.offset, key: keyPath(here) }
+      if (members.has(key))
+        errors.push({ message: 'this key is written twice', offset: keyNode.offset, key: keyAt.key })
+      members.set(key, { at: keyAt, value: build(valueNode, here) })
+    }
+    return branch(at, members)
+  }
+
+  return { tree: build(root, []), errors }
+}

@@ -1,0 +1,97 @@
+import { isAlias, isMap, isScalar, isSeq, type Node, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
+import {
+  branch,
+  keyPath,
+  leaf,
+  list,
+  type Member,
+  type Path,
+  type Scalar,
+  type SourceFile,
+  type Tree,
+} from '../tree.ts'
+import { createBounds, Refused } from './bounds.ts'
+import type { Parsed, SyntaxFault } from './document.ts'
+
+const sentences: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: 'only one document fits into a file; remove the ---',
+  RESOURCE_EXHAUSTION: 'nested too deep',
+}
+
+/** YAML 1.2, with anchors and merge keys; a key that is written twice is refused. */
+export function parseYaml(file: SourceFile): Parsed {
+  const document = parseDocument(file.text, { prettyErrors: false, uniqueKeys: false, stringKeys: false })
+  // A tag that nobody knows (!secret) is only a warning to the parser, yet its value would be wrong.
+  const faults = [...document.errors, ...document.warnings]
+  const first = faults[0]
+  if (first) return { errors: [{ message: sentences[first.code] ?? sentence(first.message), offset: first.pos[0] }] }
+  if (document.contents === null) return { errors: [] }
+  const errors: SyntaxFault[] = []
+  const check = createBounds()
+  const anchors = new Map<string, Node>()
+  const targets = new Map<Node, Node>()
+  let unfolding = 0
+
+  const build = (node: Node | null | undefined, path: Path, offset: number): Tree => {
+    const here = (node as ParsedNode | null)?.range?.[0] ?? offset
+    if (unfolding === 0 && node && 'anchor' in node && node.anchor) anchors.set(node.anchor, node)
+    check(path, here)
+    const at = { file, offset: here, key: keyPath(path) }
+    if (isAlias(node)) {
+      // The library would search the whole document for each alias, which a long list of them turns into minutes.
+      const target = targets.get(node) ?? anchors.get(node.source)
+      if (!target) throw new Refused(`no anchor is called ${node.source}`, here)
+      targets.set(node, target)
+      unfolding++
+      const unfolded = build(target, path, here)
+      unfolding--
+      return unfolded
+    }
+    if (isMap(node)) return branch(at, membersOf(node, path))
+    if (isSeq(node))
+      return list(
+        at,
+        node.items.map((item, index) => build(item as Node, [...path, index], here)),
+      )
+    if (isScalar(node)) return leaf(at, scalar(node.value), node.source ?? String(node.value))
+    return leaf(at, null)
+  }
+
+  const membersOf = (map: YAMLMap, path: Path): Map<string, Member> => {
+    const members = new Map<string, Member>()
+    const merged: Member[] = []
+    for (const { key: keyNode, value: valueNode } of map.items) {
+      const offset = (keyNode as ParsedNode | null)?.range?.[0] ?? 0
+      if (!isScalar(keyNode)) {
+        errors.push({ message: 'a key must be a plain word', offset, key: keyPath(path) })
+        continue
+      }
+      const key = typeof keyNode.value === 'string' ? keyNode.value : (keyNode.source ?? String(keyNode.value))
+      const here = [...path, key]
+      const keyAt = { file, offset, key: keyPath(here) }
+      const entry = { at: keyAt, value: build(valueNode as Node, here, offset) }
+      if (key === '<<' && keyNode.type === 'PLAIN') merged.push(entry)
+      else if (members.has(key)) errors.push({ message: 'this key is written twice', offset, key: keyAt.key })
+      else members.set(key, entry)
+    }
+    // What a map says itself comes before what it merges in.
+    for (const { at, value } of merged) {
+      for (const source of value.kind === 'list' ? value.items : [value]) {
+        if (source.kind !== 'branch') {
+          errors.push({ message: 'only maps can be merged in with <<', offset: at.offset, key: at.key })
+        } else for (const [key, inherited] of source.members) if (!members.has(key)) members.set(key, inherited)
+      }
+    }
+    return members
+  }
+
+  const tree = build(document.contents, [], 0)
+  return { tree, errors }
+}
+
+const scalar = (value: unknown): Scalar =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' || value === null
+    ? value
+    : String(value)
+
+const sentence = (message: string) => message.charAt(0).toLowerCase() + message.slice(1)

@@ -1,0 +1,79 @@
+import * as z from 'zod'
+import { agentsSection } from './schema/agents.ts'
+import { auditSection } from './schema/audit.ts'
+import { authSection } from './schema/auth.ts'
+import { breakerSection } from './schema/breaker.ts'
+import { cacheSection } from './schema/cache.ts'
+import { chatSection } from './schema/chat.ts'
+import { defaultsSection } from './schema/defaults.ts'
+import { discoverySection } from './schema/discovery.ts'
+import { healthSection } from './schema/health.ts'
+import { limitsSection } from './schema/limits.ts'
+import { mcpServersSection } from './schema/mcp-servers.ts'
+import { modelsSection } from './schema/models.ts'
+import { namingSection } from './schema/naming.ts'
+import { nativeSection } from './schema/native.ts'
+import { policySection } from './schema/policy.ts'
+import { retrySection } from './schema/retry.ts'
+import { sandboxSection } from './schema/sandbox.ts'
+import { serverSection } from './schema/server.ts'
+import { sinksSection } from './schema/sinks.ts'
+import { storesSection } from './schema/stores.ts'
+import { telemetrySection } from './schema/telemetry.ts'
+
+/** The whole configuration. Defaults stand here and nowhere else; an empty document is a complete one. */
+export const configSchema = z
+  .strictObject({
+    $schema: z.string().optional().describe('Address of this schema, for editors.'),
+    version: z.literal(1).default(1).describe('Version of the configuration format.'),
+    server: serverSection.prefault({}).describe('The HTTP endpoint.'),
+    mcpServers: mcpServersSection.default({}).describe('The MCP servers behind the gateway, by name.'),
+    naming: namingSection.prefault({}).describe('How served tools are named.'),
+    discovery: discoverySection.prefault({}).describe('When servers are asked what they offer.'),
+    agents: agentsSection
+      .default({})
+      .describe(
+        'What each agent may use; with none at all there is one user who may use everything. team.role inherits from team.',
+      ),
+    defaults: defaultsSection.prefault({}).describe('What holds where nothing more particular is said.'),
+    policy: policySection.prefault({}).describe('Rules that hold for every agent.'),
+    auth: authSection.prefault({}).describe('Who may come in.'),
+    limits: limitsSection.prefault({}).describe('How much may happen at a time.'),
+    cache: cacheSection.prefault({}).describe('Results that are kept for a while.'),
+    retry: retrySection.prefault({}).describe('When a failed call is sent again.'),
+    breaker: breakerSection.prefault({}).describe('When a failing server is left alone; also per server.'),
+    health: healthSection.prefault({}).describe('How servers are checked.'),
+    audit: auditSection.prefault({}).describe('The record of every call.'),
+    telemetry: telemetrySection.prefault({}).describe('Log, metrics and traces.'),
+    models: modelsSection.default({}).describe('Language models, by name.'),
+    chat: chatSection.prefault({}).describe('The chat loop.'),
+    native: nativeSection.prefault({}).describe('Tools of our own.'),
+    sinks: sinksSection.default({}).describe('Named destinations for what agents produce.'),
+    sandbox: sandboxSection.prefault({}).describe('Where code of agents runs.'),
+    stores: storesSection.prefault({}).describe('Where state is kept.'),
+  })
+  .transform(({ $schema: _, ...config }) => config)
+
+type Checked = z.output<typeof configSchema>
+
+/** A configuration that has been loaded: checked, complete, in milliseconds, bytes and absolute paths. */
+export type Config = Checked & {
+  readonly audit: { readonly path: string }
+  readonly stores: { readonly path: string }
+}
+
+export type HttpConfig = Config['server']
+export type ServerConfig = Config['mcpServers'][string]
+export type StdioServerConfig = Extract<ServerConfig, { transport: 'stdio' }>
+export type RemoteServerConfig = Exclude<ServerConfig, { transport: 'stdio' }>
+export type NamingConfig = Config['naming']
+export type DiscoveryConfig = Config['discovery']
+export type AgentConfig = Config['agents'][string]
+export type Exposure = Config['defaults']['expose']
+export type DefaultsConfig = Config['defaults']
+export type PolicyConfig = Config['policy']
+export type AuthConfig = Config['auth']
+export type LimitsConfig = Config['limits']
+export type TelemetryConfig = Config['telemetry']
+export type NativeConfig = Config['native']
+export type StoresConfig = Config['stores']

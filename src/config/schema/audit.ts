@@ -1,0 +1,19 @@
+import * as z from 'zod'
+import { duration, names, path } from './values.ts'
+
+/** The record of every call. */
+export const auditSection = z.strictObject({
+  path: path().optional().describe('Folder of the audit log; audit inside stores.path otherwise.'),
+  arguments: z
+    .enum(['none', 'shape', 'redacted', 'full'])
+    .default('redacted')
+    .describe('How much of the arguments is written down.'),
+  sync: z
+    .enum(['writes', 'all', 'none'])
+    .default('writes')
+    .describe('What is on disk before the answer: writes and denials, everything, or nothing.'),
+  redact: names('a name of an argument, with * where it helps')
+    .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])
+    .describe('Arguments whose values are never written down, by name.'),
+  retain: duration({ least: '1s', most: '36500d' }).prefault('90d').describe('How long records are kept.'),
+})

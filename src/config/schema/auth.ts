@@ -1,0 +1,28 @@
+import * as z from 'zod'
+import { address, flag, names, text, textLike } from './values.ts'
+
+const key = z.strictObject({
+  id: text('a name for the key').describe('Name of the key, as audit shows it.'),
+  hash: textLike(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits').describe(
+    'Hash of the key; the key itself is never stored.',
+  ),
+  agents: names('the name of an agent').default([]).describe('Agents that the key may act as.'),
+  admin: flag().prefault(false).describe('Whether the key may use the admin interface.'),
+})
+
+const jwt = z.strictObject({
+  issuer: address('https', 'http').describe('Issuer that tokens must name.'),
+  audience: text('the audience of tokens').describe('Audience that tokens must name.'),
+  jwksUrl: address('https', 'http').describe('Where the keys of the issuer are published.'),
+  agentClaim: text('the name of a claim').default('agent').describe('Claim that names the agent.'),
+  disabled: flag().prefault(false).describe('Turns JSON Web Tokens off.'),
+})
+
+/** Who may come in. */
+export const authSection = z.strictObject({
+  token: text('generated, none or a token')
+    .default('generated')
+    .describe('generated: a new one, printed at start; none: everyone is let in; anything else is the token itself.'),
+  keys: z.array(key).default([]).describe('API keys.'),
+  jwt: jwt.optional().describe('JSON Web Tokens of an identity provider.'),
+})

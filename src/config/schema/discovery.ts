@@ -1,0 +1,14 @@
+import * as z from 'zod'
+import { duration } from './values.ts'
+
+/** When servers are asked what they offer. */
+export const discoverySection = z.strictObject({
+  mode: z
+    .enum(['startup', 'runtime', 'hybrid'])
+    .default('hybrid')
+    .describe(
+      'startup: all servers at start; runtime: on first use; hybrid: what is remembered at once, refreshed behind it.',
+    ),
+  refresh: duration().prefault('60s').describe('How often a server is asked again; 0 never.'),
+  listDeadline: duration().prefault('2s').describe('No server holds a list up longer than this.'),
+})

@@ -1,0 +1,109 @@
+import * as z from 'zod'
+import { serverBreaker } from './breaker.ts'
+import { guard } from './guards.ts'
+import { headers } from './headers.ts'
+import { address, duration, flag, limit, names, numeric, path, refuse, text, textLike, verbatim } from './values.ts'
+
+/** Names that stand for our own tools, meta-tools and sinks. */
+const reserved = ['native', 'toolway', 'sink']
+
+const serverName = textLike(
+  /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
+  'a name of up to 64 letters, digits and _ . - that starts with a letter or digit',
+).refine((name) => !reserved.includes(name), {
+  error: `a name other than ${reserved.join(', ')}, which stand for Toolway itself`,
+})
+
+const serverAuth = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('bearer').describe('A token that is sent as it is.'),
+    token: text('a token').describe('The token; best written as a variable.'),
+  }),
+  z.strictObject({
+    type: z.literal('oauth').describe('A token that is obtained and refreshed through OAuth.'),
+    clientId: text('a client id').optional().describe('Client id, where the server does not register clients itself.'),
+    scopes: names('a scope').optional().describe('Scopes to ask for.'),
+  }),
+])
+
+const fields = z.strictObject({
+  description: z.string().default('').describe('What the server is for; list_servers shows it.'),
+  command: text('a command')
+    .optional()
+    .describe('Program to start; the server then speaks over its standard input and output.'),
+  args: z.array(verbatim()).default([]).describe('Arguments of the program, passed on as they are.'),
+  env: z
+    .record(textLike(/^[^=\0]+$/, 'the name of a variable'), verbatim())
+    .default({})
+    .describe('Environment of the program; nothing else of ours but PATH, HOME and the like.'),
+  cwd: path().optional().describe('Folder that the program starts in; the folder of this file otherwise.'),
+  url: address('http', 'https').optional().describe('Address of a server that is reached over HTTP.'),
+  transport: z
+    .enum(['stdio', 'http', 'sse'])
+    .optional()
+    .describe('How to reach it; inferred from command and url. sse is the older HTTP transport.'),
+  headers: headers.describe('HTTP headers sent to it.'),
+  auth: serverAuth.optional().describe('Credential for it: bearer with a token, or oauth.'),
+  disabled: flag().prefault(false).describe('Leaves the server out; its variables need not be set.'),
+  session: z
+    .enum(['shared', 'caller', 'call'])
+    .default('shared')
+    .describe('One connection for all, one for each calling session, or a fresh one for each call.'),
+  connect: z.enum(['lazy', 'eager']).default('lazy').describe('Connect on first use, or at start.'),
+  idle: duration().prefault('10m').describe('Stops an unused process after this; it wakes on the next call. 0 never.'),
+  restarts: z
+    .strictObject({
+      max: numeric().prefault(5).describe('Restarts within the window before the server is left alone.'),
+      window: limit().prefault('1m').describe('Length of the window.'),
+    })
+    .prefault({})
+    .describe('How often a crashing process is started again.'),
+  spares: numeric({ max: 64 }).prefault(1).describe('Warm spares for session caller or call.'),
+  refresh: duration()
+    .optional()
+    .describe('How often this server is asked what it offers; discovery.refresh otherwise.'),
+  approve: names().default([]).describe("Tools that need a person's yes; refused where nobody can be asked."),
+  readOnly: flag().prefault(false).describe('Refuses writes before they are sent.'),
+  readTools: names().default([]).describe('Tools that only read.'),
+  idempotentTools: names().default([]).describe('Tools that may be called twice without harm.'),
+  trustAnnotations: flag().prefault(false).describe("Whether the server's own readOnlyHint and idempotentHint count."),
+  tools: z
+    .strictObject({
+      include: names().default(['*']).describe('Tools in the catalog.'),
+      exclude: names().default([]).describe('Tools kept out of the catalog.'),
+    })
+    .prefault({})
+    .describe('Which of its tools exist at all.'),
+  timeout: limit().optional().describe('Time limit of a call; defaults.timeout otherwise.'),
+  toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limit of a call by tool.'),
+  concurrency: numeric({ min: 1 }).prefault(16).describe('Calls in flight.'),
+  priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Higher wins a name conflict.'),
+  guards: z.array(guard).default([]).describe('Checks of arguments: path, sql and url.'),
+  breaker: serverBreaker
+    .optional()
+    .describe('Circuit breaker of this server; what is left out comes from the section breaker.'),
+})
+
+const bothOrNeither = 'exactly one of command and url'
+
+/** One MCP server: a process of ours, or something reached over HTTP. */
+const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, auth, transport, ...common }, context) => {
+  if (command !== undefined && url === undefined) {
+    if (transport !== undefined && transport !== 'stdio')
+      return refuse(context, `a url, which transport ${transport} needs`)
+    if (auth !== undefined)
+      return refuse(context, 'no auth: a program that is started gets its credentials through env')
+    return { ...common, transport: 'stdio' as const, command, args, env, cwd }
+  }
+  if (url === undefined || command !== undefined) return refuse(context, bothOrNeither)
+  if (transport === 'stdio') return refuse(context, 'a command, which transport stdio needs')
+  return { ...common, transport: transport ?? inferTransport(url), url, headers, auth }
+})
+
+/** Servers of the older transport publish their stream at …/sse. */
+function inferTransport(url: string): 'http' | 'sse' {
+  return URL.canParse(url) && new URL(url).pathname.replace(/\/$/, '').endsWith('/sse') ? 'sse' : 'http'
+}
+
+/** The servers behind the gateway. */
+export const mcpServersSection = z.record(serverName, mcpServer)

@@ -1,0 +1,25 @@
+import * as z from 'zod'
+import { address, flag, path, text } from './values.ts'
+
+const disabled = flag().prefault(false).describe('Leaves the model out.')
+
+const openai = z.strictObject({
+  kind: z.literal('openai').describe('Any server that speaks the OpenAI interface.'),
+  baseUrl: address('http', 'https').describe('Its address, up to and including /v1.'),
+  model: text('the name of a model').describe('Name of the model, as its server knows it.'),
+  apiKey: text('an API key').optional().describe('API key; best written as a variable.'),
+  constraint: z
+    .enum(['auto', 'json_schema', 'grammar', 'json_object', 'none'])
+    .default('auto')
+    .describe('How answers are held to a schema; auto takes the strongest form that the server offers.'),
+  disabled,
+})
+
+const gguf = z.strictObject({
+  kind: z.literal('gguf').describe('A model file, run in process.'),
+  path: path().describe('The model file.'),
+  disabled,
+})
+
+/** Language models, by the name that the rest of the configuration uses. */
+export const modelsSection = z.record(z.string(), z.discriminatedUnion('kind', [openai, gguf]))

@@ -1,0 +1,16 @@
+import * as z from 'zod'
+import { names } from './values.ts'
+
+const tool = 'a tool as server.tool, with * where it helps'
+
+/** Rules that hold for every agent. */
+export const policySection = z.strictObject({
+  allowedServers: names('a server or a pattern with *').default(['*']).describe('Servers that may be used at all.'),
+  allowedTools: names(tool).default([]).describe('Where not empty: only these tools (server.tool, wildcards).'),
+  blockedTools: names(tool).default([]).describe('Tools that nobody may use (server.tool, wildcards).'),
+  requireAuth: names(tool).default([]).describe('Tools for authenticated callers only (server.tool, wildcards).'),
+  pins: z
+    .enum(['off', 'warn', 'quarantine'])
+    .default('warn')
+    .describe('What happens when the definition of a tool changes.'),
+})

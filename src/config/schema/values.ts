@@ -1,0 +1,117 @@
+import * as z from 'zod'
+
+/** Editors see a value before its variables are filled in, so every published pattern lets a variable through. */
+const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`
+
+interface Unit {
+  readonly factors: Readonly<Record<string, number>>
+  readonly expected: string
+  readonly hint: (bare: string) => string
+}
+
+const time: Unit = {
+  factors: { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 },
+  expected: 'a duration such as 500ms, 30s, 5m or 1h',
+  hint: (bare) => `${bare}s (or ${bare}ms)`,
+}
+
+const memory: Unit = {
+  factors: { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 },
+  expected: 'a size such as 64KiB or 4MiB',
+  hint: (bare) => `${bare}B`,
+}
+
+/** Marks a value as wrong: what was expected, and what the writer may have meant. */
+export function refuse(context: z.core.$RefinementCtx, expected: string, hint?: string): never {
+  context.addIssue({ code: 'custom', message: expected, params: { hint } })
+  return z.NEVER
+}
+
+const amount = ({ factors, expected, hint }: Unit, least: string, most: string) => {
+  const units = Object.keys(factors).join('|')
+  const pattern = new RegExp(`^(\\d+(?:\\.\\d+)?)(${units})$`)
+  const measure = (text: string): number | undefined => {
+    const [, count, unit] = pattern.exec(text) ?? []
+    if (text === '0') return 0
+    return unit === undefined ? undefined : Math.round(Number(count) * (factors[unit] as number))
+  }
+  const [min, max] = [least, most].map((bound) => measure(bound) as number) as [number, number]
+  const written = z.string().meta({ pattern: orVariable(`0|\\d+(\\.\\d+)?(${units})`) })
+  return z.union([written, z.number().meta({ const: 0 })], { error: expected }).transform((value, context): number => {
+    const text = String(value)
+    const measured = measure(text)
+    if (measured === undefined) return refuse(context, expected, /^\d+(\.\d+)?$/.test(text) ? hint(text) : undefined)
+    return measured >= min && measured <= max ? measured : refuse(context, `${expected}, from ${least} to ${most}`)
+  })
+}
+
+/** `500ms`, `30s`, `5m`, `1h` or 0; milliseconds in the output. A timer set for more than 24 days would fire at once. */
+export const duration = ({ least = '0', most = '24d' } = {}) => amount(time, least, most)
+
+/** A time limit: 0 would refuse everything, and no limit at all is not to be had. */
+export const limit = () => duration({ least: '1ms' })
+
+/** `64KiB`, `4MiB`; bytes in the output. */
+export const size = () => amount(memory, '1B', '1024GiB')
+
+/** A number; also one that a variable brought along as text. */
+export const numeric = ({ min = 0, max = Number.MAX_SAFE_INTEGER, whole = true } = {}) => {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
+  const expected = `a ${whole ? 'whole ' : ''}number ${range}`
+  const written = z.string().meta({ pattern: orVariable('-?\\d+(\\.\\d+)?') })
+  const plain = z.number().meta({ minimum: min, ...(max < Number.MAX_SAFE_INTEGER && { maximum: max }) })
+  return z.union([plain, written], { error: expected }).transform((value, context): number => {
+    const number = typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value
+    if (typeof number === 'number' && number >= min && number <= max && (!whole || Number.isInteger(number)))
+      return number
+    return refuse(context, expected)
+  })
+}
+
+/** true or false; also as text that a variable brought along. */
+export const flag = () => {
+  const written = z.string().meta({ pattern: orVariable('true|false') })
+  return z.union([z.boolean(), written], { error: 'true or false' }).transform((value, context): boolean => {
+    if (value === true || value === 'true') return true
+    return value === false || value === 'false' ? false : refuse(context, 'true or false')
+  })
+}
+
+/** Some text, never empty: an empty variable is no value. */
+export const text = (expected = 'some text') =>
+  z.string({ error: expected }).refine((value) => value !== '' && !value.includes('\0'), { error: expected })
+
+/** Text that is handed on; a number or a flag counts as it was written. */
+export const verbatim = () =>
+  z.union([z.string(), z.number(), z.boolean()], { error: 'some text' }).transform((value, context): string => {
+    const written = String(value)
+    return written.includes('\0') ? refuse(context, 'text without NUL characters') : written
+  })
+
+/** Text of one form. */
+export const textLike = (pattern: RegExp, expected: string) =>
+  z
+    .string({ error: expected })
+    .meta({ pattern: orVariable(pattern.source.replace(/^\^|\$$/g, '')) })
+    .refine((value) => pattern.test(value), { error: expected })
+
+/** An absolute URL of one of these schemes; one that still has a variable in it belongs to something disabled. */
+export const address = (...schemes: readonly string[]) => {
+  const expected = `a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`
+  return z
+    .string({ error: expected })
+    .meta({ pattern: `^(?:${schemes.join('|')})://|\\$\\{` })
+    .refine(
+      (value) =>
+        value.includes('${') || (URL.canParse(value) && schemes.includes(new URL(value).protocol.slice(0, -1))),
+      {
+        error: expected,
+      },
+    )
+}
+
+/** A file or folder; absolute once the configuration has been loaded. */
+export const path = () => text('the path of a file or folder')
+
+/** A list of names or patterns. */
+export const names = (expected = 'a name or a pattern with *') => z.array(text(expected))

@@ -1,0 +1,134 @@
+/** A file, or a variable that takes its place, as it was read. */
+export interface SourceFile {
+  readonly path: string
+  readonly text: string
+}
+
+/** Where something was written: errors point at it even after files were translated and merged. */
+export interface Place {
+  readonly file: SourceFile
+  readonly offset: number
+  /** The key path as the file spells it. */
+  readonly key: string
+}
+
+export type Scalar = string | number | boolean | null
+export type Path = readonly (string | number)[]
+
+export interface Leaf {
+  readonly kind: 'leaf'
+  readonly at: Place
+  readonly value: Scalar
+  /** As the file spells it, so that 1.10 stays 1.10 where text is wanted. */
+  readonly written: string
+  /** Applied after variables are filled in, where a dialect has to look at the whole value. */
+  readonly finish?: (text: string) => string
+  /** What became of its variables: filled in, or left alone because the section is disabled. */
+  readonly variables?: 'filled' | 'left'
+}
+
+export interface List {
+  readonly kind: 'list'
+  readonly at: Place
+  readonly items: readonly Tree[]
+}
+
+export interface Member {
+  /** Place of the key. */
+  readonly at: Place
+  readonly value: Tree
+}
+
+export interface Branch {
+  readonly kind: 'branch'
+  readonly at: Place
+  readonly members: ReadonlyMap<string, Member>
+}
+
+/** A document in which every part knows where it was written. */
+export type Tree = Branch | List | Leaf
+
+export const leaf = (at: Place, value: Scalar, written = String(value)): Leaf => ({ kind: 'leaf', at, value, written })
+
+export const branch = (at: Place, members: Iterable<readonly [string, Member]> = []): Branch => ({
+  kind: 'branch',
+  at,
+  members: new Map(members),
+})
+
+export const list = (at: Place, items: readonly Tree[]): List => ({ kind: 'list', at, items })
+
+/** A member whose key was written where its value was. */
+export const member = (value: Tree, at: Place = value.at): Member => ({ at, value })
+
+/** `mcpServers.files.args[0]`; keys that are no plain words are quoted. */
+export function keyPath(path: Path): string {
+  let written = ''
+  for (const part of path) {
+    if (typeof part === 'number') written += `[${part}]`
+    else if (/^[\w$@-]+$/.test(part)) written += written === '' ? part : `.${part}`
+    else written += `[${JSON.stringify(part)}]`
+  }
+  return written
+}
+
+/** The part at this path, if there is one. */
+export function find(tree: Tree | undefined, path: Path): Tree | undefined {
+  let current = tree
+  for (const part of path) {
+    if (current?.kind === 'branch') current = current.members.get(String(part))?.value
+    else if (current?.kind === 'list' && typeof part === 'number') current = current.items[part]
+    else return undefined
+  }
+  return current
+}
+
+/** Where the key at this path was written, or else the nearest thing around it. */
+export function placeOf(tree: Tree, path: Path): Place {
+  let current: Tree | undefined = tree
+  let place = tree.at
+  for (const part of path) {
+    if (current?.kind === 'branch') {
+      const found: Member | undefined = current.members.get(String(part))
+      if (!found) return place
+      place = found.at
+      current = found.value
+    } else if (current?.kind === 'list' && typeof part === 'number') {
+      current = current.items[part]
+      if (!current) return place
+      place = current.at
+    } else return place
+  }
+  return place
+}
+
+/** The same tree with each leaf replaced; `path` is where the leaf stands now. */
+export function mapLeaves(tree: Tree, change: (leaf: Leaf, path: Path) => Tree, path: Path = []): Tree {
+  if (tree.kind === 'leaf') return change(tree, path)
+  if (tree.kind === 'list') {
+    return { ...tree, items: tree.items.map((item, index) => mapLeaves(item, change, [...path, index])) }
+  }
+  const members = [...tree.members].map(
+    ([key, { at, value }]) => [key, { at, value: mapLeaves(value, change, [...path, key]) }] as const,
+  )
+  return branch(tree.at, members)
+}
+
+/** Whether `path` is the one that the pattern describes; `*` stands for any one part. */
+export function fits(pattern: string, path: Path): boolean {
+  const parts = pattern.split('.')
+  return parts.length === path.length && parts.every((part, index) => part === '*' || part === String(path[index]))
+}
+
+/** The plain value. A member without a value (null) is left out, so that an empty section is no section. */
+export function plain(tree: Tree, path: Path = []): unknown {
+  if (tree.kind === 'leaf') return tree.value
+  if (tree.kind === 'list') return tree.items.map((item, index) => plain(item, [...path, index]))
+  const keepNull = path[0] === 'sinks' && path[2] === 'arguments'
+  const value: Record<string, unknown> = {}
+  for (const [key, { value: part }] of tree.members) {
+    if (part.kind === 'leaf' && part.value === null && !keepNull) continue
+    value[key] = plain(part, [...path, key])
+  }
+  return value
+}
