@@ -1,0 +1,29 @@
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { View } from '../core/access.ts'
+import type { Kind } from '../core/entry.ts'
+import { type CatalogOptions, createCatalog } from './catalog.ts'
+import { callerOf, type FakeSource, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
+
+/** A catalog in which everybody may use everything, on a clock that a test moves. */
+export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogOptions> = {}) {
+  const clock = createManualClock()
+  const log = keepingLog()
+  const catalog = createCatalog({
+    sources,
+    naming: namingOf(),
+    listDeadlineMs: 2_000,
+    mayUse: () => true,
+    exposure: () => 'both',
+    clock,
+    log,
+    ...changes,
+  })
+  return { catalog, clock, log, view: catalog.view(callerOf()) }
+}
+
+export const listed = (view: View, kind: Kind = 'tool') => view.list(kind).map(({ name }) => name)
+
+export const ownTools = () => [
+  fakeSource('toolway', { tools: ['list_servers'] }),
+  fakeSource('native', { tools: ['hash'] }),
+]

@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import type { Page, View } from '../core/access.ts'
+import { listed, ownTools, setUp } from './catalog.fixture.ts'
+import { callerOf, type FakeSource, fakeSource } from './source.fixture.ts'
+
+const own = ownTools()
+const shown = ({ items }: Page): string[] => JSON.parse(items.toString()).map((item: { name: string }) => item.name)
+
+describe('listing', () => {
+  test.each([
+    ['direct', ['hash', 'files__read']],
+    ['meta', ['list_servers']],
+    ['both', ['list_servers', 'hash', 'files__read']],
+    ['code', ['list_servers']],
+  ] as const)('B3: with exposure %s a client is shown %j', (exposure, names) => {
+    const files = fakeSource('files', { tools: ['read'], prompts: ['p'] })
+    const { view } = setUp([files, ...own], { exposure: () => exposure })
+    expect(shown(view.page('tool'))).toEqual(names)
+    expect(shown(view.page('prompt'))).toEqual(['files__p'])
+    expect(listed(view)).toEqual(['list_servers', 'hash', 'files__read'])
+  })
+
+  test('B3: the bytes of a list are put together once', () => {
+    const { view, catalog } = setUp([fakeSource('files', { tools: ['read'] })])
+    expect(view.page('tool').items).toBe(catalog.view(callerOf({ session: 's2' })).page('tool').items)
+    expect(view.page('resource').items.toString()).toBe('[]')
+  })
+
+  test('B2: long lists come in pages, in one order and without gaps', () => {
+    const tools = Array.from({ length: 20_500 }, (_, index) => `t${index}`)
+    const { view } = setUp([fakeSource('s', { tools })])
+    const first = view.page('tool')
+    const second = view.page('tool', first.nextCursor)
+    const third = view.page('tool', second.nextCursor)
+    expect([...shown(first), ...shown(second), ...shown(third)]).toEqual(tools.map((name) => `s__${name}`))
+    expect(third.nextCursor).toBeUndefined()
+  })
+
+  test('B2: a cursor that nobody gave out is refused', () => {
+    const { view } = setUp([fakeSource('s', { tools: ['a'] })])
+    for (const cursor of ['', 'nonsense', Buffer.from('s__b').toString('base64url')]) {
+      expect(() => view.page('tool', cursor)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }))
+    }
+  })
+
+  test('G6: an agent sees what it may use, also by way of an unauthenticated caller of its name', () => {
+    const sources = [
+      fakeSource('a', { tools: ['x', 'y'] }),
+      fakeSource('b', { tools: ['z'] }),
+      fakeSource('silent'),
+      ...own,
+    ]
+    const { catalog } = setUp(sources, {
+      mayUse: (caller, entry) =>
+        (entry.server !== 'b' && entry.name !== 'y') || (caller.agent === 'boss' && caller.authenticated),
+    })
+    const junior = catalog.view(callerOf({ agent: 'junior' }))
+    const boss = catalog.view(callerOf({ agent: 'boss' }))
+    const guest = catalog.view(callerOf({ agent: 'boss', authenticated: false }))
+    expect(listed(junior)).toEqual(['list_servers', 'hash', 'a__x'])
+    expect(listed(boss)).toEqual(['list_servers', 'hash', 'a__x', 'a__y', 'b__z'])
+    expect(listed(guest)).toEqual(listed(junior))
+    const summary = (view: View) => view.servers().map(({ name, tools }) => [name, tools])
+    expect(summary(junior)).toEqual([
+      ['a', 1],
+      ['silent', 0],
+      ['native', 1],
+    ])
+    expect(summary(boss)).toEqual([
+      ['a', 2],
+      ['b', 1],
+      ['silent', 0],
+      ['native', 1],
+    ])
+    expect(junior.search('z', { limit: 5 })).toEqual([])
+    expect(boss.search('z', { limit: 5 }).map(({ name }) => name)).toEqual(['b__z'])
+  })
+
+  test('G6: what many agents see is not kept for ever, and stays right', () => {
+    let asked = 0
+    const { catalog } = setUp([fakeSource('a', { tools: ['x'] })], { mayUse: () => ++asked > 0 })
+    const agents = Array.from({ length: 200 }, (_, index) => callerOf({ agent: `agent${index}` }))
+    for (const agent of agents) expect(listed(catalog.view(agent))).toEqual(['a__x'])
+    expect(asked).toBe(200)
+    listed(catalog.view(agents[199] as (typeof agents)[0]))
+    expect(asked).toBe(200)
+    listed(catalog.view(agents[0] as (typeof agents)[0]))
+    expect(asked).toBe(201)
+  })
+})
+
+describe('changes', () => {
+  const watch = (sources: readonly FakeSource[]) => {
+    const set = setUp(sources)
+    const heard: string[][] = []
+    const subscription = set.catalog.onChange((kinds) => heard.push([...kinds]))
+    return { ...set, heard, subscription }
+  }
+
+  test('F4: callers are told once about a burst, which lists have changed, and see the new ones by then', () => {
+    const files = fakeSource('files', { tools: ['a'], prompts: ['p'] })
+    const { clock, heard, view } = watch([files])
+    files.offer({ tools: ['a', 'b'], prompts: ['p'] })
+    clock.advance(99)
+    files.offer({ tools: ['a', 'b', 'c'], prompts: ['p'], resources: ['x://1'] })
+    clock.advance(99)
+    expect(heard).toEqual([])
+    clock.advance(1)
+    expect(heard).toEqual([['tool', 'resource']])
+    expect(listed(view)).toEqual(['files__a', 'files__b', 'files__c'])
+  })
+
+  test('F4: a server that never stops changing is told about every second', () => {
+    const files = fakeSource('files')
+    const { clock, heard } = watch([files])
+    for (let step = 0; step < 50; step++) {
+      files.offer({ tools: [`t${step}`] })
+      clock.advance(50)
+    }
+    expect(heard).toHaveLength(2)
+  })
+
+  test('F4: a server that says the same again is not news', () => {
+    const files = fakeSource('files', { tools: [{ name: 'a', description: 'A' }] })
+    const { clock, heard } = watch([files])
+    files.offer({ tools: [{ name: 'a', description: 'A' }] })
+    clock.advance(2_000)
+    expect(heard).toEqual([])
+    files.offer({ tools: [{ name: 'a', description: 'B' }] })
+    clock.advance(2_000)
+    expect(heard).toEqual([['tool']])
+  })
+
+  test('F4: what somebody saw in between is news when it is gone again', () => {
+    const files = fakeSource('files', { tools: ['a'] })
+    const { clock, heard, view } = watch([files])
+    files.offer({ tools: ['b'] })
+    expect(listed(view)).toEqual(['files__b'])
+    files.offer({ tools: ['a'] })
+    clock.advance(2_000)
+    expect(heard).toEqual([['tool']])
+  })
+
+  test('S1: a server that goes stale is news, because its tools are marked', () => {
+    const files = fakeSource('files', { tools: ['a'] })
+    const { clock, heard, view } = watch([files])
+    files.become('unhealthy')
+    clock.advance(100)
+    expect(heard).toEqual([['tool']])
+    expect(view.list('tool')[0]?.definition._meta).toMatchObject({ 'dev.toolway/stale': true })
+  })
+
+  test('F4: one listener that fails does not keep the news from others; who has left hears nothing', () => {
+    const files = fakeSource('files')
+    const { catalog, clock, heard, log, subscription } = watch([files])
+    catalog.onChange(() => {
+      throw new Error('broken')
+    })
+    const late: unknown[] = []
+    catalog.onChange((kinds) => late.push(kinds))
+    subscription[Symbol.dispose]()
+    files.offer({ tools: ['a'] })
+    clock.advance(100)
+    expect([heard.length, late.length, log.lines.length]).toEqual([0, 1, 1])
+  })
+
+  test('F4: after disposal nothing is told and no timer is left', () => {
+    const files = fakeSource('files')
+    const { catalog, clock, heard } = watch([files])
+    files.offer({ tools: ['a'] })
+    catalog[Symbol.dispose]()
+    files.offer({ tools: ['b'] })
+    clock.advance(2_000)
+    expect(heard).toEqual([])
+    expect(clock.pending).toBe(0)
+  })
+})

@@ -1,0 +1,114 @@
+import type { Exposure, NamingConfig } from '../config/schema.ts'
+import type { View } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Entry, Kind } from '../core/entry.ts'
+import type { Json } from '../core/json.ts'
+import type { Log } from '../core/log.ts'
+import type { ResultBody } from '../core/result.ts'
+import type { Source } from '../core/source.ts'
+import { type ChangeListener, createChanges } from './changes.ts'
+import { createMerge } from './merge.ts'
+import { createReadiness } from './readiness.ts'
+import { servedResult } from './rewrite.ts'
+import { createIndex, type SearchIndex } from './search.ts'
+import type { Snapshot } from './snapshot.ts'
+import { createView } from './view.ts'
+import { createVisibility, metaSource } from './visible.ts'
+
+export interface CatalogOptions {
+  /** In the order of the configuration. */
+  readonly sources: readonly Source[]
+  readonly naming: NamingConfig
+  /** No source holds a list up longer than this. */
+  readonly listDeadlineMs: number
+  mayUse(caller: Caller, entry: Entry): boolean
+  exposure(caller: Caller): Exposure
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Everything that can be called, from all sources, under the names by which callers know it. */
+export interface Catalog extends Disposable {
+  view(caller: Caller): View
+  /** Tells which kinds of lists have really changed, debounced; by then everybody sees the new ones. */
+  onChange(listener: ChangeListener): Disposable
+  /** A server's result with the URIs under which callers can read what it mentions. */
+  servedResult(server: string, body: Json<ResultBody>): Json<ResultBody>
+  /** The served form of a URI that a server mentions. */
+  servedUri(server: string, uri: string): string
+}
+
+export function createCatalog(options: CatalogOptions): Catalog {
+  const { sources, naming, clock, log } = options
+  const merge = createMerge(sources, naming, log)
+  const visibleIn = createVisibility(options.mayUse)
+  /** What anybody may have seen since the last announcement; the index belongs to the newest. */
+  let seen: readonly Snapshot[] = []
+  let index: SearchIndex | undefined
+
+  const snapshot = (): Snapshot => {
+    const current = merge.snapshot()
+    if (current !== seen.at(-1)) {
+      seen = [...seen, current]
+      index = undefined
+    }
+    return current
+  }
+
+  const changes = createChanges(clock, log, () => {
+    const current = snapshot()
+    const kinds = new Set(seen.flatMap((earlier) => changedKinds(earlier, current)))
+    seen = [current]
+    return kinds
+  })
+  const changed = (source: Source) => {
+    merge.invalidate(source)
+    changes.touch()
+  }
+  const subscriptions = sources.map((source) => source.onChange(() => changed(source)))
+  const readiness = createReadiness({ sources, deadlineMs: options.listDeadlineMs, clock })
+
+  const viewOptions = {
+    sources: new Map(sources.map((source) => [source.name, source])),
+    separator: naming.separator,
+    readiness,
+    snapshot,
+    index: () => {
+      const { items } = snapshot()
+      index ??= createIndex(items.tool.filter(({ entry }) => entry.server !== metaSource))
+      return index
+    },
+    visible: (caller: Caller) => visibleIn(snapshot(), caller),
+    exposure: options.exposure,
+  }
+
+  return {
+    view: (caller) => createView(caller, viewOptions),
+    onChange: (listener) => {
+      // Whoever subscribes hears of every change from now on, listed before or not.
+      snapshot()
+      return changes.onChange(listener)
+    },
+    servedResult: (server, body) => servedResult(body, (uri) => snapshot().uriOf(server, uri)),
+    servedUri: (server, uri) => snapshot().uriOf(server, uri),
+    [Symbol.dispose]() {
+      for (const subscription of subscriptions) subscription[Symbol.dispose]()
+      readiness[Symbol.dispose]()
+      changes[Symbol.dispose]()
+    },
+  }
+}
+
+const kinds: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
+
+const changedKinds = (before: Snapshot, after: Snapshot): Kind[] =>
+  before === after
+    ? []
+    : kinds.filter((kind) => {
+        const old = before.items[kind]
+        const current = after.items[kind]
+        return (
+          old.length !== current.length || current.some((item, at) => item !== old[at] && item.json !== old[at]?.json)
+        )
+      })

@@ -1,0 +1,120 @@
+import type { Served } from '../core/access.ts'
+import type { Kind } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { nearMisses } from '../core/near.ts'
+import type { Source } from '../core/source.ts'
+import type { Item } from './item.ts'
+
+const words: Readonly<Record<Kind, string>> = {
+  tool: 'tool',
+  resource: 'resource',
+  template: 'resource template',
+  prompt: 'prompt',
+}
+
+/** No server is called that; `known` are the names that this caller may hear of. */
+export function unknownServer(server: string, known: readonly string[]): ToolwayError {
+  const hint = alternatives(nearMisses(server, known))
+  return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
+}
+
+/** There is no such entry; `offered` is what this caller may use. */
+export function unknownEntry(kind: Kind, name: string, offered: readonly Item[], server?: string): ToolwayError {
+  const where = server === undefined ? '' : ` on the server ${quoted(server)}`
+  const hint = alternatives(similar(name, offered)) || ' List what there is and use a name from it.'
+  const details = server === undefined ? {} : { server }
+  return new ToolwayError('TOOL_NOT_FOUND', `There is no ${words[kind]} ${quoted(name)}${where}.${hint}`, details)
+}
+
+/** More than one entry answers to the spelling; `usable` are those that this caller may hear of. */
+export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
+  const names = usable.slice(0, 10).map(({ name }) => quoted(name))
+  const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
+  const text = `${quoted(spelling)} can mean more than one ${words[kind]}.${hint}`
+  return new ToolwayError('TOOL_NOT_FOUND', text)
+}
+
+/** Set when nothing is known of a server that was asked for: it may well have the entry, so "unknown" would be wrong. */
+export function unheard(source: Source, settled: boolean): ToolwayError | undefined {
+  if (source.entries().length > 0) return undefined
+  const { health, reason } = source.status()
+  const server = source.name
+  const refuse = (code: 'SERVER_UNHEALTHY' | 'SERVER_UNAVAILABLE', text: string) =>
+    new ToolwayError(code, text, { server })
+  if (health === 'disabled') return refuse('SERVER_UNAVAILABLE', `The server ${quoted(server)} is disabled.`)
+  if (health === 'unhealthy') {
+    return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} cannot be reached; try again later. ${reason}`)
+  }
+  if (settled) return undefined
+  return refuse('SERVER_UNAVAILABLE', `The server ${quoted(server)} has not said yet what it offers; try again soon.`)
+}
+
+/** How many names are compared letter by letter; the cheap comparison of ends picks them. */
+const compared = 50
+
+/** The names nearest to a wrong one: those of entries that are called so on their server, else those spelt alike. */
+function similar(spelling: string, offered: readonly Item[]): readonly string[] {
+  const wanted = evenly(spelling)
+  const namesakes = evenedOf(offered).filter(({ own }) => own === wanted)
+  if (namesakes.length > 0) return namesakes.slice(0, 3).map(({ item }) => item.name)
+  const likely = mostAlike(spelling, offered)
+  const served = nearMisses(
+    spelling,
+    likely.map(({ name }) => name),
+  )
+  if (served.length > 0) return served
+  const own = nearMisses(
+    spelling,
+    likely.map(({ entry }) => entry.name),
+  )
+  const meant = likely.filter(({ entry }) => own.includes(entry.name))
+  return meant.slice(0, 3).map(({ name }) => name)
+}
+
+function mostAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
+  const wanted = evenly(spelling)
+  const scored = evenedOf(offered).map(({ item, served, own }) => {
+    return { item, alike: Math.max(sharedEnds(wanted, served), sharedEnds(wanted, own)) }
+  })
+  const best = scored.filter(({ alike }) => alike > 0).sort((a, b) => b.alike - a.alike)
+  return best.slice(0, compared).map(({ item }) => item)
+}
+
+interface Evened {
+  readonly item: Item
+  readonly served: string
+  readonly own: string
+}
+
+const evened = new WeakMap<readonly Item[], readonly Evened[]>()
+
+/** Prepared once per list, so that a caller with wrong names costs little. */
+function evenedOf(items: readonly Item[]): readonly Evened[] {
+  const known =
+    evened.get(items) ?? items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) }))
+  evened.set(items, known)
+  return known
+}
+
+/** A name without regard to capitals and to how its parts are separated. */
+const evenly = (name: string): string =>
+  name
+    .slice(0, 256)
+    .toLowerCase()
+    .replace(/::|__|[./]/g, '_')
+
+/** How many letters two names share at their beginning and at their end. */
+function sharedEnds(wanted: string, offered: string): number {
+  const most = Math.min(wanted.length, offered.length)
+  let front = 0
+  while (front < most && wanted[front] === offered[front]) front++
+  let back = 0
+  while (back < most - front && wanted[wanted.length - 1 - back] === offered[offered.length - 1 - back]) back++
+  return front + back
+}
+
+const alternatives = (names: readonly string[]): string =>
+  names.length === 0 ? '' : ` Did you mean ${names.map(quoted).join(' or ')}?`
+
+/** Names come from callers and servers: cut, and without anything that could break out of the sentence. */
+const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)

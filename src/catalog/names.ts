@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import type { NamingConfig } from '../config/schema.ts'
+
+/** What one entry may be called, best first, from its server, its name and the naming alone. */
+export interface NameChoice {
+  /** Readable names, in order of preference; none of them looks like a hashed one. */
+  readonly plain: readonly string[]
+  /** What it is called when no plain name is free; `attempt` 1 is the answer to a true collision of hashes. */
+  hashed(attempt: 0 | 1): string
+  /** Set when the operator's alias cannot be used. */
+  readonly badAlias?: string
+}
+
+export type Namer = (server: string, name: string) => NameChoice
+
+/** Our own sources: their entries are served under their own names, and no server's entry takes such a name away. */
+export const ownSources: readonly string[] = ['toolway', 'native']
+
+/**
+ * Makes the rule that names tools and prompts. A name is server, separator and tool where that is a name every model
+ * vendor takes; otherwise a readable remnant and a hash, so a separator of other characters only means hashed names.
+ */
+export function createNamer(naming: NamingConfig): Namer {
+  const { strategy, separator, maxLength } = naming
+  const aliases = new Map(strategy === 'custom' ? Object.entries(naming.aliases) : [])
+  // A name given to one entry by hand is nobody else's prefixed name, whether or not that entry is there today.
+  const givenAway = new Set(aliases.values())
+  const usable = (name: string) => isPlain(name, maxLength)
+
+  return (server, name) => {
+    const joined = server + separator + name
+    // The first separator is the border, so `a` + `b__c` and `a__b` + `c` can never meet: the second is always hashed.
+    const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
+    const prefixed = bordered ? [joined] : []
+    const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
+
+    if (ownSources.includes(server) || strategy === 'flat') {
+      return usable(name)
+        ? { plain: [name, ...prefixed], hashed: shortened(joined) }
+        : { plain: [], hashed: shortened(name) }
+    }
+    const alias = aliases.get(`${server}.${name}`)
+    if (alias === undefined) return { plain: prefixed, hashed: shortened(joined) }
+    if (!usable(alias)) return { plain: prefixed, hashed: shortened(joined), badAlias: alias }
+    return { plain: [alias, ...prefixed.filter((other) => other !== alias)], hashed: shortened(joined) }
+  }
+}
+
+// The hash starts with a digit: eight letters alone would make hashes of `get_document` and `list_projects`.
+const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
+
+/** Whether a name may be served as it is; what looks like a hashed name may not, so that the two never meet. */
+const isPlain = (name: string, maxLength: number): boolean =>
+  name.length > 0 && name.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(name) && !hashEnding.test(name)
+
+function hashedName(text: string, server: string, name: string, maxLength: number, attempt: 0 | 1): string {
+  const ending = `_${shortHash(server, name, attempt === 0 ? 8 : 12)}`
+  const readable = text.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, maxLength - ending.length)
+  return readable.replace(/[_-]+$/, '') + ending
+}
+
+function shortHash(server: string, name: string, length: number): string {
+  // JSON keeps the pair apart whatever characters it has, lone surrogates too.
+  const digest = createHash('sha256')
+    .update(JSON.stringify([server, name]))
+    .digest()
+  let text = '234567'[(digest[0] as number) % 6] as string
+  for (let at = 1; at < length; at++) text += 'abcdefghijklmnopqrstuvwxyz234567'[(digest[at] as number) & 31]
+  return text
+}

@@ -1,0 +1,105 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
+import { type Log, silentLog } from '../core/log.ts'
+
+/** Changes with the form of the records, so that an older or newer Toolway does not misread them. */
+const version = 1
+
+/** Remembers what servers offer, one file per server. Whatever is missing, damaged or foreign counts as not remembered. */
+export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
+  const saving = new Map<string, Promise<void>>()
+
+  return {
+    load: async (server, fingerprint) => {
+      await saving.get(server)?.catch(() => {})
+      const path = join(folder, fileName(server))
+      const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT')
+          log.warn({ server, path, err: error }, 'cannot read what is remembered of a server')
+        return undefined
+      })
+      if (text === undefined) return undefined
+      const record = parse(text)
+      if (!isRecord(record) || record.server !== server) {
+        log.warn({ server, path }, 'what is remembered of a server is damaged; the server will be asked again')
+        return undefined
+      }
+      if (record.fingerprint === fingerprint) return record.descriptors
+      log.debug({ server }, 'the configuration of a server has changed; it will be asked again')
+      return undefined
+    },
+    save: (server, fingerprint, descriptors) => {
+      const text = JSON.stringify({ version, server, fingerprint, descriptors })
+      const before = saving.get(server) ?? Promise.resolve()
+      const saved = before.catch(() => {}).then(() => write(folder, fileName(server), text))
+      saving.set(server, saved)
+      const forget = () => {
+        if (saving.get(server) === saved) saving.delete(server)
+      }
+      saved.then(forget, forget)
+      return saved
+    },
+  }
+}
+
+/** Complete on disk under another name first, so that a crash leaves the old record or the new one. */
+async function write(folder: string, name: string, text: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const temporary = join(folder, `.${name}.${randomUUID()}.tmp`)
+  try {
+    const file = await open(temporary, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, join(folder, name))
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw error
+  }
+}
+
+/** Readable for people, and different for different servers on any file system. */
+function fileName(server: string): string {
+  const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
+  return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+interface Remembered {
+  readonly server: string
+  readonly fingerprint: string
+  readonly descriptors: Descriptors
+}
+
+function isRecord(value: unknown): value is Remembered {
+  return isObject(value) && value.version === version && isDescriptors(value.descriptors)
+}
+
+function isDescriptors(value: unknown): value is Descriptors {
+  if (!isObject(value)) return false
+  const lists = [value.tools, value.resources, value.templates, value.prompts]
+  return (
+    Number.isFinite(value.fetchedAt) &&
+    (value.era === 'legacy' || value.era === 'modern') &&
+    typeof value.protocolVersion === 'string' &&
+    isObject(value.serverInfo) &&
+    isObject(value.capabilities) &&
+    (value.instructions === undefined || typeof value.instructions === 'string') &&
+    lists.every((list) => Array.isArray(list) && list.every(isObject))
+  )
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

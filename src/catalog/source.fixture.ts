@@ -1,0 +1,135 @@
+import type { NamingConfig } from '../config/schema.ts'
+import { entryOf } from '../core/call.fixture.ts'
+import type { Caller } from '../core/call.ts'
+import type { Definition, Entry, Kind } from '../core/entry.ts'
+import type { Log } from '../core/log.ts'
+import type { Health, Source } from '../core/source.ts'
+import { createItem } from './item.ts'
+import { createChooser, readPart } from './parts.ts'
+import { buildSnapshot, type Snapshot } from './snapshot.ts'
+
+/** What a fake source offers: names alone, or whole definitions. */
+export interface Offer {
+  readonly tools?: readonly (string | Definition)[]
+  readonly resources?: readonly (string | Definition)[]
+  readonly templates?: readonly (string | Definition)[]
+  readonly prompts?: readonly (string | Definition)[]
+}
+
+export interface FakeSource extends Source {
+  /** From now on it offers this, and says so. */
+  offer(offer: Offer): void
+  become(health: Health, reason?: string): void
+  /** Ends the waiting of a source that was made silent. */
+  speak(): void
+  /** From now on `ready` settles only after the next `speak`. */
+  fallSilent(): void
+  /** How often somebody asked whether it is ready. */
+  readonly asked: number
+}
+
+export interface FakeSourceOptions extends Offer {
+  readonly priority?: number
+  readonly health?: Health
+  /** `ready` settles only after `speak`. */
+  readonly silent?: boolean
+}
+
+const nameFields = { tool: 'name', resource: 'uri', template: 'uriTemplate', prompt: 'name' } as const
+
+/** A source whose offer a test decides. */
+export function fakeSource(name: string, options: FakeSourceOptions = {}): FakeSource {
+  const listeners = new Set<() => void>()
+  let spoken = Promise.withResolvers<void>()
+  if (!options.silent) spoken.resolve()
+  let entries = entriesOf(name, options)
+  let health = options.health ?? 'healthy'
+  let reason = ''
+  let asked = 0
+  const changed = () => {
+    for (const listener of listeners) listener()
+  }
+  return {
+    name,
+    origin: name === 'native' || name === 'toolway' ? 'native' : 'forwarded',
+    priority: options.priority ?? 0,
+    entries: () => entries,
+    status: () => ({ health, reason, since: 0, description: '', transport: 'stdio', breaker: 'closed' }),
+    ready: () => {
+      asked++
+      return spoken.promise
+    },
+    refresh: async () => {},
+    onChange: (listener) => {
+      listeners.add(listener)
+      return { [Symbol.dispose]: () => void listeners.delete(listener) }
+    },
+    offer: (offer) => {
+      entries = entriesOf(name, offer)
+      changed()
+    },
+    become: (now, why = '') => {
+      health = now
+      reason = why
+      changed()
+    },
+    speak: () => spoken.resolve(),
+    fallSilent: () => {
+      spoken = Promise.withResolvers()
+    },
+    get asked() {
+      return asked
+    },
+    [Symbol.asyncDispose]: async () => {},
+  }
+}
+
+function entriesOf(server: string, { tools, resources, templates, prompts }: Offer): readonly Entry[] {
+  const entry = (kind: Kind) => (offered: string | Definition) => {
+    const definition = typeof offered === 'string' ? { [nameFields[kind]]: offered } : offered
+    return entryOf({ kind, server, name: definition[nameFields[kind]] as string, definition })
+  }
+  return [
+    ...(tools ?? []).map(entry('tool')),
+    ...(resources ?? []).map(entry('resource')),
+    ...(templates ?? []).map(entry('template')),
+    ...(prompts ?? []).map(entry('prompt')),
+  ]
+}
+
+export const namingOf = (changes: Partial<NamingConfig> = {}): NamingConfig => ({
+  strategy: 'prefix',
+  separator: '__',
+  aliases: {},
+  maxLength: 64,
+  ...changes,
+})
+
+/** A snapshot of sources as they are, and the warnings on the way. */
+export function snapshotOf(sources: readonly Source[], naming: NamingConfig = namingOf()) {
+  const warnings: object[] = []
+  const choose = createChooser(naming)
+  const warn = (facts: object) => warnings.push(facts)
+  const snapshot: Snapshot = buildSnapshot(
+    sources.map((source) => readPart(source, choose, warn)),
+    createItem,
+    warn,
+  )
+  return { snapshot, warnings }
+}
+
+export const callerOf = (changes: Partial<Caller> = {}): Caller => ({
+  agent: 'default',
+  principal: 'test',
+  authenticated: true,
+  admin: false,
+  session: 's1',
+  ...changes,
+})
+
+/** A log that keeps its warnings and errors. */
+export function keepingLog(): Log & { readonly lines: { readonly facts: object; readonly message: string }[] } {
+  const lines: { facts: object; message: string }[] = []
+  const keep = (facts: object, message: string) => void lines.push({ facts, message })
+  return { lines, debug() {}, info() {}, warn: keep, error: keep }
+}

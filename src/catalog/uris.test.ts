@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { originalUri, servedUri, wrappedUri } from './uris.ts'
+
+const forms = [
+  ['demo://resource/1', 'demo://everything/resource/1'],
+  ['file:///home/x', 'file://everything//home/x'],
+  ['urn:x:1', 'urn:everything/x:1'],
+  ['ui://app/main.html', 'ui://everything/app/main.html'],
+  ['demo://resource/{id}', 'demo://everything/resource/{id}'],
+  ['{+path}', 'toolway://everything/{+path}'],
+  ['{scheme}://x', 'toolway://everything/{scheme}://x'],
+  ['readme.txt', 'toolway://everything/readme.txt'],
+  ['toolway://other/x', 'toolway://everything/toolway://other/x'],
+  ['', 'toolway://everything/'],
+] as const
+
+test.each(forms)('F1: %s is served as %s and comes back', (original, served) => {
+  expect(servedUri('everything', original)).toBe(served)
+  expect(originalUri('everything', served)).toBe(original)
+  expect(originalUri('everythin', served)).toBeUndefined()
+})
+
+test('F1: a name that is no part of a URI is encoded', () => {
+  expect(servedUri('my files/1', 'demo://x')).toBe('demo://my%20files%2F1/x')
+  expect(originalUri('my files/1', 'demo://my%20files%2F1/x')).toBe('demo://x')
+})
+
+const anyServer = fc.oneof(
+  fc.constantFrom('a', 'a/b', 'b', 'a%2Fb', '{x}', '__proto__'),
+  fc.string({ minLength: 1, maxLength: 8 }),
+)
+const anyUri = fc.oneof(
+  fc.constantFrom(
+    'demo://a/b',
+    'demo:a/b',
+    'demo:///',
+    'toolway://a/b',
+    'TOOLWAY:x',
+    'C:\\x',
+    '//x',
+    ':',
+    'a:',
+    'a:/',
+    '{+x}',
+  ),
+  fc.webUrl({ withQueryParameters: true, withFragments: true }),
+  fc.string({ unit: 'binary', maxLength: 20 }),
+)
+
+test('F2: the served form leads back to the same server and URI, for any URI', () => {
+  fc.assert(
+    fc.property(anyServer, anyUri, (server, uri) => {
+      expect(originalUri(server, servedUri(server, uri))).toBe(uri)
+      expect(originalUri(server, wrappedUri(server, uri))).toBe(uri)
+    }),
+  )
+})
+
+test('F2: two servers never share a served URI', () => {
+  fc.assert(
+    fc.property(anyServer, anyServer, anyUri, anyUri, (one, other, first, second) => {
+      fc.pre(one !== other)
+      expect(servedUri(one, first)).not.toBe(servedUri(other, second))
+      expect(originalUri(other, servedUri(one, first))).toBeUndefined()
+    }),
+  )
+})
+
+test('F1: an expansion of a served template is the served form of an expansion of the template', () => {
+  const values = fc.string({ unit: fc.constantFrom('a', '/', ':', '%20', '1'), maxLength: 6 })
+  const templates = fc.constantFrom('demo://x/{v}', 'demo:{v}', 'demo:/{v}', '{v}', 'file://{v}/y', 'demo://{v}')
+  fc.assert(
+    fc.property(templates, values, (template, value) => {
+      const expand = (text: string) => text.replace('{v}', value)
+      expect(originalUri('s', expand(servedUri('s', template)))).toBe(expand(template))
+    }),
+  )
+})

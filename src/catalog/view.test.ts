@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest'
+import { Json } from '../core/json.ts'
+import { listed, ownTools, setUp } from './catalog.fixture.ts'
+import { fakeSource, namingOf } from './source.fixture.ts'
+
+const own = ownTools()
+
+/** Whether a promise has settled by now, without waiting for it. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  const note = () => {
+    settled = true
+  }
+  promise.then(note, note)
+  await new Promise((resolve) => setImmediate(resolve))
+  return settled
+}
+
+describe('waiting', () => {
+  test('G2: a list waits for a server that nobody has heard of, but not for long and not twice', async () => {
+    const slow = fakeSource('slow', { silent: true })
+    const { view, clock } = setUp([fakeSource('quick', { tools: ['a'] }), slow])
+    const first = view.ready()
+    await clock.pass(1_500)
+    const second = view.ready()
+    expect(await isSettled(first)).toBe(false)
+    await clock.pass(500)
+    expect(await isSettled(first)).toBe(true)
+    expect(await isSettled(second)).toBe(true)
+    expect(await isSettled(view.ready())).toBe(true)
+    expect(clock.pending).toBe(0)
+  })
+
+  test('G2: who has spoken once is never waited for again by a list, only by a call that names it', async () => {
+    const files = fakeSource('files', { tools: ['a'] })
+    const { view, clock } = setUp([files])
+    await view.ready()
+    files.fallSilent()
+    expect(await isSettled(view.ready())).toBe(true)
+    const found = view.find('tool', 'files', 'b')
+    expect(await isSettled(found)).toBe(false)
+    await clock.pass(2_000)
+    await expect(found).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+  })
+
+  test('G2: a list is there as soon as everybody has spoken', async () => {
+    const slow = fakeSource('slow', { silent: true })
+    const { view } = setUp([slow])
+    const ready = view.ready()
+    expect(await isSettled(ready)).toBe(false)
+    slow.offer({ tools: ['late'] })
+    slow.speak()
+    await ready
+    expect(listed(view)).toEqual(['slow__late'])
+  })
+
+  test('F3: a call by a name that is not known yet waits for the server it names, and for no other', async () => {
+    const [slow, hanging] = [fakeSource('slow', { silent: true }), fakeSource('hanging', { silent: true })]
+    const { view } = setUp([slow, hanging])
+    const found = view.resolve('tool', 'slow.late')
+    expect(await isSettled(found)).toBe(false)
+    expect(hanging.asked).toBe(0)
+    slow.offer({ tools: ['late'] })
+    slow.speak()
+    expect((await found).name).toBe('slow__late')
+  })
+
+  test('F3: a call by a name that names no server waits for all', async () => {
+    const slow = fakeSource('slow', { silent: true })
+    const { view } = setUp([slow], { naming: namingOf({ strategy: 'flat' }) })
+    const found = view.resolve('tool', 'late')
+    slow.offer({ tools: ['late'] })
+    slow.speak()
+    expect((await found).entry.server).toBe('slow')
+    await expect(view.resolve('tool', 'never')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+  })
+
+  test('G2: disposal ends all waiting and leaves no timer', async () => {
+    const { catalog, view, clock } = setUp([fakeSource('slow', { silent: true })])
+    const ready = view.ready()
+    catalog[Symbol.dispose]()
+    await ready
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('finding', () => {
+  const sources = [
+    ...own,
+    fakeSource('files', { tools: ['read_file', 'write_file'] }),
+    fakeSource('a', { tools: ['b.c'] }),
+    fakeSource('a.b', { tools: ['c'] }),
+  ]
+
+  test('F3: an ambiguous spelling is refused and names the candidates', async () => {
+    const { view } = setUp(sources)
+    const names = listed(view).filter((name) => name.startsWith('a_'))
+    const refusal = expect.objectContaining({
+      code: 'TOOL_NOT_FOUND',
+      message: expect.stringContaining(names.map((name) => `"${name}"`).join(', ')),
+    })
+    expect(names).toHaveLength(2)
+    await expect(view.resolve('tool', 'a.b.c')).rejects.toEqual(refusal)
+  })
+
+  test('T1: unknown server, unknown tool and a server that is down are three errors', async () => {
+    const down = fakeSource('down', { health: 'unhealthy' })
+    const off = fakeSource('off', { health: 'disabled' })
+    const { view } = setUp([...sources, down, off])
+    await expect(view.resolve('tool', 'file.read_file')).rejects.toMatchObject({
+      code: 'SERVER_NOT_FOUND',
+      message: 'There is no server named "file". Did you mean "files"?',
+    })
+    await expect(view.resolve('tool', 'files.read_fil')).rejects.toMatchObject({
+      code: 'TOOL_NOT_FOUND',
+      message: 'There is no tool "files.read_fil" on the server "files". Did you mean "files__read_file"?',
+      details: { server: 'files' },
+    })
+    await expect(view.resolve('tool', 'down.x')).rejects.toMatchObject({
+      code: 'SERVER_UNHEALTHY',
+      details: { server: 'down' },
+    })
+    await expect(view.find('tool', 'down', 'x')).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
+    await expect(view.find('tool', 'off', 'x')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    await expect(view.find('tool', 'nobody', 'x')).rejects.toMatchObject({ code: 'SERVER_NOT_FOUND' })
+    await expect(view.find('tool', 'files', 'reed_file')).rejects.toMatchObject({
+      code: 'TOOL_NOT_FOUND',
+      message: 'There is no tool "reed_file" on the server "files". Did you mean "files__read_file"?',
+    })
+    await expect(view.resolve('resource', 'x://y')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+    await expect(view.resolve('prompt', 'nothing')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+  })
+
+  test('T1: a server that hangs is not said to lack the tool', async () => {
+    const { view, clock } = setUp([fakeSource('slow', { silent: true })])
+    const found = view.find('tool', 'slow', 'x')
+    found.catch(() => {})
+    await clock.pass(2_000)
+    await expect(found).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'slow' } })
+  })
+
+  test('T1: a tool’s own name leads to the served one', async () => {
+    const { view } = setUp(sources)
+    await expect(view.resolve('tool', 'read_file')).rejects.toThrow('Did you mean "files__read_file"?')
+  })
+
+  test('G6: errors do not tell what the caller may not use, but finding it is left to policy to refuse', async () => {
+    const { view } = setUp(sources, { mayUse: (_, entry) => entry.name !== 'read_file' && entry.server !== 'a' })
+    await expect(view.resolve('tool', 'read_file')).rejects.toThrow(/^((?!files__read_file).)*$/)
+    await expect(view.resolve('tool', 'a.b.c')).rejects.toThrow(
+      /more than one tool\. Use one of their exact names: "a_b__c_[a-z2-7]{8}"\.$/,
+    )
+    expect((await view.resolve('tool', 'files.read_file')).name).toBe('files__read_file')
+  })
+
+  test('T1: a wrong name among ten thousand is answered with near ones', async () => {
+    const tools = Array.from({ length: 10_000 }, (_, index) => `tool_number_${index}_reads`)
+    const { view } = setUp([fakeSource('many', { tools })])
+    await expect(view.resolve('tool', 'many.tool_number_4711_read')).rejects.toThrow(
+      'Did you mean "many__tool_number_4711_reads"',
+    )
+    await expect(view.resolve('tool', 'x'.repeat(1_000_000))).rejects.toThrow('There is no tool "xxx')
+  })
+
+  test('F1: an entry is found by its server and its own name', async () => {
+    const { view } = setUp(sources)
+    expect((await view.find('tool', 'a', 'b.c')).entry.server).toBe('a')
+    expect((await view.find('tool', 'toolway', 'list_servers')).name).toBe('list_servers')
+  })
+
+  test('B4: a search finds tools, not meta-tools, of one server if asked', () => {
+    const { view } = setUp([
+      fakeSource('one', { tools: ['send_mail'] }),
+      fakeSource('two', { tools: ['send_letter', 'send_parcel'] }),
+      fakeSource('toolway', { tools: ['send'] }),
+    ])
+    const names = (query: string, options: { limit: number; server?: string }) =>
+      view.search(query, options).map(({ name }) => name)
+    expect(names('send a letter', { limit: 2 })).toEqual(['two__send_letter', 'one__send_mail'])
+    expect(names('send', { limit: 5, server: 'two' })).toEqual(['two__send_letter', 'two__send_parcel'])
+  })
+
+  test('B4: a search knows what has changed', () => {
+    const files = fakeSource('files', { tools: ['read'] })
+    const { view } = setUp([files])
+    expect(view.search('delete', { limit: 5 })).toEqual([])
+    files.offer({ tools: ['delete'] })
+    expect(view.search('delete', { limit: 5 }).map(({ name }) => name)).toEqual(['files__delete'])
+  })
+
+  test('B2: URIs in results are those under which we serve them', () => {
+    const { catalog } = setUp([fakeSource('files', { resources: ['x://1'] })])
+    const body = catalog.servedResult('files', Json.of({ content: [{ type: 'resource_link', uri: 'x://1' }] }))
+    expect(body.value).toEqual({ content: [{ type: 'resource_link', uri: 'x://files/1' }] })
+    expect(catalog.servedUri('files', 'x://2')).toBe('x://files/2')
+  })
+})

@@ -1,0 +1,121 @@
+import type { Exposure } from '../config/schema.ts'
+import type { Served, ServerSummary, View } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import type { Kind } from '../core/entry.ts'
+import type { Source } from '../core/source.ts'
+import { ambiguous, unheard, unknownEntry, unknownServer } from './missing.ts'
+import type { Readiness } from './readiness.ts'
+import { namedServers, resolveName } from './resolve.ts'
+import { resolveResource, resolveTemplate, serversInUri } from './resources.ts'
+import type { SearchIndex } from './search.ts'
+import type { Snapshot } from './snapshot.ts'
+import { metaSource, type Visible } from './visible.ts'
+
+export interface ViewOptions {
+  readonly sources: ReadonlyMap<string, Source>
+  readonly separator: string
+  readonly readiness: Readiness
+  snapshot(): Snapshot
+  index(): SearchIndex
+  visible(caller: Caller): Visible
+  exposure(caller: Caller): Exposure
+}
+
+/**
+ * What one caller sees, at any time. Finding an entry does not ask whether the caller may use it: that is decided, with
+ * a reason and an audit record, when it is called. Everything that is listed or hinted at is what the caller may use.
+ */
+export function createView(caller: Caller, options: ViewOptions): View {
+  const { sources, readiness, separator } = options
+
+  return {
+    ready: () => readiness.all(),
+    list: (kind) => options.visible(caller).items[kind],
+    page: (kind, cursor) => {
+      const { tools, pages } = options.visible(caller)
+      return (kind === 'tool' ? tools[options.exposure(caller)] : pages[kind]).page(cursor)
+    },
+    resolve: async (kind, spelling) => {
+      const found = meanings(kind, spelling)
+      if (found.length === 1) return found[0] as Served
+      if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
+      return resolveLater(kind, spelling)
+    },
+    find: async (kind, server, name) => {
+      const known = options.snapshot().registry.get(server)?.[kind].get(name)
+      if (known) return known
+      const source = sources.get(server)
+      if (!source) throw unknownServer(server, serverNames())
+      await readiness.of(source)
+      const found = options.snapshot().registry.get(server)?.[kind].get(name)
+      if (found) return found
+      throw unheard(source, readiness.settled(source)) ?? unknownIn(kind, name, server)
+    },
+    search: (query, { limit, server }) => {
+      const { has } = options.visible(caller)
+      const wanted = (item: Parameters<typeof has>[0]) =>
+        (server === undefined || item.entry.server === server) && has(item)
+      return options.index().search(query, limit, wanted)
+    },
+    servers: summaries,
+  }
+
+  function meanings(kind: Kind, spelling: string): readonly Served[] {
+    const snapshot = options.snapshot()
+    if (kind === 'resource') return resolveResource(snapshot, spelling)
+    if (kind === 'template') return resolveTemplate(snapshot, spelling)
+    return resolveName(snapshot, kind, spelling, separator)
+  }
+
+  /** Nothing answers to the spelling yet: whoever may still have it is waited for, then it is unknown. */
+  async function resolveLater(kind: Kind, spelling: string): Promise<Served> {
+    const byUri = kind === 'resource' || kind === 'template'
+    const { servers, qualifier } = byUri
+      ? { servers: serversInUri(sources.keys(), spelling), qualifier: undefined }
+      : namedServers(sources.keys(), spelling, separator)
+    const named = servers.map((server) => sources.get(server) as Source)
+    if (named.length > 0) await Promise.all(named.map((source) => readiness.of(source)))
+    else await readiness.all()
+
+    const found = meanings(kind, spelling)
+    if (found.length === 1) return found[0] as Served
+    if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
+    for (const source of named) {
+      const refusal = unheard(source, readiness.settled(source))
+      if (refusal) throw refusal
+    }
+    if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())
+    throw unknownEntry(
+      kind,
+      spelling,
+      options.visible(caller).items[kind],
+      servers.length === 1 ? servers[0] : undefined,
+    )
+  }
+
+  function unknownIn(kind: Kind, name: string, server: string) {
+    const offered = options.visible(caller).items[kind].filter(({ entry }) => entry.server === server)
+    return unknownEntry(kind, name, offered, server)
+  }
+
+  function mayHearOf(served: Served): boolean {
+    return options.visible(caller).items[served.entry.kind].some(({ entry }) => entry === served.entry)
+  }
+
+  function serverNames(): readonly string[] {
+    return summaries().map(({ name }) => name)
+  }
+
+  function summaries(): readonly ServerSummary[] {
+    const { items } = options.visible(caller)
+    const usable = new Set<string>()
+    const tools = new Map<string, number>()
+    for (const list of Object.values(items)) for (const { entry } of list) usable.add(entry.server)
+    for (const { entry } of items.tool) tools.set(entry.server, (tools.get(entry.server) ?? 0) + 1)
+    // A server that has said nothing yet is shown: nobody can tell that it has nothing for this caller.
+    const shown = [...sources.values()].filter(
+      (source) => source.name !== metaSource && (usable.has(source.name) || source.entries().length === 0),
+    )
+    return shown.map((source) => ({ name: source.name, status: source.status(), tools: tools.get(source.name) ?? 0 }))
+  }
+}
