@@ -22,7 +22,9 @@ function typed(key: string, text: string, accepted: ReadonlySet<string>): unknow
   if (accepted.has('number') && Number.isFinite(number)) return number
   if (accepted.has('integer') && Number.isSafeInteger(number)) return number
   if (accepted.has('object') && text.trimStart().startsWith('{')) return fromJson(key, text)
-  const wanted = [...accepted].map((type) => (type === 'boolean' ? 'true or false' : type === 'object' ? 'a JSON object' : type))
+  const wanted = [...accepted].map((type) =>
+    type === 'boolean' ? 'true or false' : type === 'object' ? 'a JSON object' : type,
+  )
   throw invalid(`"${key}" must be ${wanted.join(' or ')}, not "${text}".`)
 }
 

@@ -1,3 +1,4 @@
+import { ConfigError } from '../config/problems.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { UsageError } from './usage.ts'
 
@@ -37,7 +38,7 @@ const exitCodes: Record<ErrorCode, ExitCode> = {
 /** The exit code for anything thrown. */
 export function exitCodeOf(thrown: unknown): ExitCode {
   if (thrown instanceof ToolwayError) return exitCodes[thrown.code]
-  return thrown instanceof UsageError ? exit.usage : exit.failed
+  return thrown instanceof UsageError || thrown instanceof ConfigError ? exit.usage : exit.failed
 }
 
 /** As `--help` prints them. */

@@ -29,7 +29,7 @@ const painter =
   (format, text) =>
     styleText(format, text, { stream })
 
-export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'>, json: boolean): Output {
+export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'>, json = false): Output {
   const terminal = stdout.isTTY === true
   return {
     json,

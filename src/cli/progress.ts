@@ -9,8 +9,13 @@ export interface Progress extends Disposable {
 /** Progress for people only: without a terminal it shows nothing. */
 export function createProgress({ stderr }: Pick<Shell, 'stderr'>): Progress {
   if (stderr.isTTY !== true) return { show() {}, [Symbol.dispose]() {} }
+  let shown = ''
   return {
-    show: (text) => stderr.write('\r\x1b[2K' + cut(oneLine(text), (stderr.columns ?? 80) - 1)),
+    show(text) {
+      const line = cut(oneLine(text), (stderr.columns ?? 80) - 1)
+      if (line !== shown) stderr.write('\r\x1b[2K' + line)
+      shown = line
+    },
     [Symbol.dispose]: () => stderr.write('\r\x1b[2K'),
   }
 }

@@ -1,6 +1,7 @@
 export type Schema = Readonly<Record<string, unknown>>
 
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** References are followed this many times, because a schema may refer to itself. */
 const deepest = 8
@@ -10,7 +11,10 @@ function follow(root: Schema, schema: unknown, depth: number): readonly Schema[]
   const reference = schema.$ref
   const target =
     typeof reference === 'string' && reference.startsWith('#/')
-      ? reference.slice(2).split('/').reduce<unknown>((at, step) => (isSchema(at) && Object.hasOwn(at, step) ? at[step] : undefined), root)
+      ? reference
+          .slice(2)
+          .split('/')
+          .reduce<unknown>((at, step) => (isSchema(at) && Object.hasOwn(at, step) ? at[step] : undefined), root)
       : undefined
   const choices = [schema.anyOf, schema.oneOf, schema.allOf].filter(Array.isArray).flat()
   return [schema, ...[target, ...choices].flatMap((part) => follow(root, part, depth + 1))]
@@ -31,10 +35,33 @@ const typesOf = (schemas: readonly Schema[]): ReadonlySet<string> =>
   )
 
 /** Which JSON types a property of a tool's arguments may have, and its elements; empty where the schema does not say. */
-export function acceptedBy(root: Schema | undefined, key: string): { types: ReadonlySet<string>; items: ReadonlySet<string> } {
+export function acceptedBy(
+  root: Schema | undefined,
+  key: string,
+): { types: ReadonlySet<string>; items: ReadonlySet<string> } {
   if (root === undefined) return { types: new Set(), items: new Set() }
   const property = follow(root, root, 0).flatMap(({ properties }) =>
     isSchema(properties) && Object.hasOwn(properties, key) ? follow(root, properties[key], 0) : [],
   )
   return { types: typesOf(property), items: typesOf(property.flatMap(({ items }) => follow(root, items, 0))) }
+}
+
+export interface Property {
+  readonly name: string
+  readonly type: string
+  readonly required: boolean
+  readonly description: string
+}
+
+/** The arguments that a tool takes, for people. */
+export function properties(root: Schema | undefined): readonly Property[] {
+  if (root === undefined || !isSchema(root.properties)) return []
+  const required = Array.isArray(root.required) ? root.required : []
+  return Object.entries(root.properties).map(([name, property]) => {
+    const { types, items } = acceptedBy(root, name)
+    const options = isSchema(property) && Array.isArray(property.enum) ? property.enum.map(String) : undefined
+    const description = isSchema(property) && typeof property.description === 'string' ? property.description : ''
+    const type = [...types].map((type) => (type === 'array' && items.size > 0 ? `${[...items].join('|')}[]` : type))
+    return { name, type: (options ?? type).join('|'), required: required.includes(name), description }
+  })
 }

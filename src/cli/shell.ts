@@ -1,3 +1,4 @@
+import { sep } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 
 /** A stream to print on, which may be a terminal. */
@@ -17,3 +18,6 @@ export interface Shell {
 /** How the user can call us again: npm scripts of the checkout have no `toolway` in their path. */
 export const spelling = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
+
+/** A text about files, with those below the current folder named from there. */
+export const near = (text: string, cwd: string): string => text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')

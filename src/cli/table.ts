@@ -11,7 +11,7 @@ const gap = '  '
 const narrowest = 6
 
 /** Takes from the widest column, cell by cell, until the line fits: short columns stay whole, the long one pays. */
-function fit(widths: number[], available: number): void {
+function narrow(widths: number[], available: number): void {
   for (let total = widths.reduce((sum, width) => sum + width, 0); total > available; total--) {
     const widest = widths.indexOf(Math.max(...widths))
     if ((widths[widest] as number) <= narrowest) return
@@ -28,8 +28,10 @@ export function table<Row>(
   const filled = columns
     .map((column) => ({ ...column, cells: rows.map((row) => oneLine(column.value(row))) }))
     .filter(({ cells }) => cells.some((cell) => cell !== ''))
-  const widths = filled.map(({ title, cells }) => cells.reduce((most, cell) => Math.max(most, widthOf(cell)), title.length))
-  fit(widths, width - gap.length * (filled.length - 1))
+  const widths = filled.map(({ title, cells }) =>
+    cells.reduce((most, cell) => Math.max(most, widthOf(cell)), title.length),
+  )
+  narrow(widths, width - gap.length * (filled.length - 1))
 
   const line = (cellAt: (index: number) => string, styled: (cell: string, index: number) => string) =>
     filled

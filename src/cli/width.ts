@@ -54,3 +54,6 @@ export const printable = (text: string): string =>
 
 /** The same on one line, for table cells. */
 export const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' ')).trim()
+
+/** What a description begins with: enough to tell tools apart in a list. */
+export const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)|^.*/.exec(text.trim())?.[0] ?? ''

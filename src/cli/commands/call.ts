@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Peer } from '../../core/call.ts'
+import { waitFor } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Result, ResultBody } from '../../core/result.ts'
+import { readArguments } from '../arguments.ts'
+import { firstBlob, resultText } from '../content.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { givenArguments } from '../given.ts'
+import type { CommonOptions } from '../load.ts'
+import { openBriefly } from '../open.ts'
+import { createOutput, type Output } from '../output.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import type { Shell } from '../shell.ts'
+import { sizeText } from '../size.ts'
+import { printable } from '../width.ts'
+
+export interface CallOptions extends CommonOptions {
+  readonly args?: string
+  readonly out?: string
+  readonly timeout?: number
+  readonly wait: number
+}
+
+/** Calls a tool and prints what it says. */
+export async function callTool(shell: Shell, name: string, words: string[], options: CallOptions): Promise<ExitCode> {
+  const base = await givenArguments(options.args, shell)
+  await using gateway = await openBriefly(shell, options)
+  const result = await answer()
+  const output = createOutput(shell, options.json)
+  const written = await writeBlob(result.body.value, options.out, shell)
+  if (options.json) printJson(result, shell, output)
+  else printText(result, output)
+  if (written !== undefined) output.note(written)
+  return result.isError ? exit.failed : exit.ok
+
+  async function answer(): Promise<Result> {
+    using progress = createProgress(shell)
+    progress.show(`Looking for ${name} …`)
+    const { entry, definition } = await waitFor(gateway.view(gateway.local).resolve('tool', name), shell.interrupted)
+    const values = readArguments(words, definition.inputSchema, base)
+    progress.show(`Waiting for ${name} …`)
+    const id = randomUUID()
+    return await gateway.handle({
+      id,
+      caller: gateway.local,
+      entry,
+      input: { arguments: Json.of(values), meta: shell.stderr.isTTY ? { progressToken: id } : {} },
+      signal: shell.interrupted,
+      peer: peerFor(name, progress),
+      ...(options.timeout !== undefined && { timeoutMs: options.timeout }),
+    })
+  }
+}
+
+/** A person at a terminal can watch progress, but has no model to lend and no form to fill in. */
+const peerFor = (name: string, progress: Progress): Peer => ({
+  capabilities: {},
+  notify(method, params) {
+    if (method !== 'notifications/progress') return
+    const { progress: done, total, message } = params.value as { progress?: number; total?: number; message?: string }
+    progress.show(`${name}: ${done}${total === undefined ? '' : ` of ${total}`} ${message ?? ''}`)
+  },
+  ask: (method) =>
+    Promise.reject(
+      new ToolwayError('INVALID_ARGUMENTS', `The command line cannot answer ${method}; use a client that can.`),
+    ),
+})
+
+async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Shell): Promise<string | undefined> {
+  if (file === undefined) return undefined
+  const blob = firstBlob(body)
+  if (!blob) return `The result holds no image, sound or file, so ${file} was not written.`
+  await writeFile(resolve(cwd, file), blob.bytes)
+  return `Wrote ${file} (${blob.mimeType}, ${sizeText(blob.bytes.length)}).`
+}
+
+/** For programs the bytes as they came: parsing them could change a large number. */
+function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Output): void {
+  if (terminal) value(body.value)
+  else stdout.write(Buffer.concat([body.bytes, Buffer.from('\n')]))
+}
+
+function printText({ body, isError }: Result, { terminal, print, note }: Output): void {
+  const text = resultText(body.value)
+  if (isError) note(printable(text))
+  // A pipe gets every byte of the text; only a terminal can be led astray by it.
+  else if (text !== '') print(terminal ? printable(text) : text)
+}

@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import type { Config } from '../../config/schema.ts'
+import type { Gateway } from '../../gateway.ts'
+import { version } from '../../version.ts'
+import { banner } from '../banner.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { adjusted, type CommonOptions, load } from '../load.ts'
+import { openGateway } from '../open.ts'
+import { createOutput } from '../output.ts'
+import { near, type Shell, spelling } from '../shell.ts'
+
+export interface ServeOptions extends CommonOptions {
+  readonly host?: string
+  readonly port?: number
+}
+
+/** Serves over HTTP until it is told to stop. */
+export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
+  const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
+  await using gateway = await openGateway(shell, loaded, options)
+  const { url, port } = await gateway.listen()
+  const output = createOutput(shell, options.json)
+  if (options.json) {
+    shell.stdout.write(JSON.stringify({ event: 'listening', url, port, token: gateway.token ?? null }) + '\n')
+  } else {
+    output.note(banner(factsOf(gateway, url, shell), output.paintNote))
+  }
+  if (!shell.interrupted.aborted) await once(shell.interrupted, 'abort')
+  if (!options.json) output.note(output.paintNote('dim', 'Stopping; once more to leave at once.'))
+  return exit.ok
+}
+
+const listeningOn = (config: Config, { host, port }: ServeOptions): Config => ({
+  ...config,
+  server: { ...config.server, ...(host !== undefined && { host }), ...(port !== undefined && { port }) },
+})
+
+function factsOf({ loaded, token, view, local }: Gateway, url: string, { cwd, env, stderr }: Shell) {
+  const tools = view(local).list('tool')
+  const toolsOf = (source: string) => tools.filter(({ entry }) => entry.server === source).length
+  const tokenGenerated = loaded.config.auth.token === 'generated'
+  return {
+    version,
+    url,
+    servers: Object.values(loaded.config.mcpServers).filter(({ disabled }) => !disabled).length,
+    nativeTools: toolsOf('native'),
+    metaTools: toolsOf('toolway'),
+    // The operator's own token need not get into whatever collects the output of services.
+    token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
+    tokenGenerated,
+    files: loaded.files.map(({ path }) => near(path, cwd)),
+    command: spelling(env),
+  }
+}

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { twoServers } from '../everything.fixture.ts'
+import { folder } from '../folder.fixture.ts'
+import { toolway } from '../shell.fixture.ts'
+import { widthOf } from '../width.ts'
+
+describe('B11: tools and servers', () => {
+  let place: Awaited<ReturnType<typeof folder>>
+  beforeAll(async () => {
+    place = await folder({ 'toolway.json': twoServers })
+  })
+  afterAll(() => place[Symbol.asyncDispose]())
+
+  test('F1: tools lists native and forwarded ones, and says which server had nothing to say', async () => {
+    const { code, stdout, stderr } = await toolway(['tools'], place)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^NAME +SERVER +DESCRIPTION\n/)
+    expect(stdout).toMatch(/^hash +native +\S/m)
+    expect(stdout).toMatch(/^everything__echo +everything +\S/m)
+    expect(stderr).toMatch(/^broken has no tools to show: \S/m)
+  })
+
+  test('tools --server --json lists those of one server', async () => {
+    const { stdout } = await toolway(['tools', 'list', '--server', 'everything', '--json'], place)
+    const { tools } = JSON.parse(stdout)
+    expect(tools).toContainEqual(
+      expect.objectContaining({ name: 'everything__echo', server: 'everything', tool: 'echo' }),
+    )
+    expect(new Set(tools.map((tool: { server: string }) => tool.server))).toEqual(new Set(['everything']))
+    expect((await toolway(['tools', '--server', 'nowhere'], place)).stderr).toMatch(/^error SERVER_NOT_FOUND: /)
+  })
+
+  test('tools show prints the whole definition, its arguments first', async () => {
+    const { stdout } = await toolway(['tools', 'show', 'everything.get-sum'], place)
+    expect(stdout).toMatch(/^everything__get-sum +get-sum of everything\n/)
+    expect(stdout).toMatch(/Arguments\n +NAME +TYPE +NEEDED +DESCRIPTION\n +a +number +yes +First number\n/)
+    expect(stdout).toMatch(/Input schema\n {2}\{\n {4}"/)
+    expect(stdout).toContain('toolway call everything.get-sum a=… b=…')
+    const json = await toolway(['tools', '--json', 'show', 'everything__get-sum'], place)
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      name: 'everything__get-sum',
+      inputSchema: { properties: { a: { type: 'number' } } },
+      _meta: { 'dev.toolway/server': 'everything' },
+    })
+  })
+
+  test('servers connects to each one and shows how it is', async () => {
+    const { code, stdout } = await toolway(['servers'], place)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^everything +healthy +stdio +20\d\d-\d\d-\d\d +\d+ /m)
+    expect(stdout).toMatch(/^broken +unhealthy +stdio +0 +\S/m)
+    const json = await toolway(['servers', '--json'], place)
+    expect(JSON.parse(json.stdout).servers).toContainEqual(
+      expect.objectContaining({ name: 'everything', status: 'healthy', transport: 'stdio', tools: expect.any(Number) }),
+    )
+  })
+
+  test('on a terminal lines fit its width and progress goes to stderr', async () => {
+    const { stdout, stderr } = await toolway(['servers'], { ...place, columns: 60 })
+    for (const line of stdout.trimEnd().split('\n'))
+      expect(widthOf(line.replace(/\x1b\[\d+m/g, ''))).toBeLessThanOrEqual(60)
+    expect(stderr).toMatch(/Waiting for .*everything/)
+    expect(stderr.endsWith('\r\x1b[2K')).toBe(true)
+  })
+})

@@ -1,0 +1,68 @@
+import type { Served, View } from '../../core/access.ts'
+import { waitFor } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import type { CommonOptions } from '../load.ts'
+import { openBriefly } from '../open.ts'
+import { createOutput, type Output } from '../output.ts'
+import { createProgress } from '../progress.ts'
+import type { Shell } from '../shell.ts'
+import { table } from '../table.ts'
+import { firstSentence } from '../width.ts'
+
+export interface ToolsOptions extends CommonOptions {
+  readonly server?: string
+  readonly wait: number
+}
+
+/** Lists the tools under the names they are served by. */
+export async function listTools(shell: Shell, options: ToolsOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  await using gateway = await openBriefly(shell, options)
+  const view = gateway.view(gateway.local)
+  await known(view, shell)
+  const tools = view.list('tool').filter(({ entry }) => options.server === undefined || entry.server === options.server)
+  const silent = view.servers().filter(({ status, tools }) => tools === 0 && status.reason !== '')
+  if (tools.length === 0 && options.server !== undefined) refuseUnknown(view, options.server)
+  if (options.json) output.value({ tools: tools.map(asJson) })
+  else print(tools, output)
+  for (const { name, status } of silent) {
+    if (options.server === undefined || options.server === name) {
+      output.note(output.paintNote('yellow', `${name} has no tools to show: ${status.reason}`))
+    }
+  }
+  return exit.ok
+}
+
+async function known(view: View, shell: Shell): Promise<void> {
+  using progress = createProgress(shell)
+  progress.show('Asking the servers …')
+  await waitFor(view.ready(), shell.interrupted)
+}
+
+function refuseUnknown(view: View, server: string): void {
+  const names = view.servers().map(({ name }) => name)
+  if (names.includes(server)) return
+  const sentence = `There is no server ${server}; there is ${names.join(', ') || 'none'}.`
+  throw new ToolwayError('SERVER_NOT_FOUND', sentence, { server })
+}
+
+const asJson = ({ name, entry, definition }: Served) => ({
+  name,
+  server: entry.server,
+  tool: entry.name,
+  description: definition.description ?? '',
+})
+
+function print(tools: readonly Served[], { print, paint, width }: Output): void {
+  const lines = table<Served>(
+    [
+      { title: 'NAME', value: ({ name }) => name },
+      { title: 'SERVER', value: ({ entry }) => entry.server, style: (cell) => paint('dim', cell) },
+      { title: 'DESCRIPTION', value: ({ definition }) => firstSentence(definition.description ?? '') },
+    ],
+    tools,
+    { width, heading: (title) => paint('dim', title) },
+  )
+  for (const line of lines) print(line)
+}

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { folder } from '../folder.fixture.ts'
+import { toolway } from '../shell.fixture.ts'
+
+const servers = {
+  mcpServers: {
+    files: { command: 'npx', args: ['-y', 'server-filesystem', '.'], env: { KEY: 'hidden' } },
+    remote: { url: 'https://user:hidden@example.com/mcp?key=hidden', headers: { Authorization: 'hidden' } },
+    off: { url: 'https://example.com/sse', disabled: true },
+  },
+  cache: { ttl: '5s' },
+}
+
+test('B11: validate explains what it understood and keeps secrets to itself', async () => {
+  await using place = await folder({ 'toolway.json': servers })
+  const { code, stdout, stderr } = await toolway(['validate'], place)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toContain('toolway.json')
+  expect(stdout).toMatch(/files +stdio +npx -y server-filesystem \.\n/)
+  expect(stdout).toMatch(/remote +http +https:\/\/example\.com\/mcp\n/)
+  expect(stdout).toMatch(/off +disabled /)
+  expect(stdout).toMatch(/Not active yet\n +cache /)
+  expect(stdout).not.toContain('hidden')
+})
+
+test('B11: validate --json says the same to programs', async () => {
+  await using place = await folder({ 'toolway.json': servers })
+  const { stdout } = await toolway(['validate', '--json'], place)
+  expect(JSON.parse(stdout)).toMatchObject({
+    valid: true,
+    servers: [
+      { name: 'files', transport: 'stdio', disabled: false },
+      { name: 'remote', transport: 'http', target: 'https://example.com/mcp', disabled: false },
+      { name: 'off', transport: 'sse', disabled: true },
+    ],
+    inactive: [{ key: 'cache' }],
+  })
+  expect(stdout).not.toContain('hidden')
+})
+
+test('B11: validate prints problems like a compiler and ends with 2', async () => {
+  await using place = await folder({ 'bad.yaml': 'version: 1\nserver: { prot: 1 }\n' })
+  const { code, stdout, stderr } = await toolway(['validate', '--config', 'bad.yaml'], place)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(/^bad\.yaml:2:\d+: server\.prot: .*did you mean `port`/)
+  const json = await toolway(['--config', 'bad.yaml', 'validate', '--json'], place)
+  expect(json).toMatchObject({ code: 2, stderr: '' })
+  expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [{ line: 2, key: 'server.prot' }] })
+})
+
+test('B11: every other command refuses a bad configuration in the same way', async () => {
+  await using place = await folder({ 'toolway.yaml': 'prot: 1\n' })
+  const text = await toolway(['tools'], place)
+  expect({ code: text.code, stdout: text.stdout }).toEqual({ code: 2, stdout: '' })
+  expect(text.stderr).toMatch(/^toolway\.yaml:1:1: /)
+  const json = await toolway(['tools', '--json'], place)
+  expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: 'CONFIG', problems: [{ key: 'prot' }] } })
+})
+
+test('B11: several --config files merge; without any file defaults apply', async () => {
+  await using place = await folder({ 'a.yaml': 'server: { port: 1 }', 'b.yaml': 'server: { port: 2 }' })
+  const merged = await toolway(['validate', '-c', 'a.yaml', '--config', 'b.yaml'], place)
+  expect(merged.stdout).toContain('http://127.0.0.1:2/mcp')
+  const none = await toolway(['validate'], place)
+  expect(none).toMatchObject({ code: 0, stdout: expect.stringContaining('defaults apply') })
+})

@@ -1,0 +1,91 @@
+import type { LoadedConfig } from '../../config/load.ts'
+import { ConfigError } from '../../config/problems.ts'
+import type { ServerConfig } from '../../config/schema.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { createOutput, type Output } from '../output.ts'
+import { near, type Shell, spelling } from '../shell.ts'
+import { table } from '../table.ts'
+
+/** Checks the configuration and explains what was understood. */
+export async function validate(shell: Shell, options: CommonOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  try {
+    const loaded = await load(shell, options)
+    if (options.json) output.value(asJson(loaded))
+    else print(loaded, output, shell)
+    return exit.ok
+  } catch (error) {
+    if (!options.json || !(error instanceof ConfigError)) throw error
+    output.value({ valid: false, problems: error.problems })
+    return exit.usage
+  }
+}
+
+interface Understood {
+  readonly name: string
+  readonly transport: string
+  readonly target: string
+  readonly disabled: boolean
+}
+
+const understood = ({ config }: LoadedConfig): readonly Understood[] =>
+  Object.entries(config.mcpServers).map(([name, server]) => {
+    return { name, transport: server.transport, target: target(server), disabled: server.disabled }
+  })
+
+/** Where a server is, without the parts of a URL that often hold a secret. */
+function target(server: ServerConfig): string {
+  if (server.transport === 'stdio') return [server.command, ...server.args].join(' ')
+  if (!URL.canParse(server.url)) return server.url
+  const { origin, pathname } = new URL(server.url)
+  return origin + pathname
+}
+
+const asJson = (loaded: LoadedConfig) => ({
+  valid: true,
+  files: loaded.files,
+  servers: understood(loaded),
+  agents: Object.keys(loaded.config.agents),
+  notes: loaded.notes,
+  warnings: loaded.warnings,
+  inactive: loaded.inactive,
+})
+
+function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env }: Shell): void {
+  const { files, config, notes, warnings, inactive } = loaded
+  const section = (title: string, lines: readonly string[]) => {
+    if (lines.length === 0) return
+    print('')
+    print(paint('bold', title))
+    for (const line of lines) print(`  ${line}`)
+  }
+  const columns = (rows: readonly (readonly string[])[]) =>
+    table(
+      [0, 1, 2].map((index) => ({ title: '', value: (row: readonly string[]) => row[index] ?? '' })),
+      rows,
+      { width: width - 2 },
+    ).slice(1)
+
+  print(
+    `${paint('green', '✓')} ${files.length > 0 ? 'The configuration is valid.' : 'There is no configuration file, so defaults apply.'}`,
+  )
+  section(
+    'Files',
+    notes.map((note) => near(note, cwd)),
+  )
+  section(
+    'Servers',
+    columns(
+      understood(loaded).map((server) => [server.name, server.disabled ? 'disabled' : server.transport, server.target]),
+    ),
+  )
+  section('Agents', Object.keys(config.agents))
+  section('Endpoint', [`http://${config.server.host}:${config.server.port}${config.server.path}`])
+  section(
+    'Warnings',
+    warnings.map((warning) => paint('yellow', warning)),
+  )
+  section('Not active yet', columns(inactive.map(({ key, feature }) => [key, feature])))
+  if (files.length === 0) section('Next', [`${spelling(env)} init`])
+}

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { type ErrorCode, errorKinds, ToolwayError } from '../core/errors.ts'
+import { exit, exitCodeHelp, exitCodeOf } from './exit.ts'
+import { UsageError } from './usage.ts'
+
+const codes = Object.keys(errorKinds) as ErrorCode[]
+
+test('B11, E2: every error code has an exit code that --help documents, and none of them means success', () => {
+  for (const code of codes) {
+    const exitCode = exitCodeOf(new ToolwayError(code, 'x'))
+    expect(exitCode, code).not.toBe(exit.ok)
+    expect(exitCodeHelp).toMatch(new RegExp(`^ +${exitCode} `, 'm'))
+  }
+})
+
+test('B11: a script may repeat a call that ended with 3, because such a call was never sent', () => {
+  const repeatable = codes.filter((code) => exitCodeOf(new ToolwayError(code, 'x')) === exit.unavailable)
+  expect(repeatable).toEqual(['SERVER_UNAVAILABLE', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED'])
+})
+
+test('B11: bad usage ends with 2, the unexpected with 1', () => {
+  expect(exitCodeOf(new UsageError('x'))).toBe(exit.usage)
+  expect(exitCodeOf(new TypeError('x'))).toBe(exit.failed)
+  expect(exitCodeOf('x')).toBe(exit.failed)
+})

@@ -1,0 +1,63 @@
+import { ConfigError } from '../config/problems.ts'
+import { type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
+import type { Output } from './output.ts'
+import { UsageError } from './usage.ts'
+import { oneLine } from './width.ts'
+
+interface Failure {
+  /** Absent where nobody has given the failure a name. */
+  readonly code?: string | number
+  readonly message: string
+  readonly hint?: string | undefined
+  /** More for programs. */
+  readonly more?: object
+}
+
+const hints = (command: string): Partial<Record<ErrorCode, string>> => ({
+  TOOL_NOT_FOUND: `\`${command} tools\` lists what there is.`,
+  SERVER_NOT_FOUND: `\`${command} servers\` lists what there is.`,
+  SERVER_UNAVAILABLE: `\`${command} servers\` shows how each server is; --log debug shows what this one said.`,
+  INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows what a tool takes.`,
+  TIMEOUT: 'Give it more time with --timeout.',
+})
+
+function describe(thrown: unknown, command: string): Failure {
+  if (thrown instanceof ToolwayError) {
+    return { code: thrown.code, message: thrown.message, hint: hints(command)[thrown.code], more: thrown.data }
+  }
+  if (thrown instanceof ServerError) {
+    const { code, message, data } = thrown.error.value
+    return { code, message, ...(data !== undefined && { more: { data } }) }
+  }
+  if (thrown instanceof ConfigError) {
+    return { code: 'CONFIG', message: thrown.message, more: { problems: thrown.problems } }
+  }
+  if (thrown instanceof UsageError) return { code: 'USAGE', message: thrown.message, hint: thrown.hint }
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return { message, hint: 'Run it again with --log debug to see where this comes from.' }
+}
+
+/** Tells what went wrong: in a few lines on stderr, or as JSON on stdout. */
+export function report(thrown: unknown, output: Output, surroundings: Surroundings): void {
+  const { code, message, hint, more } = describe(thrown, surroundings.command)
+  if (output.json) {
+    output.value({ error: { code: code ?? 'INTERNAL', message, ...more, ...(hint !== undefined && { hint }) } })
+  } else if (thrown instanceof ConfigError) {
+    output.note(thrown.format(surroundings.cwd))
+  } else {
+    output.note(`${output.paintNote('red', code === undefined ? 'error:' : `error ${code}:`)} ${oneLine(message)}`)
+    if (hint !== undefined) output.note(output.paintNote('dim', `hint: ${hint}`))
+  }
+  if (surroundings.debug && thrown instanceof Error) output.note(stackOf(thrown))
+}
+
+export interface Surroundings {
+  /** How the user spells the command line. */
+  readonly command: string
+  readonly cwd: string
+  /** Whether the user wants to see where it comes from. */
+  readonly debug: boolean
+}
+
+const stackOf = (error: Error): string =>
+  [error.stack, ...(error.cause instanceof Error ? [`caused by ${stackOf(error.cause)}`] : [])].join('\n')

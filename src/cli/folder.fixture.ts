@@ -1,0 +1,13 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A folder of its own for a test, which is also its home: gone, with everything in it, when disposed of. */
+export async function folder(files: Readonly<Record<string, string | object>> = {}) {
+  const made = await mkdtempDisposable(join(tmpdir(), 'toolway-cli-'))
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(made.path, name), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  const env = { HOME: made.path, PATH: process.env.PATH }
+  return { cwd: made.path, env, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() }
+}

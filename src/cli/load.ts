@@ -1,0 +1,20 @@
+import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import type { Shell } from './shell.ts'
+
+/** The options that every command takes. */
+export interface CommonOptions {
+  readonly config?: readonly string[]
+  readonly json?: boolean
+  readonly log?: string
+}
+
+/** Reads the files that the user named, or those that are found. */
+export const load = ({ env, cwd }: Shell, { config }: CommonOptions): Promise<LoadedConfig> =>
+  loadConfig({ ...(config && { paths: config }), env, cwd })
+
+/** The same configuration with something changed by the command line. */
+export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Config): LoadedConfig => ({
+  ...loaded,
+  config: change(loaded.config),
+})

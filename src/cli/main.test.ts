@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { twoServers } from './everything.fixture.ts'
+import { folder } from './folder.fixture.ts'
+
+const main = fileURLToPath(new URL('main.ts', import.meta.url))
+
+const start = (words: readonly string[], { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }) =>
+  spawn(process.execPath, [main, ...words], { cwd, env, stdio: 'pipe' })
+
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+}
+
+test('B11: stdio answers on stdout, writes nothing else there, and ends with its input', async () => {
+  await using place = await folder()
+  const child = start(['stdio'], place)
+  child.stdin.end(JSON.stringify(initialize) + '\n')
+  const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+  expect(code).toBe(0)
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([{ id: 1, result: { serverInfo: { name: 'toolway' } } }])
+})
+
+test('B11: serve --json says where it listens, asks for its token, and ends with 0 on SIGTERM', async () => {
+  await using place = await folder({ 'toolway.json': twoServers })
+  const child = start(['serve', '--port', '0', '--json', '--log', 'error'], place)
+  const [line] = await once(createInterface(child.stdout), 'line')
+  const { event, url, port, token } = JSON.parse(line)
+  expect({ event, url }).toEqual({ event: 'listening', url: `http://127.0.0.1:${port}/mcp` })
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const body = JSON.stringify(initialize)
+  expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(401)
+  const known = { ...headers, authorization: `Bearer ${token}` }
+  expect((await fetch(url, { method: 'POST', headers: known, body })).status).toBe(200)
+  child.kill('SIGTERM')
+  expect((await once(child, 'exit'))[0]).toBe(0)
+})
+
+test('B11: serve prints its banner on stderr, with a token that the next start keeps', async () => {
+  await using place = await folder()
+  const banners: string[] = []
+  for (const _ of [1, 2]) {
+    const child = start(['serve', '--port', '0', '--log', 'error'], place)
+    let shown = ''
+    for await (const chunk of child.stderr) {
+      shown += chunk
+      if (shown.includes('Ctrl+C')) break
+    }
+    banners.push(shown)
+    child.kill('SIGINT')
+    expect((await once(child, 'exit'))[0]).toBe(0)
+  }
+  const [first, second] = banners.map((shown) => /Token +(\S+)/.exec(shown)?.[1])
+  expect(first).toMatch(/^tw_/)
+  expect(second).toBe(first)
+})
+
+test('B11: a reader that leaves early is no failure', async () => {
+  await using place = await folder()
+  const child = start(['tools', '--json'], place)
+  child.stdout.destroy()
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+})

@@ -1,0 +1,122 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { version } from '../version.ts'
+import { durationMs } from './duration.ts'
+import { type ExitCode, exitCodeHelp } from './exit.ts'
+import { type Shell, spelling } from './shell.ts'
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+
+function portNumber(text: string): number {
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new InvalidArgumentError('A port is a number from 0 (any free one) to 65535.')
+}
+
+const timeout = (description: string, initial?: string): Option => {
+  const option = new Option('--timeout <duration>', description).argParser(durationMs)
+  return initial === undefined ? option : option.default(durationMs(initial), initial)
+}
+
+const wait = (): Option =>
+  new Option('--wait <duration>', 'how long to wait for servers that nobody has heard of yet')
+    .argParser(durationMs)
+    .default(durationMs('10s'), '10s')
+
+// biome-ignore lint/suspicious/noExplicitAny: commander hands over words and options untyped; each command names its own.
+type Run = (shell: Shell, ...given: any[]) => Promise<ExitCode>
+
+/** The commands and their options. What a command does is loaded only when it runs. */
+export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
+  const name = spelling(shell.env)
+  const action =
+    (runner: () => Promise<Run>) =>
+    async (...given: unknown[]): Promise<void> => {
+      const command = given.at(-1) as Command
+      finish(await (await runner())(shell, ...given.slice(0, -2), command.optsWithGlobals()))
+    }
+
+  const program = new Command('toolway')
+    .description('One way to every tool: puts many MCP servers behind one endpoint.')
+    .version(version, '-V, --version')
+    .option('-c, --config <file>', 'configuration to read; repeat it to merge several, later ones win', collect)
+    .option('--json', 'answer in JSON')
+    .addOption(new Option('--log <level>', 'how much to log on stderr').choices(levels))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  ${name} serve                                       serve what ./toolway.yaml or ./.mcp.json names
+  ${name} serve --config servers.json --port 0
+  ${name} tools --server memory
+  ${name} call native.hash data=hello algorithm=sha256
+
+${exitCodeHelp}`,
+    )
+
+  program
+    .command('serve')
+    .description('serve all tools over HTTP')
+    .option('--host <host>', 'address to listen on')
+    .option('--port <port>', 'port to listen on, 0 for any free one', portNumber)
+    .action(action(async () => (await import('./commands/serve.ts')).serve))
+
+  program
+    .command('stdio')
+    .description('serve all tools to one client over stdin and stdout')
+    .action(action(async () => (await import('./commands/stdio.ts')).stdio))
+
+  program
+    .command('servers')
+    .description('connect to every server and show how it is')
+    .addOption(timeout('how long to wait for them', '10s'))
+    .action(action(async () => (await import('./commands/servers.ts')).servers))
+
+  const tools = program.command('tools').description('list the tools, or show one of them')
+  tools
+    .command('list', { isDefault: true })
+    .description('list the tools')
+    .option('--server <server>', 'only those of this server')
+    .addOption(wait())
+    .action(action(async () => (await import('./commands/tools.ts')).listTools))
+  tools
+    .command('show')
+    .description('show a tool with its whole definition')
+    .argument('<name>', 'in any spelling: server.tool, server__tool …')
+    .addOption(wait())
+    .action(action(async () => (await import('./commands/show.ts')).showTool))
+
+  program
+    .command('call')
+    .description('call a tool')
+    .argument('<server.tool>', 'the tool, in any spelling')
+    .argument('[key=value...]', 'its arguments, typed by its input schema; key:=json forces JSON')
+    .option('--args <json>', 'arguments as a JSON object, @file to read them from a file, - from stdin')
+    .option('--out <file>', 'write the first image, sound or file of the result there')
+    .addOption(timeout('how long to wait for the answer (default: as configured)'))
+    .addOption(wait())
+    .addHelpText(
+      'after',
+      `
+Examples:
+  ${name} call native.time name=get_time_utc
+  ${name} call filesystem.read_multiple_files paths=a.txt paths=b.txt
+  ${name} call memory.create_entities --args @entities.json`,
+    )
+    .action(action(async () => (await import('./commands/call.ts')).callTool))
+
+  program
+    .command('validate')
+    .description('check the configuration and explain what was understood')
+    .action(action(async () => (await import('./commands/validate.ts')).validate))
+
+  program
+    .command('init')
+    .description('write a commented starter configuration')
+    .option('--output <file>', 'where to', 'toolway.yaml')
+    .option('--force', 'replace a file that is there')
+    .action(action(async () => (await import('./commands/init.ts')).init))
+
+  return program
+}

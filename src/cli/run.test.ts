@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { version } from '../version.ts'
+import { toolway } from './shell.fixture.ts'
+
+describe('B11: help and version', () => {
+  test('--version prints the version alone', async () => {
+    expect(await toolway(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+
+  test('--help names every command, gives examples and documents the exit codes', async () => {
+    const { code, stdout } = await toolway(['--help'])
+    expect(code).toBe(0)
+    for (const command of ['serve', 'stdio', 'servers', 'tools', 'call', 'validate', 'init']) {
+      expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'))
+    }
+    expect(stdout).toMatch(/Examples:\n.*toolway serve/)
+    expect(stdout).toMatch(/ 0 .*\n +1 .*\n +2 .*\n +3 .*\n +4 .*\n +130 /)
+  })
+
+  test('under npm the examples can be pasted', async () => {
+    const { stdout } = await toolway(['--help'], { env: { npm_lifecycle_event: 'toolway' } })
+    expect(stdout).toContain('npm run -s toolway -- call native.hash')
+  })
+
+  test.each([
+    ['serve'],
+    ['stdio'],
+    ['servers'],
+    ['tools', 'list'],
+    ['tools', 'show'],
+    ['call'],
+    ['validate'],
+    ['init'],
+  ])('%s %s takes --config and --json', async (...words) => {
+    const { stdout } = await toolway([...words, '--help'])
+    expect(stdout).toMatch(/--config <file>/)
+    expect(stdout).toMatch(/--json/)
+  })
+
+  test('no command at all is bad usage and shows the help on stderr', async () => {
+    const { code, stdout, stderr } = await toolway([])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('Usage: toolway')
+  })
+})
+
+describe('B11: bad usage ends with 2 and says what was meant', () => {
+  test.each([
+    [['serv'], "error USAGE: unknown command 'serv'\nhint: Did you mean serve?\n"],
+    [['servers', '--jsn'], "error USAGE: unknown option '--jsn'\nhint: Did you mean --json?\n"],
+    [['tools', 'show'], "error USAGE: missing required argument 'name'\nhint: `toolway --help` shows how.\n"],
+    [['servers', 'extra'], /too many arguments/],
+    [['serve', '--port', '70000'], /A port is a number from 0/],
+    [['servers', '--timeout', '10'], /Write it like 500ms, 30s, 5m or 1h/],
+    [['serve', '--log', 'loud'], /Allowed choices are trace, debug/],
+    [['call', 'native.hash', '--args', '{'], /--args is not valid JSON/],
+    [['call', 'native.hash', '--args', '[1]'], /--args must be a JSON object/],
+    [['call', 'native.hash', '--args', '@missing.json'], /There is no file missing\.json/],
+    [['init', '--output', 'toolway.toml'], /should end in \.yaml/],
+  ])('%j', async (words, message) => {
+    const { code, stdout, stderr } = await toolway(words)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    if (typeof message === 'string') expect(stderr).toBe(message)
+    else expect(stderr).toMatch(message)
+  })
+
+  test('with --json the error is JSON on stdout', async () => {
+    const { code, stdout, stderr } = await toolway(['serv', '--json'])
+    expect({ code, stderr }).toEqual({ code: 2, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual({
+      error: { code: 'USAGE', message: "unknown command 'serv'", hint: 'Did you mean serve?' },
+    })
+  })
+})

@@ -1,0 +1,56 @@
+import { type Command, CommanderError } from 'commander'
+import { ToolwayError } from '../core/errors.ts'
+import { type ExitCode, exit, exitCodeOf } from './exit.ts'
+import { createOutput } from './output.ts'
+import { createProgram } from './program.ts'
+import { type Shell, spelling } from './shell.ts'
+import { UsageError } from './usage.ts'
+
+/** Prints and fails through the shell it was given, not through the process. Applies to all subcommands. */
+function bind(command: Command, shell: Shell): void {
+  const { paint } = createOutput(shell)
+  command
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true, styleTitle: (title) => paint('bold', title) })
+    .configureOutput({
+      writeOut: (text) => shell.stdout.write(text),
+      writeErr: (text) => shell.stderr.write(text),
+      outputError: () => {},
+      getOutHelpWidth: () => shell.stdout.columns ?? 100,
+      getErrHelpWidth: () => shell.stderr.columns ?? 100,
+    })
+  for (const subcommand of command.commands) bind(subcommand, shell)
+}
+
+/** Commander's complaint as one of ours; its help and version are no failures. */
+function usageError({ message }: CommanderError, command: string): UsageError {
+  const [problem = '', ...hints] = message.replace(/^error: /, '').split('\n')
+  return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || `\`${command} --help\` shows how.`)
+}
+
+/** Runs one command line to its end. Never rejects: whatever fails is told to the user and becomes an exit code. */
+export async function run(words: readonly string[], shell: Shell): Promise<ExitCode> {
+  let code: ExitCode = exit.ok
+  const program = createProgram(shell, (answer) => {
+    code = answer
+  })
+  bind(program, shell)
+  try {
+    await program.parseAsync(words, { from: 'user' })
+    return code
+  } catch (thrown) {
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return exit.ok
+    if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exit.usage
+    const command = spelling(shell.env)
+    const failure = thrown instanceof CommanderError ? usageError(thrown, command) : thrown
+    const { json, log } = program.opts<{ json?: boolean; log?: string }>()
+    // Over stdio, stdout belongs to the client.
+    const output = createOutput(shell, json && program.args[0] !== 'stdio')
+    const expected = shell.interrupted.aborted && failure instanceof ToolwayError && failure.code === 'CANCELLED'
+    if (!expected || json) {
+      const { report } = await import('./failure.ts')
+      report(failure, output, { command, cwd: shell.cwd, debug: log === 'debug' || log === 'trace' })
+    }
+    return exitCodeOf(failure)
+  }
+}

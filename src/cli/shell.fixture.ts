@@ -1,0 +1,46 @@
+import { PassThrough, Readable } from 'node:stream'
+import { run } from './run.ts'
+import type { Shell } from './shell.ts'
+
+export interface Outcome {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs one command line in this process, away from the real terminal and environment. */
+export async function toolway(
+  words: readonly string[],
+  { cwd = '/nowhere', env = {}, input = '', columns, interrupted = new AbortController().signal }: Surroundings = {},
+): Promise<Outcome> {
+  const stdout = recorded(columns)
+  const stderr = recorded(columns)
+  const shell: Shell = {
+    stdin: Readable.from([input]),
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    env,
+    cwd,
+    interrupted,
+  }
+  const code = await run(words, shell)
+  return { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+export interface Surroundings {
+  readonly cwd?: string
+  readonly env?: Shell['env']
+  readonly input?: string
+  /** The width of the terminal; without it there is none. */
+  readonly columns?: number | undefined
+  readonly interrupted?: AbortSignal
+}
+
+function recorded(columns: number | undefined) {
+  const chunks: Buffer[] = []
+  const stream = new PassThrough().on('data', (chunk: Buffer) => chunks.push(chunk))
+  return {
+    stream: columns === undefined ? stream : Object.assign(stream, { isTTY: true, columns, getColorDepth: () => 4 }),
+    text: () => Buffer.concat([...chunks, stream.read() ?? Buffer.alloc(0)]).toString(),
+  }
+}
