@@ -60,7 +60,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
       refreshMs: server.refresh ?? config.discovery.refresh,
       discovery: config.discovery.mode,
       store,
-      served: (body) => catalog.servedResult(name, body),
+      servedUri: (uri) => catalog.servedUri(name, uri),
       connect: (signal) => connect({ name, config: server, version, clock, log }, signal),
       clock,
       log,
@@ -112,6 +112,8 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
   )
 
+  // The meta-tools' descriptions say what is behind them, so they change with it.
+  for (const server of servers) server.onChange(() => void meta.refresh())
   await Promise.all(servers.map((server) => server.start()))
   const token = await tokenFor(config)
   const local: Caller = { agent: 'default', principal: 'local', authenticated: true, admin: true, session: 'local' }

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 
-const { version: own } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version: own } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 
 /** The version of this package. */
 export const version: string = own

@@ -3,14 +3,11 @@ import type { View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Entry, Kind } from '../core/entry.ts'
-import type { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
-import type { ResultBody } from '../core/result.ts'
 import type { Source } from '../core/source.ts'
 import { type ChangeListener, createChanges } from './changes.ts'
 import { createMerge } from './merge.ts'
 import { createReadiness } from './readiness.ts'
-import { servedResult } from './rewrite.ts'
 import { createIndex, type SearchIndex } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
 import { createView } from './view.ts'
@@ -33,8 +30,6 @@ export interface Catalog extends Disposable {
   view(caller: Caller): View
   /** Tells which kinds of lists have really changed, debounced; by then everybody sees the new ones. */
   onChange(listener: ChangeListener): Disposable
-  /** A server's result with the URIs under which callers can read what it mentions. */
-  servedResult(server: string, body: Json<ResultBody>): Json<ResultBody>
   /** The served form of a URI that a server mentions. */
   servedUri(server: string, uri: string): string
 }
@@ -90,7 +85,6 @@ export function createCatalog(options: CatalogOptions): Catalog {
       snapshot()
       return changes.onChange(listener)
     },
-    servedResult: (server, body) => servedResult(body, (uri) => snapshot().uriOf(server, uri)),
     servedUri: (server, uri) => snapshot().uriOf(server, uri),
     [Symbol.dispose]() {
       for (const subscription of subscriptions) subscription[Symbol.dispose]()

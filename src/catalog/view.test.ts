@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { Json } from '../core/json.ts'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
 import { fakeSource, namingOf } from './source.fixture.ts'
 
@@ -190,8 +189,7 @@ describe('finding', () => {
 
   test('B2: URIs in results are those under which we serve them', () => {
     const { catalog } = setUp([fakeSource('files', { resources: ['x://1'] })])
-    const body = catalog.servedResult('files', Json.of({ content: [{ type: 'resource_link', uri: 'x://1' }] }))
-    expect(body.value).toEqual({ content: [{ type: 'resource_link', uri: 'x://files/1' }] })
+    expect(catalog.servedUri('files', 'x://1')).toBe('x://files/1')
     expect(catalog.servedUri('files', 'x://2')).toBe('x://files/2')
   })
 })

@@ -2,7 +2,7 @@ import type { Content, ResultBody } from '../core/result.ts'
 import { sizeText } from './size.ts'
 
 /** Something in a result that is not text. */
-export interface Blob {
+interface Attachment {
   readonly mimeType: string
   readonly bytes: Buffer
 }
@@ -12,7 +12,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 const record = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 
-function blobOf(part: Content): Blob | undefined {
+function blobOf(part: Content): Attachment | undefined {
   const holder = part.type === 'resource' ? record(part.resource) : part
   const data = textOf(part.type === 'resource' ? holder.blob : part.data)
   if (data === undefined) return undefined
@@ -38,5 +38,5 @@ export function resultText({ content = [], structuredContent }: ResultBody): str
 }
 
 /** The first image, sound or file in a result. */
-export const firstBlob = ({ content = [] }: ResultBody): Blob | undefined =>
+export const firstBlob = ({ content = [] }: ResultBody): Attachment | undefined =>
   content.map(blobOf).find((blob) => blob !== undefined)

@@ -24,8 +24,8 @@ const wait = (): Option =>
     .argParser(durationMs)
     .default(durationMs('10s'), '10s')
 
-// biome-ignore lint/suspicious/noExplicitAny: commander hands over words and options untyped; each command names its own.
-type Run = (shell: Shell, ...given: any[]) => Promise<ExitCode>
+/** Commander hands over words and options untyped; each command names its own. */
+type Run = (shell: Shell, ...given: never[]) => Promise<ExitCode>
 
 /** The commands and their options. What a command does is loaded only when it runs. */
 export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
@@ -34,7 +34,7 @@ export function createProgram(shell: Shell, finish: (code: ExitCode) => void): C
     (runner: () => Promise<Run>) =>
     async (...given: unknown[]): Promise<void> => {
       const command = given.at(-1) as Command
-      finish(await (await runner())(shell, ...given.slice(0, -2), command.optsWithGlobals()))
+      finish(await (await runner())(shell, ...([...given.slice(0, -2), command.optsWithGlobals()] as never[])))
     }
 
   const program = new Command('toolway')

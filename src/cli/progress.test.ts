@@ -10,7 +10,7 @@ test('B11: progress is one line on a terminal, written again only when it change
     progress.show('Waiting for one …')
     progress.show('Waiting for quite a few servers …')
   }
-  expect(stderr.read().split('\r\x1b[2K')).toEqual(['', 'Waiting for one …', 'Waiting for quite …', ''])
+  expect(stderr.read().split('\r\x1b[2K')).toEqual(['', 'Waiting for one …', 'Waiting for quite…', ''])
 })
 
 test('B11: without a terminal there is no progress', () => {

@@ -1,4 +1,4 @@
-import { nearMiss } from './near-miss.ts'
+import { nearMiss } from '../core/near.ts'
 import type { Config } from './schema.ts'
 import { find, type Tree } from './tree.ts'
 

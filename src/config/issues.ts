@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { nearMiss } from './near-miss.ts'
+import { nearMiss } from '../core/near.ts'
 import { type ConfigProblem, mayHoldSecret, problemAt } from './problems.ts'
 import { keysAt } from './schema-keys.ts'
 import { find, keyPath, type Path, placeOf, type Tree } from './tree.ts'

@@ -17,7 +17,9 @@ test('machines get one JSON object a line', () => {
 test('people get one readable line, with the server first', () => {
   const { log, lines } = logged(true)
   log.warn({ server: 'files', attempt: 2, err: new Error('boom') }, 'lost')
-  expect(stripVTControlCharacters(lines[0] as string)).toMatch(/^\d\d:\d\d:\d\d warn {2}files: lost \(attempt=2, err=boom\)\n$/)
+  expect(stripVTControlCharacters(lines[0] as string)).toMatch(
+    /^\d\d:\d\d:\d\d warn {2}files: lost \(attempt=2, err=boom\)\n$/,
+  )
 })
 
 test('the level decides what is written', () => {

@@ -7,6 +7,7 @@ import type { Result, ResultBody } from '../core/result.ts'
 import { matches } from '../core/wildcard.ts'
 import { peekBoolean } from '../wire/scan.ts'
 import type { Request } from './connection.ts'
+import { servedResult } from './served-uris.ts'
 
 /** Sends one request over whatever line the server has now. */
 export type Send = (request: Request) => Promise<Buffer>
@@ -16,8 +17,8 @@ export interface EntryOptions {
   readonly config: ServerConfig
   readonly timeoutMs: number
   readonly send: Send
-  /** Gives URIs inside a result the form under which callers know them. */
-  served(body: Json<ResultBody>): Json<ResultBody>
+  /** The form under which callers know a URI of this server. */
+  servedUri(uri: string): string
 }
 
 /** Turns what a server says it offers into entries whose `run` forwards to it. */
@@ -88,8 +89,8 @@ const completion = (ref: object, options: EntryOptions): Handler => {
   }
 }
 
-const resultFrom = (bytes: Buffer, { served }: EntryOptions): Result => ({
-  body: served(Json.raw<ResultBody>(bytes)),
+const resultFrom = (bytes: Buffer, { servedUri }: EntryOptions): Result => ({
+  body: servedResult(Json.raw<ResultBody>(bytes), servedUri),
   isError: peekBoolean(bytes, 'isError'),
 })
 

@@ -43,7 +43,7 @@ function serverWith({ tools = () => ['read'], store = memoryStore(), changes = {
     refreshMs: 60_000,
     discovery: setup.discovery ?? 'hybrid',
     store,
-    served: (body) => body,
+    servedUri: (uri) => uri,
     async connect(signal) {
       if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
       const peer = scriptedPeer({

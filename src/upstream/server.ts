@@ -4,9 +4,7 @@ import { deadline } from '../core/deadline.ts'
 import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
-import type { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
-import type { ResultBody } from '../core/result.ts'
 import type { Health, Source, SourceStatus } from '../core/source.ts'
 import type { Request } from './connection.ts'
 import { discover, type Offer } from './discover.ts'
@@ -25,7 +23,7 @@ export interface ServerOptions {
   readonly store: DescriptorStore
   /** Opens a line to it and shakes hands. */
   connect(signal: AbortSignal): Promise<OpenLine>
-  served(body: Json<ResultBody>): Json<ResultBody>
+  servedUri(uri: string): string
   readonly clock: Clock
   readonly log: Log
 }
@@ -180,8 +178,8 @@ export function createServer(options: ServerOptions): Server {
 
   function learn(fresh: Descriptors): void {
     descriptors = fresh
-    const { timeoutMs, served } = options
-    entries = forwardedEntries(fresh, { server: name, config, timeoutMs: config.timeout ?? timeoutMs, send, served })
+    const { timeoutMs, servedUri } = options
+    entries = forwardedEntries(fresh, { server: name, config, timeoutMs: config.timeout ?? timeoutMs, send, servedUri })
     changed()
   }
 

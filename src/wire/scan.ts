@@ -31,6 +31,25 @@ export function members(bytes: Buffer): Members | undefined {
   return whole ? found : undefined
 }
 
+/** Finds the elements of one JSON array, as slices; `undefined` for anything else, as with `members`. */
+export function elements(bytes: Buffer): Buffer[] | undefined {
+  const words = wordsOf(bytes)
+  const found: Buffer[] = []
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== OPEN_ARRAY) return undefined
+  at = skipSpace(bytes, at + 1)
+  if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
+  for (;;) {
+    const end = skipValue(bytes, words, at, 1)
+    if (end === none) return undefined
+    found.push(bytes.subarray(at, end))
+    at = skipSpace(bytes, end)
+    if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
+    if (bytes[at] !== COMMA) return undefined
+    at = skipSpace(bytes, at + 1)
+  }
+}
+
 /** Whether the bytes are exactly one JSON value that nests no deeper than `maxDepth`. */
 export function isJson(bytes: Buffer): boolean {
   const at = skipValue(bytes, wordsOf(bytes), skipSpace(bytes, 0), 0)

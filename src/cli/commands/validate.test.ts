@@ -55,6 +55,8 @@ test('B11: every other command refuses a bad configuration in the same way', asy
   expect(text.stderr).toMatch(/^toolway\.yaml:1:1: /)
   const json = await toolway(['tools', '--json'], place)
   expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: 'CONFIG', problems: [{ key: 'prot' }] } })
+  const stdio = await toolway(['stdio', '--json'], place)
+  expect(stdio).toEqual({ code: 2, stdout: '', stderr: text.stderr })
 })
 
 test('B11: several --config files merge; without any file defaults apply', async () => {

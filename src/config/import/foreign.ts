@@ -1,5 +1,5 @@
+import { nearMiss } from '../../core/near.ts'
 import { unknownKeyAt } from '../issues.ts'
-import { nearMiss } from '../near-miss.ts'
 import { problemAt } from '../problems.ts'
 import type { Branch } from '../tree.ts'
 import type { Report } from './report.ts'

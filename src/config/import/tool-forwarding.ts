@@ -1,4 +1,4 @@
-import { nearMiss } from '../near-miss.ts'
+import { nearMiss } from '../../core/near.ts'
 import { problemAt } from '../problems.ts'
 import { type Branch, branch, type List, type Member, type Tree } from '../tree.ts'
 import type { Report } from './report.ts'

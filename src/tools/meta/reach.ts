@@ -1,6 +1,6 @@
 import type { Served, ServerSummary, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { didYouMean } from '../near.ts'
+import { didYouMean } from '../../core/near.ts'
 
 /** The tools of the servers that a caller may use, meta-tools aside; of one server only, if it is named. */
 export function toolsBehind(view: View, server?: string): readonly Served[] {

@@ -116,14 +116,15 @@ describe('ending', () => {
     expect([heard.failures.size, heard.downs, server.got.length > 0]).toEqual([0, 0, true])
   })
 
-  test('F10: an aborted call that has no answer yet rejects with the reason', async () => {
-    const { server, transport } = await rogue(onPost(() => {}))
+  test('F10: an aborted call that has no answer yet rejects with the reason and closes its connection', async () => {
+    const closed = Promise.withResolvers<void>()
+    const { server, transport } = await rogue(onPost((_, response) => response.once('close', () => closed.resolve())))
     const controller = new AbortController()
     const sending = thrown(call(transport, 1, controller.signal))
     await server.until(({ message }) => message?.id === 1)
     controller.abort(new Error('enough'))
     expect(await sending).toMatchObject({ message: 'enough' })
-    await expect.poll(() => server.connections()).toBeLessThan(2)
+    await closed.promise
   })
 
   test('security: a server that keeps the stream of an answer open is let go', async () => {

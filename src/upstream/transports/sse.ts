@@ -23,6 +23,8 @@ export function sseTransport(options: HttpOptions): Transport {
   const channel = createChannel(url.origin)
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
+  // It may be rejected while nobody waits for it.
+  endpoint.promise.catch(() => {})
   let path: string | undefined
   let receiver: Receiver | undefined
   let established = false
@@ -50,7 +52,6 @@ export function sseTransport(options: HttpOptions): Transport {
       endpoint.reject(signal.reason)
     }
     signal.addEventListener('abort', stop, { once: true })
-    endpoint.promise.catch(() => {})
     const request = {
       method: 'GET',
       path: url.pathname + url.search,

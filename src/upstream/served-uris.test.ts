@@ -2,10 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Json } from '../core/json.ts'
 import type { ResultBody } from '../core/result.ts'
-import { servedResult } from './rewrite.ts'
-import { servedUri } from './uris.ts'
+import { servedResult } from './served-uris.ts'
 
-const served = (uri: string) => servedUri('s', uri)
+const served = (uri: string) => uri.replace(/^(\w+:(?:\/\/)?)/, '$1s/')
 const raw = (text: string) => Json.raw<ResultBody>(Buffer.from(text))
 const rewritten = (text: string) => servedResult(raw(text), served).bytes.toString()
 

@@ -1,0 +1,34 @@
+import type { Verdict } from './verdict.ts'
+
+/** The steps of a decision, in their order. */
+export type Step =
+  | 'blocked tools'
+  | 'allowed servers'
+  | 'allowed tools'
+  | 'authentication'
+  | 'agent'
+  | 'explicit deny'
+  | 'wildcard deny'
+  | 'explicit allow'
+  | 'wildcard allow'
+  | 'implicit grant'
+  | 'default deny'
+
+/** One thing that was looked at on the way to a decision. */
+export interface Consideration {
+  readonly step: Step
+  /** The rule that matched, or the part of the configuration where none did. */
+  readonly rule: string
+  /** `passes`: it does not decide, the next one is asked. An agent with parents needs an `allows` of each. */
+  readonly outcome: 'allows' | 'denies' | 'passes'
+  /** What was found, in a few words. */
+  readonly note: string
+}
+
+/** A decision together with the way to it. */
+export interface Explanation {
+  readonly decision: Verdict
+  readonly rule: string
+  /** Everything considered, in order. A denial is the last one. */
+  readonly considered: readonly Consideration[]
+}

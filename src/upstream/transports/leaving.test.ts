@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { json, result, type Script, stream } from '../../../tests/fixtures/rogue-http.ts'
+import { serving } from './http.fixture.ts'
+import { gone, rogue } from './stdio.fixture.ts'
+
+const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
+
+/** A gateway in small: it opens a line with `make`, sends one request, and does `then` when the answer is there. */
+const program = (make: string, params: object, then: string) => `
+  import { httpTransport } from ${at('./http.ts')}
+  import { sseTransport } from ${at('./sse.ts')}
+  import { stdioTransport } from ${at('./stdio.ts')}
+  import { systemClock as clock } from ${at('../../core/clock.ts')}
+  import { silentLog as log } from ${at('../../core/log.ts')}
+  const common = { name: 'rogue', clock, log, headers: {}, env: {} }
+  const line = ${make}
+  const message = async (body) => {
+    console.log(line.pid, JSON.parse(body).result.content[0].text)
+    ${then}
+  }
+  await line.open({ message, failed: console.log, closed: console.log }, new AbortController().signal)
+  line.established('2025-11-25')
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: ${JSON.stringify(params)} }
+  await line.send({ body: Buffer.from(JSON.stringify(body)), exchange: 1 })
+`
+
+const run = async (code: string): Promise<{ said: string; exit: number }> => {
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', code], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [[said], [exit]] = await Promise.all([
+    once(createInterface({ input: child.stdout }), 'line'),
+    once(child, 'exit'),
+  ])
+  return { said, exit }
+}
+
+const stdio = `stdioTransport({ ...common, command: process.execPath, args: [${JSON.stringify(rogue)}] })`
+const dispose = 'await line[Symbol.asyncDispose]()'
+
+test.each([
+  ['process.exit(3)', 3],
+  ['throw new Error("unexpected")', 1],
+])('security: no child or grandchild outlives us when we leave with %s', async (leave, code) => {
+  const { said, exit } = await run(program(stdio, { name: 'grandchild' }, leave))
+  expect(exit).toBe(code)
+  const [child, grandchild] = said.split(' ').map(Number) as [number, number]
+  await Promise.all([gone(child), gone(grandchild)])
+})
+
+test('security: nothing keeps us alive once a stdio line has been disposed of', async () => {
+  expect(await run(program(stdio, { name: 'echo', arguments: { text: 'bye' } }, dispose))).toMatchObject({ exit: 0 })
+})
+
+const answer = (id: unknown) => result(id, { content: [{ type: 'text', text: 'bye' }] })
+
+test('security: nothing keeps us alive once an HTTP line with open streams has been disposed of', async () => {
+  const server = await serving((got, response) => {
+    if (got.method === 'GET') stream(response)
+    else if (got.method === 'DELETE') response.writeHead(200).end()
+    else stream(response, { 'mcp-session-id': 'x' }).write(`data: ${answer(got.message?.id)}\n\n`)
+  })
+  expect(await run(program(`httpTransport({ ...common, url: '${server.url}' })`, {}, dispose))).toMatchObject({
+    exit: 0,
+  })
+})
+
+test('security: nothing keeps us alive once an SSE line has been disposed of', async () => {
+  let events: ReturnType<typeof stream>
+  const script: Script = (got, response) => {
+    if (got.method === 'GET') {
+      events = stream(response)
+      events.write('event: endpoint\ndata: /message\n\n')
+    } else {
+      json(response, '{}', 202)
+      events.write(`data: ${answer(got.message?.id)}\n\n`)
+    }
+  }
+  const server = await serving(script)
+  expect(await run(program(`sseTransport({ ...common, url: '${server.url}' })`, {}, dispose))).toMatchObject({
+    exit: 0,
+  })
+})

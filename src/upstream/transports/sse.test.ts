@@ -1,0 +1,171 @@
+import type { ServerResponse } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import { json, type Script, stream } from '../../../tests/fixtures/rogue-http.ts'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import { call, everything, handshake, opened, quick, serving, thrown } from './http.fixture.ts'
+import { ask, collector } from './receiver.fixture.ts'
+import { sseTransport } from './sse.ts'
+
+/** A server of the older transport whose POST follows the script; `say` writes to its stream. */
+const older = async (onPost: Script, endpoint = '/message?session=1') => {
+  let events: ServerResponse | undefined
+  const server = await serving((got, response, socket) => {
+    if (got.method !== 'GET') return onPost(got, response, socket)
+    events = stream(response)
+    events.write(`event: endpoint\ndata: ${endpoint}\n\n`)
+  })
+  const say = (text: string) => events?.write(text)
+  return {
+    server,
+    say,
+    end: () => events?.end(),
+    opening: () => opened(server.url, { headers: { 'X-Key': 'k' } }, sseTransport),
+  }
+}
+
+const accepted: Script = (_, response) => response.writeHead(202).end()
+
+describe('a well-behaved server', () => {
+  test('T3: the official server answers a handshake, a list and a call over HTTP+SSE', async () => {
+    const origin = await everything('sse')
+    const { transport, heard } = await opened(`${origin}/sse`, { clock: systemClock }, sseTransport)
+    await handshake(transport, heard)
+    const { tools } = await ask(transport, heard, 2, 'tools/list')
+    expect(tools.map(({ name }) => name)).toContain('echo')
+    const { content } = await ask(transport, heard, 3, 'tools/call', { name: 'echo', arguments: { message: 'hello' } })
+    expect(content[0]?.text).toBe('Echo: hello')
+    await transport[Symbol.asyncDispose]()
+    expect(heard.downs).toBe(0)
+  })
+
+  test('T3: messages go to the named endpoint with the configured headers, answers come on the stream', async () => {
+    const { server, say, opening } = await older((got, response) => {
+      response.writeHead(202).end()
+      say(`data: ${JSON.stringify({ jsonrpc: '2.0', id: got.message?.id, result: { ok: true } })}\n\n`)
+    })
+    const { transport, heard } = await opening()
+    expect(await ask(transport, heard, 1, 'ping')).toEqual({ ok: true })
+    expect(heard.heard[0]?.exchange).toBeUndefined()
+    expect(server.got.map(({ method, path, headers }) => [method, path, headers['x-key']])).toEqual([
+      ['GET', '/mcp', 'k'],
+      ['POST', '/message?session=1', 'k'],
+    ])
+  })
+})
+
+describe('opening', () => {
+  test.each([
+    ['at another origin', 'http://evil.example/message', /another origin, http:\/\/evil\.example/],
+    ['with another scheme', 'https://127.0.0.1/message', /another origin/],
+    ['that is no address', 'http://', /no address/],
+  ])('security: an endpoint %s is refused, so that no credential leaves', async (_, endpoint, sentence) => {
+    const { server, opening } = await older(accepted, endpoint)
+    expect(await thrown(opening())).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      message: expect.stringMatching(sentence),
+    })
+    expect(server.got).toHaveLength(1)
+  })
+
+  test.each<[string, Script, RegExp]>([
+    ['a status', (_, response) => response.writeHead(401).end(), /credential/],
+    [
+      'a page',
+      (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('x'),
+      /text\/html.*mcpServers\.rogue\.url/,
+    ],
+    ['a message', (_, response) => json(response, '{}'), /application\/json/],
+    ['a stream that ends', (_, response) => stream(response).end(': nothing\n\n'), /closed its stream/],
+    ['a reset', (_, _response, socket) => socket.resetAndDestroy(), /broke off/],
+  ])('E1: %s instead of an endpoint is SERVER_UNAVAILABLE', async (_, script, sentence) => {
+    const server = await serving(script)
+    const error = await thrown(opened(server.url, {}, sseTransport))
+    expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringMatching(sentence) })
+  })
+
+  test('G2: a server that names no endpoint can be given up, and its stream is closed', async () => {
+    const closed = Promise.withResolvers<void>()
+    const controller = new AbortController()
+    const server = await serving((_, response) => {
+      stream(response).once('close', () => closed.resolve())
+      setImmediate(() => controller.abort(new Error('too slow')))
+    })
+    const transport = sseTransport({ name: 'rogue', url: server.url, headers: {}, clock: quick, log: silentLog })
+    await expect(transport.open(collector(), controller.signal)).rejects.toThrow('too slow')
+    await closed.promise
+    await transport[Symbol.asyncDispose]()
+  })
+
+  test('E1: sending before it is open is SERVER_UNAVAILABLE', async () => {
+    const transport = sseTransport({
+      name: 'rogue',
+      url: 'http://127.0.0.1:9/',
+      headers: {},
+      clock: quick,
+      log: silentLog,
+    })
+    expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    await transport[Symbol.asyncDispose]()
+  })
+})
+
+describe('an open line', () => {
+  test('F12: the end of the stream takes the line down: pending calls are OUTCOME_UNKNOWN, later ones surely did not run', async () => {
+    const { end, opening } = await older(accepted)
+    const { transport, heard } = await opening()
+    transport.established('2024-11-05')
+    await call(transport)
+    end()
+    expect(await heard.down).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      message: expect.stringContaining('closed its stream'),
+    })
+    expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(heard.downs).toBe(1)
+  })
+
+  test('security: an event that is too long takes the line down', async () => {
+    const { server, say, opening } = await older(accepted)
+    const { transport, heard } = await opening()
+    transport.established('2024-11-05')
+    say(`data: ${'x'.repeat(17 * 1024 * 1024)}\n\n`)
+    expect((await heard.down).message).toContain('longer than 16 MiB')
+    await transport[Symbol.asyncDispose]()
+    await expect.poll(() => server.connections()).toBe(0)
+  })
+
+  test.each([
+    [404, 'SERVER_UNAVAILABLE'],
+    [429, 'SERVER_UNAVAILABLE'],
+    [307, 'SERVER_UNAVAILABLE'],
+    [500, 'OUTCOME_UNKNOWN'],
+  ])('F12: HTTP %i to a message is %s', async (status, code) => {
+    const { opening } = await older((_, response) => response.writeHead(status).end())
+    const { transport, heard } = await opening()
+    transport.established('2024-11-05')
+    expect(await thrown(call(transport))).toMatchObject({ code })
+    expect(heard.downs).toBe(0)
+  })
+
+  test('F12: a message that nobody takes does not wait for ever', async () => {
+    const { opening } = await older(() => {})
+    const { transport } = await opening()
+    transport.established('2024-11-05')
+    expect(await thrown(call(transport))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      message: expect.stringContaining('in time'),
+    })
+  })
+
+  test('security: disposing closes the stream and tells nobody', async () => {
+    const { server, opening } = await older(() => {})
+    const { transport, heard } = await opening()
+    const pending = thrown(call(transport))
+    await server.until(({ method }) => method === 'POST')
+    await Promise.all([transport[Symbol.asyncDispose](), transport[Symbol.asyncDispose]()])
+    await expect.poll(() => server.connections()).toBe(0)
+    expect(await pending).toBeInstanceOf(Error)
+    expect(heard.downs).toBe(0)
+  })
+})

@@ -1,0 +1,134 @@
+import { describe, expect, test } from 'vitest'
+import { isRunning } from './receiver.fixture.ts'
+import { bytesOf, established, gone, make, rogue } from './stdio.fixture.ts'
+
+describe('a server that dies in mid-call', () => {
+  test('F12: pending calls are OUTCOME_UNKNOWN, the sentence has code and last words, later ones are SERVER_UNAVAILABLE', async () => {
+    const { transport, heard, pid, start } = await established({ env: { TOKEN: 'super-secret-token' } })
+    await start('exit', { code: 3, words: 'disk full for super-secret-token' })
+    const error = await heard.down
+    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { server: 'rogue' } })
+    expect(error.message).toMatch(/^rogue ended \(exit code 3\)\. It last wrote: "disk full for \[redacted\]"\./)
+    expect(transport.stderrTail()).toContain('disk full')
+    await expect(start('echo')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(isRunning(pid)).toBe(false)
+    expect(heard.downs).toBe(1)
+  })
+
+  test('F12: a signal is named', async () => {
+    const { heard, start } = await established()
+    await start('crash')
+    expect((await heard.down).message).toContain('ended (SIGKILL)')
+  })
+
+  test('F12: an answer written just before the end still arrives, whole', async () => {
+    const { heard, call } = await established()
+    expect(await call('exit-after-answer')).toHaveLength(1024 * 1024)
+    await heard.down
+  })
+
+  test('F12: half an answer is no answer', async () => {
+    const { heard, start } = await established()
+    await start('half-line-exit')
+    await heard.down
+    expect(heard.heard.filter(({ kind }) => kind === 'response')).toHaveLength(1)
+  })
+
+  test('F12: a grandchild that holds the output open does not delay the news', async () => {
+    const { heard, call, start } = await established()
+    const grandchild = Number(await call('grandchild', { detached: true }))
+    await start('exit')
+    expect((await heard.down).code).toBe('OUTCOME_UNKNOWN')
+    expect(isRunning(grandchild)).toBe(true)
+    process.kill(grandchild, 'SIGKILL')
+  })
+
+  test('security: what it left behind in its group is killed', async () => {
+    const { heard, call, start } = await established()
+    const grandchild = Number(await call('grandchild'))
+    await start('exit')
+    await heard.down
+    await gone(grandchild)
+  })
+})
+
+describe('a server that stops listening', () => {
+  test('B7: sends settle when it dies while its input is backed up', async () => {
+    const { transport, heard, pid, call } = await established()
+    await call('stop-reading')
+    const big = bytesOf({ jsonrpc: '2.0', id: 9, method: 'x', params: { text: 'x'.repeat(4 * 1024 * 1024) } })
+    const sends = [1, 2, 3].map((exchange) => transport.send({ body: big, exchange }).catch(({ code }) => code))
+    process.kill(pid, 'SIGKILL')
+    const settled = await Promise.all(sends)
+    // The first was being written, so it may have got through as far as anybody can tell; the others surely did not.
+    expect(settled.slice(1)).toEqual(['SERVER_UNAVAILABLE', 'SERVER_UNAVAILABLE'])
+    expect((await heard.down).code).toBe('OUTCOME_UNKNOWN')
+  })
+
+  test('B7: what waits to be written is bounded', async () => {
+    const { transport, call } = await established()
+    await call('stop-reading')
+    const big = bytesOf({ jsonrpc: '2.0', method: 'x', params: { text: 'x'.repeat(10 * 1024 * 1024) } })
+    const first = [transport.send({ body: big }), transport.send({ body: big })].map((send) => send.catch(() => {}))
+    await expect(transport.send({ body: big })).rejects.toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      message: expect.stringContaining('does not read'),
+    })
+    await transport[Symbol.asyncDispose]()
+    await Promise.all(first)
+  })
+
+  test.each(['input', 'output'])('F12: a server that closes its %s is stopped', async (which) => {
+    const { transport, heard, pid, start } = await established()
+    await start(`close-${which}`)
+    if (which === 'input') {
+      await heard.until((message) => message.kind === 'response' && message.id === 1)
+      await expect(start('echo')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    }
+    expect((await heard.down).message).toContain(`closed its ${which} and was stopped`)
+    await gone(pid)
+    await transport[Symbol.asyncDispose]()
+  })
+})
+
+describe('closing', () => {
+  const closed = async (prepare: (all: Awaited<ReturnType<typeof established>>) => Promise<unknown>) => {
+    const all = await established()
+    const grandchild = Number(await all.call('grandchild'))
+    await prepare(all)
+    await all.transport[Symbol.asyncDispose]()
+    expect(isRunning(all.pid)).toBe(false)
+    await gone(grandchild)
+    expect(all.heard.downs).toBe(0)
+    await expect(all.start('echo')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  }
+
+  test('security: the end of its input is enough for a good server, and its grandchildren die too', async () => {
+    await closed(async () => {})
+  })
+
+  test('security: a server that ignores the end of its input and SIGTERM is killed, with its grandchildren', async () => {
+    await closed(({ call }) => call('ignore-end'))
+  })
+
+  test('security: a server that does not read is killed too', async () => {
+    await closed(({ call }) => call('stop-reading'))
+  })
+
+  test('security: a shell between us and the server dies with it', async () => {
+    const { transport, pid, call } = await established({
+      command: 'sh',
+      args: ['-c', `"${process.execPath}" "${rogue}"; true`],
+    })
+    const grandchild = Number(await call('grandchild'))
+    await call('ignore-end')
+    await transport[Symbol.asyncDispose]()
+    await Promise.all([gone(pid), gone(grandchild)])
+  })
+
+  test('security: disposing twice, or of what was never opened, is fine', async () => {
+    const { transport } = await established()
+    await Promise.all([transport[Symbol.asyncDispose](), transport[Symbol.asyncDispose]()])
+    await make()[Symbol.asyncDispose]()
+  })
+})

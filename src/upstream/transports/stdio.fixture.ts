@@ -1,0 +1,58 @@
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import { requestBytes } from '../../wire/encode.ts'
+import { ask, collector, isRunning } from './receiver.fixture.ts'
+import { type StdioOptions, type StdioTransport, stdioTransport } from './stdio.ts'
+
+/** The server that misbehaves on command. */
+export const rogue = fileURLToPath(new URL('../../../tests/fixtures/rogue-stdio.ts', import.meta.url))
+export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+export const never = new AbortController().signal
+
+/** A transport to it, for one test. */
+export function make(options: Partial<StdioOptions> = {}): StdioTransport {
+  const transport = stdioTransport({
+    name: 'rogue',
+    command: process.execPath,
+    args: [rogue],
+    env: {},
+    clock: systemClock,
+    log: silentLog,
+    closing: { endMs: 200, terminateMs: 200 },
+    ...options,
+  })
+  onTestFinished(() => transport[Symbol.asyncDispose]() as Promise<void>)
+  return transport
+}
+
+export async function started(options?: Partial<StdioOptions>) {
+  const transport = make(options)
+  const heard = collector()
+  await transport.open(heard, never)
+  let id = 0
+  /** Calls a tool and waits for its text. */
+  const call = async (name: string, args: object = {}) => {
+    const { content } = await ask(transport, heard, ++id, 'tools/call', { name, arguments: args })
+    return content[0]?.text as string
+  }
+  /** Only sends the call. */
+  const start = (name: string, args: object = {}) => {
+    const params = bytesOf({ name, arguments: args })
+    return transport.send({ body: requestBytes(++id, 'tools/call', params), exchange: id })
+  }
+  return { transport, heard, pid: transport.pid as number, call, start }
+}
+
+export async function established(options?: Partial<StdioOptions>) {
+  const all = await started(options)
+  await ask(all.transport, all.heard, 0, 'initialize', hello)
+  all.transport.established('2025-11-25')
+  return all
+}
+
+export const bytesOf = (value: object): Buffer => Buffer.from(JSON.stringify(value))
+
+/** The kernel tells nobody but its parent that a process has ended, so this has to look. */
+export const gone = (pid: number) => expect.poll(() => isRunning(pid), { timeout: 5_000 }).toBe(false)
