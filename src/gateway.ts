@@ -38,6 +38,8 @@ export interface Gateway extends Access, AsyncDisposable {
   readonly local: Caller
   /** What clients must send over HTTP; undefined when nothing is asked of them. */
   readonly token: string | undefined
+  /** Asks every server again what it offers; settles when each has answered or failed. */
+  refresh(): Promise<void>
   /** Opens the HTTP door. */
   listen(): Promise<HttpDoor>
   /** Serves one client over a pair of streams, until its input ends. */
@@ -126,6 +128,9 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     loaded,
     local,
     token,
+    async refresh() {
+      await Promise.all(servers.map((server) => server.refresh()))
+    },
     async listen() {
       return open.use(await serveHttp({ config: config.server, token, access, info, ready: () => true, clock, log }))
     },

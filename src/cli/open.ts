@@ -1,5 +1,4 @@
 import type { LoadedConfig } from '../config/load.ts'
-import type { Config } from '../config/schema.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
 import { createLog } from '../telemetry/log.ts'
 import { adjusted, type CommonOptions, load } from './load.ts'
@@ -16,13 +15,10 @@ export const openGateway = (shell: Shell, loaded: LoadedConfig, { log }: CommonO
   })
 
 /** A gateway for one command: it waits longer for servers than a client would, and its log stays out of the answer. */
-export async function openBriefly(
-  shell: Shell,
-  options: CommonOptions & { readonly wait: number },
-  change: (config: Config) => Config = (config) => config,
-): Promise<Gateway> {
-  const patient = adjusted(await load(shell, options), (config) =>
-    change({ ...config, discovery: { ...config.discovery, listDeadline: options.wait } }),
-  )
+export async function openBriefly(shell: Shell, options: CommonOptions & { readonly wait: number }): Promise<Gateway> {
+  const patient = adjusted(await load(shell, options), (config) => ({
+    ...config,
+    discovery: { ...config.discovery, listDeadline: options.wait },
+  }))
   return openGateway(shell, patient, { ...options, log: options.log ?? 'error' })
 }

@@ -1,10 +1,17 @@
+import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { createLog } from './log.ts'
 
 function logged(pretty: boolean, level = 'info') {
   const lines: string[] = []
-  const log = createLog({ level, pretty, destination: { write: (line: string) => lines.push(line) > 0 } })
+  const destination = new Writable({
+    write(line, _, done) {
+      lines.push(String(line))
+      done()
+    },
+  })
+  const log = createLog({ level, pretty, destination })
   return { log, lines }
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { maxDepth } from './limits.ts'
-import { depthExceeds, isJson, members, peekBoolean } from './scan.ts'
+import { depthExceeds, elements, isJson, members, peekBoolean } from './scan.ts'
 
 /** JSON text with random white space between its tokens, and any way of spelling its strings. */
 const spelled = (value: unknown, space: () => string, escaped: () => boolean): string => {
@@ -214,3 +214,17 @@ const byPlaceIn = (keys: unknown[]) => {
   const place = new Map(keys.map((key, index) => [key, index]))
   return (a: [string, unknown], b: [string, unknown]) => (place.get(a[0]) ?? -1) - (place.get(b[0]) ?? -1)
 }
+
+describe('elements', () => {
+  test('F14: finds the same elements as JSON.parse, and nothing in what is no array', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1, '\t'), (values, indent) => {
+        const found = elements(Buffer.from(JSON.stringify(values, null, indent)))
+        expect(found?.map((bytes) => JSON.parse(bytes.toString()))).toEqual(JSON.parse(JSON.stringify(values)))
+      }),
+    )
+    for (const json of ['{}', '[', '[1,]', '[1 2]', '[] []', '[,]', '"[]"', '']) {
+      expect(elements(Buffer.from(json)), json).toBeUndefined()
+    }
+  })
+})

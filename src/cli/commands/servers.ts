@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import type { Config } from '../../config/schema.ts'
 import type { ServerSummary, View } from '../../core/access.ts'
-import { waitFor } from '../../core/deadline.ts'
+import { systemClock } from '../../core/clock.ts'
+import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Health, SourceStatus } from '../../core/source.ts'
+import type { Gateway } from '../../gateway.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
@@ -18,43 +18,30 @@ export interface ServersOptions extends CommonOptions {
 /** Connects to every server and shows how it is. */
 export async function servers(shell: Shell, options: ServersOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  await using gateway = await openBriefly(shell, { ...options, wait: options.timeout }, connectingAtOnce)
+  await using gateway = await openBriefly(shell, { ...options, wait: options.timeout })
   const view = gateway.view(gateway.local)
-  await settled(view, options.timeout, shell)
+  await asked(gateway, view, options.timeout, shell)
   const summaries = view.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
   else print(summaries, output, `no answer within ${options.timeout / 1000} s`)
   return exit.ok
 }
 
-const connectingAtOnce = (config: Config): Config => ({
-  ...config,
-  mcpServers: Object.fromEntries(
-    Object.entries(config.mcpServers).map(([name, server]) => [name, { ...server, connect: 'eager' as const }]),
-  ),
-})
-
 /** Until every server has answered or failed, or there is no time left. */
-async function settled(view: View, timeoutMs: number, shell: Shell): Promise<void> {
+async function asked(gateway: Gateway, view: View, timeoutMs: number, shell: Shell): Promise<void> {
   using progress = createProgress(shell)
-  const until = performance.now() + timeoutMs
-  const open = () => view.servers().filter(({ status }) => status.health === 'stale')
-  progress.show('Connecting …')
-  let unknown = true
-  void view.ready().then(() => {
-    unknown = false
-  })
-  while ((unknown || open().length > 0) && performance.now() < until) {
-    progress.show(
-      `Waiting for ${
-        open()
-          .map(({ name }) => name)
-          .join(', ') || 'lists of tools'
-      } …`,
-    )
-    await waitFor(pause(25), shell.interrupted)
-  }
+  using limit = deadline(systemClock, timeoutMs, () => new Error('no time left'), shell.interrupted)
+  const show = () => progress.show(`Waiting for ${waiting(view).join(', ') || 'lists of tools'} …`)
+  using _ = gateway.onChange(show)
+  show()
+  await waitFor(gateway.refresh(), limit.signal).catch(() => shell.interrupted.throwIfAborted())
 }
+
+const waiting = (view: View) =>
+  view
+    .servers()
+    .filter(({ status }) => status.health === 'stale')
+    .map(({ name }) => name)
 
 const asJson = ({ name, tools, status: { health, since, ...status } }: ServerSummary) => ({
   name,
