@@ -7,14 +7,10 @@ import type { Config } from './config/schema.ts'
 import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
-import { compose } from './core/compose.ts'
 import { ToolwayError } from './core/errors.ts'
 import type { Log } from './core/log.ts'
-import { resultOf } from './core/result.ts'
 import type { Source } from './core/source.ts'
 import { createPipeline } from './pipeline/index.ts'
-import { policy } from './pipeline/policy.ts'
-import { timeout } from './pipeline/timeout.ts'
 import { createPolicy } from './policy/decide.ts'
 import { type HttpDoor, serveHttp } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
@@ -70,8 +66,13 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   )
   const timeoutMs = config.defaults.timeout
   const access: Access = {
-    handle: (call) => handle(call),
-    complete: (call) => complete(call),
+    handle: (call) => pipeline.handle(call),
+    complete: (call) => pipeline.complete(call),
+    relay: (method, call) => pipeline.relay(method, call),
+    subscribe: (caller, served, updated) => pipeline.subscribe(caller, served, updated),
+    offers: () => ({ capabilities: {}, instructions: '' }),
+    inform: () => {},
+    left: () => {},
     view: (caller) => catalog.view(caller),
     onChange: (listener) => catalog.onChange(listener),
   }
@@ -108,17 +109,20 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     clock,
     log,
   })
-  const handle = createPipeline({ decide, clock, log }, (call) => call.entry.run(call))
-  const complete = compose(
-    [policy(decide), timeout(clock)],
-    (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
-  )
+  const pipeline = createPipeline({ decide, clock, log })
 
   // The meta-tools' descriptions say what is behind them, so they change with it.
   for (const server of servers) server.onChange(() => void meta.refresh())
   await Promise.all(servers.map((server) => server.start()))
   const token = await tokenFor(config)
-  const local: Caller = { agent: 'default', principal: 'local', authenticated: true, admin: true, session: 'local' }
+  const local: Caller = {
+    agent: 'default',
+    principal: 'local',
+    authenticated: true,
+    admin: true,
+    session: 'local',
+    capabilities: {},
+  }
   const info = { name: 'toolway', version }
   const open = new AsyncDisposableStack()
   for (const source of [catalog, meta, native, ...servers]) open.use(source)
@@ -170,5 +174,3 @@ function asAgent(caller: Caller, agent: string | undefined): Caller {
   if (agent === undefined || agent === caller.agent) return caller
   throw new ToolwayError('INVALID_AGENT_ID', `You are ${caller.agent} and may not act as ${agent}; leave agent_id out.`)
 }
-
-const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: false } })

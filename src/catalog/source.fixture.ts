@@ -124,6 +124,7 @@ export const callerOf = (changes: Partial<Caller> = {}): Caller => ({
   authenticated: true,
   admin: false,
   session: 's1',
+  capabilities: {},
   ...changes,
 })
 

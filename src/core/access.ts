@@ -1,5 +1,7 @@
-import type { Caller, Handler } from './call.ts'
+import type { Call, Caller, Handler } from './call.ts'
+import type { Capabilities } from './capabilities.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
+import type { Result } from './result.ts'
 import type { SourceStatus } from './source.ts'
 
 /** All that doors, meta-tools, chat, code and the command line hold. There is no other way in, so nothing gets round it. */
@@ -8,8 +10,18 @@ export interface Access {
   readonly handle: Handler
   /** Completes an argument of the call's entry, under the same decision as a call. */
   readonly complete: Handler
+  /** Passes on a request about something that a call of this entry has started, under the same decision as a call. */
+  relay(method: string, call: Call): Promise<Result>
   /** What this caller may see and use. */
   view(caller: Caller): View
+  /** What the servers behind the gateway offer this caller beside entries. */
+  offers(caller: Caller): Offers
+  /** Follows changes of a resource that the caller's view has found, until disposed of. */
+  subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
+  /** A notification of the caller's client for the servers that have a line for it alone (roots changed). */
+  inform(caller: Caller, method: string): void
+  /** The caller's session is over: what was kept for it alone is closed. */
+  left(caller: Caller): void
   /** Tells, debounced, which kinds of lists have changed. */
   onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable
 }
@@ -29,6 +41,13 @@ export interface View {
   search(query: string, options: { limit: number; server?: string }): readonly Served[]
   /** The sources whose entries the caller may use; the meta-tools are not among them. */
   servers(): readonly ServerSummary[]
+}
+
+export interface Offers {
+  /** Server capabilities that exist because some server has them (tasks, extensions). */
+  readonly capabilities: Capabilities
+  /** What the servers want a model to know, joined and bounded; empty if none wants anything. */
+  readonly instructions: string
 }
 
 /** An entry as callers see it. */

@@ -16,10 +16,10 @@ export const entryOf = (changes: Partial<Entry> = {}): Entry => ({
 
 export const callOf = (changes: Partial<Call> = {}): Call => ({
   id: 'c1',
-  caller: { agent: 'default', principal: 'test', authenticated: true, admin: false, session: 's1' },
+  caller: { agent: 'default', principal: 'test', authenticated: true, admin: false, session: 's1', capabilities: {} },
   entry: entryOf(),
   input: { arguments: Json.of({}), meta: {} },
   signal: new AbortController().signal,
-  peer: { capabilities: {}, notify() {}, ask: () => Promise.reject(new Error('nobody to ask')) },
+  peer: { rounds: false, logLevel: undefined, notify() {}, ask: () => Promise.reject(new Error('nobody to ask')) },
   ...changes,
 })

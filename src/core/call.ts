@@ -1,3 +1,4 @@
+import type { Capabilities, LogLevel } from './capabilities.ts'
 import type { Entry } from './entry.ts'
 import type { Json } from './json.ts'
 import type { Result } from './result.ts'
@@ -22,6 +23,8 @@ export interface Input {
   readonly uri?: string
   /** The caller's `_meta`, without what belongs to one hop only. */
   readonly meta: Readonly<Record<string, unknown>>
+  /** Whatever else the caller's params hold (a task, the answers of another round): it goes on as it came. */
+  readonly rest?: Readonly<Record<string, unknown>>
 }
 
 /** An authenticated connection, acting as one agent. */
@@ -33,12 +36,15 @@ export interface Caller {
   readonly admin: boolean
   readonly session: string
   readonly address?: string
+  readonly capabilities: Capabilities
 }
 
 /** The way back: to this call's caller and to no other. */
 export interface Peer {
-  /** What the caller's client said it can be asked for (sampling, elicitation, roots). */
-  readonly capabilities: Readonly<Record<string, unknown>>
+  /** The caller takes an answer that asks for more and comes again with it; others are asked in mid-call. */
+  readonly rounds: boolean
+  /** From which level on the caller wants log messages; none if undefined. */
+  readonly logLevel: LogLevel | undefined
   notify(method: string, params: Json): void
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json>
 }

@@ -1,4 +1,5 @@
-import type { Handler } from './call.ts'
+import type { Call, Caller, Handler } from './call.ts'
+import type { Result } from './result.ts'
 
 export type Kind = 'tool' | 'resource' | 'template' | 'prompt'
 
@@ -15,6 +16,10 @@ export interface Entry {
   readonly run: Handler
   /** Completes one of its arguments, for prompts and templates whose source can. */
   readonly complete?: Handler
+  /** Follows changes of a resource, named as its source spells it, until disposed of. */
+  subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
+  /** Passes on a request about something that a call has started, such as a task; the params are `input.rest`. */
+  relay?(method: string, call: Call): Promise<Result>
 }
 
 export interface Definition {

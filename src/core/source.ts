@@ -1,3 +1,4 @@
+import type { Capabilities } from './capabilities.ts'
 import type { Entry } from './entry.ts'
 
 /** Where entries come from: an MCP server, the native tools, the meta-tools. The catalog never asks which. */
@@ -14,6 +15,8 @@ export interface Source extends AsyncDisposable {
   /** Asks the source again what it offers. Never rejects; `status` tells how it went. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable
+  /** The source as clients with these capabilities see it, where that makes a difference. */
+  seenBy?(capabilities: Capabilities): Source
 }
 
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'stale' | 'disabled'

@@ -6,8 +6,7 @@ import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
 import { createPipeline } from './index.ts'
 
-const pipeline = (decide: Decide, log = silentLog) =>
-  createPipeline({ decide, clock: createManualClock(), log }, (call) => call.entry.run(call))
+const pipeline = (decide: Decide, log = silentLog) => createPipeline({ decide, clock: createManualClock(), log }).handle
 
 test('F7: a denied call never reaches its entry, and the error names the rule', async () => {
   let ran = false

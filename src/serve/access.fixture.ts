@@ -123,6 +123,11 @@ export function createTestAccess(): TestAccess {
       calls.push(call)
       return complete(call)
     },
+    relay: () => Promise.reject(new Error('nothing to relay')),
+    offers: () => ({ capabilities: {}, instructions: '' }),
+    subscribe: () => Promise.reject(new Error('nothing to follow')),
+    inform() {},
+    left() {},
     view: () => view,
     onChange(listener) {
       listeners.add(listener)

@@ -1,4 +1,5 @@
 import type { Peer } from '../core/call.ts'
+import type { LogLevel } from '../core/capabilities.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { notificationBytes } from '../wire/encode.ts'
@@ -47,8 +48,10 @@ export class RequestPeer implements Peer {
     return this.#controller.signal
   }
 
-  get capabilities(): Params {
-    return this.#session.capabilities
+  readonly rounds = false
+
+  get logLevel(): LogLevel | undefined {
+    return undefined
   }
 
   cancel(): void {
@@ -82,7 +85,7 @@ export class RequestPeer implements Peer {
 
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
     const capability = needed[method]
-    if (capability !== undefined && this.capabilities[capability] === undefined) {
+    if (capability !== undefined && this.#session.capabilities[capability] === undefined) {
       const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
       return Promise.reject(new ToolwayError('INVALID_ARGUMENTS', sentence))
     }

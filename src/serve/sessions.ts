@@ -86,7 +86,14 @@ export function createSessions(clock: Clock, limit = maxSessions): Sessions {
     open(identity, client, address) {
       makeRoom()
       const id = randomBytes(16).toString('base64url')
-      const caller = { agent: 'default', ...identity, session: id, ...(address !== undefined && { address }) }
+      const { capabilities } = client
+      const caller = {
+        agent: 'default',
+        ...identity,
+        session: id,
+        capabilities,
+        ...(address !== undefined && { address }),
+      }
       const base = createSession(caller, client)
       const session = { ...base, id, streams: new Set<EventStream>(), missed: new Set<Buffer>(), lastUsed: clock.now() }
       sessions.set(id, session)

@@ -10,10 +10,18 @@ import type { Source } from '../core/source.ts'
 import { type Tool, toolSource } from './define.ts'
 import { type GatewayStatus, type MetaToolsOptions, metaTools } from './meta/index.ts'
 
-export const user: Caller = { agent: 'default', principal: 'user', authenticated: true, admin: true, session: 'one' }
+export const user: Caller = {
+  agent: 'default',
+  principal: 'user',
+  authenticated: true,
+  admin: true,
+  session: 'one',
+  capabilities: {},
+}
 
 export const mutePeer: Peer = {
-  capabilities: {},
+  rounds: false,
+  logLevel: undefined,
   notify() {},
   ask: () => Promise.reject(new Error('nobody to ask')),
 }
@@ -123,6 +131,11 @@ export function createHouse(options: HouseOptions): House {
     servers: summaries,
   }
   const access: Access = {
+    relay: () => Promise.reject(new Error('nothing to relay')),
+    offers: () => ({ capabilities: {}, instructions: '' }),
+    subscribe: () => Promise.reject(new Error('nothing to follow')),
+    inform() {},
+    left() {},
     handle: compose(
       [
         (call, next) => {

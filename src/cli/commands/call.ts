@@ -58,7 +58,8 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
 
 /** A person at a terminal can watch progress, but has no model to lend and no form to fill in. */
 const peerFor = (name: string, progress: Progress): Peer => ({
-  capabilities: {},
+  rounds: false,
+  logLevel: undefined,
   notify(method, params) {
     if (method !== 'notifications/progress') return
     const { progress: done, total, message } = params.value as { progress?: number; total?: number; message?: string }

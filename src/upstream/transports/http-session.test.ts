@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { json, result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { call, onPost, opened, quick, rogue, serving, thrown } from './http.fixture.ts'
+import { call, countingClock, onPost, opened, quick, rogue, serving, thrown } from './http.fixture.ts'
 import { ask } from './receiver.fixture.ts'
 
 describe('sessions', () => {
@@ -82,6 +82,29 @@ describe("the server's own stream", () => {
     expect(heard.downs).toBe(0)
   })
 
+  test('F12: a server that is too busy for its stream is asked again, in the time that it names', async () => {
+    let asked = 0
+    const pauses: number[] = []
+    const clock: Clock = {
+      now: quick.now,
+      after(ms, callback) {
+        pauses.push(ms)
+        return quick.after(ms, callback)
+      },
+    }
+    const { heard } = await rogue(
+      (_, response) => {
+        asked++
+        if (asked === 1) return response.writeHead(503).end()
+        if (asked === 2) return stream(response).end('retry: 1500\n\n')
+        return stream(response).write('data: {"jsonrpc":"2.0","method":"news"}\n\n')
+      },
+      { clock },
+    )
+    await heard.until((message) => message.kind === 'notification')
+    expect(pauses.filter((ms) => ms < 10_000)).toEqual([1_000, 1_500])
+  })
+
   test('F12: a stream that always breaks is asked for ever less often', async () => {
     const pauses: number[] = []
     const enough = Promise.withResolvers<void>()
@@ -141,9 +164,13 @@ describe('ending', () => {
   })
 
   test('security: disposing closes every stream and connection, tells nobody, and ends the session', async () => {
-    const { server, transport, heard } = await rogue((got, response) => {
-      if (got.method === 'GET' || got.message?.id === 1) stream(response)
-    })
+    const clock = countingClock()
+    const { server, transport, heard } = await rogue(
+      (got, response) => {
+        if (got.method === 'GET' || got.message?.id === 1) stream(response)
+      },
+      { clock },
+    )
     await call(transport, 1)
     const silent = thrown(call(transport, 2))
     await server.until(({ message }) => message?.id === 2)
@@ -152,7 +179,7 @@ describe('ending', () => {
     expect(await silent).toBeInstanceOf(Error)
     expect(server.got.filter(({ method }) => method === 'DELETE')).toHaveLength(1)
     await expect.poll(() => server.connections()).toBe(0)
-    expect([heard.downs, heard.failures.size]).toEqual([0, 0])
+    expect([heard.downs, heard.failures.size, clock.running]).toEqual([0, 0, 0])
     expect(await thrown(call(transport, 3))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   })
 

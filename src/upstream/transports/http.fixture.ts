@@ -15,6 +15,31 @@ import type { Transport } from './transport.ts'
 /** Time that runs ten times faster, so that pauses are kept in order and cost little. */
 export const quick: Clock = { now: systemClock.now, after: (ms, callback) => systemClock.after(ms / 10, callback) }
 
+/** The same, and knows how many of its timers still run. */
+export function countingClock(): Clock & { readonly running: number } {
+  const timers = new Set<Disposable>()
+  return {
+    now: quick.now,
+    get running() {
+      return timers.size
+    },
+    after(ms, callback) {
+      const timer = quick.after(ms, () => {
+        timers.delete(stop)
+        callback()
+      })
+      const stop = {
+        [Symbol.dispose]() {
+          timers.delete(stop)
+          timer[Symbol.dispose]()
+        },
+      }
+      timers.add(stop)
+      return stop
+    },
+  }
+}
+
 const never = new AbortController().signal
 
 /** A real HTTP server with this behaviour, for one test. */

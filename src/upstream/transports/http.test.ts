@@ -70,6 +70,13 @@ describe('a well-behaved server', () => {
     expect(Object.keys(headers).filter((name) => /^(mcp|x-)/.test(name))).toEqual([])
   })
 
+  test('E1: a configured header that cannot be sent is SERVER_UNAVAILABLE and points to the headers', async () => {
+    const { transport } = await opened('http://127.0.0.1:9/', { headers: { 'x-key': 'secret\nvalue' } })
+    const error = await thrown(call(transport))
+    expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringContaining('its headers') })
+    expect(error.message).not.toContain('secret')
+  })
+
   test('F14: what a server says on the stream of a request carries its number', async () => {
     const { transport, heard } = await rogue(
       onPost((got, response) => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { isRunning } from './receiver.fixture.ts'
 import { bytesOf, established, gone, make, rogue } from './stdio.fixture.ts'
 
@@ -34,13 +34,19 @@ describe('a server that dies in mid-call', () => {
     expect(heard.heard.filter(({ kind }) => kind === 'response')).toHaveLength(1)
   })
 
-  test('F12: a grandchild that holds the output open does not delay the news', async () => {
-    const { heard, call, start } = await established()
+  test('F12: a grandchild that holds input and output open delays neither the news nor what waits to be written', async () => {
+    const { transport, heard, pid, call } = await established()
     const grandchild = Number(await call('grandchild', { detached: true }))
-    await start('exit')
+    onTestFinished(() => void process.kill(grandchild, 'SIGKILL'))
+    await call('stop-reading')
+    const big = bytesOf({ jsonrpc: '2.0', method: 'x', params: { text: 'x'.repeat(4 * 1024 * 1024) } })
+    const sends = [transport.send({ body: big }), transport.send({ body: big })].map((send) =>
+      send.catch(({ code }) => code),
+    )
+    process.kill(pid, 'SIGKILL')
     expect((await heard.down).code).toBe('OUTCOME_UNKNOWN')
+    expect((await Promise.all(sends))[1]).toBe('SERVER_UNAVAILABLE')
     expect(isRunning(grandchild)).toBe(true)
-    process.kill(grandchild, 'SIGKILL')
   })
 
   test('security: what it left behind in its group is killed', async () => {

@@ -99,8 +99,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     stdout.once('end', () => void half('output'))
 
     ended.then(async (how) => {
-      // Settles whatever waits to be written, also where somebody else still holds the other end.
-      stdin.destroy()
+      // Node has destroyed stdin by now, which settles whatever waited to be written.
       over ??= unavailable(`ended (${how})`)
       await settles(drained, graceMs, clock)
       lines.end()
