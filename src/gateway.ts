@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { createCatalog } from './catalog/catalog.ts'
 import { descriptorStore } from './catalog/persistence.ts'
+import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import type { Access, ServerSummary } from './core/access.ts'
@@ -14,12 +14,13 @@ import { createPipeline } from './pipeline/index.ts'
 import { createPolicy } from './policy/decide.ts'
 import { type HttpDoor, serveHttp } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
+import { keptSeal } from './stores/seal.ts'
 import { keptToken } from './stores/token.ts'
 import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
 import { nativeTools } from './tools/native/index.ts'
-import { connect } from './upstream/connect.ts'
-import { createServer } from './upstream/server.ts'
+import { createConnect } from './upstream/connect.ts'
+import { createServer, type Server } from './upstream/server.ts'
 import { version } from './version.ts'
 
 export interface GatewayOptions {
@@ -49,6 +50,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   for (const warning of loaded.warnings) log.warn({}, warning)
   for (const { key, feature } of loaded.inactive) log.warn({ key, feature }, `${key} is not active yet`)
 
+  const seal = await keptSeal(config.stores.path)
   const store = descriptorStore(join(config.stores.path, 'catalog'), log)
   const servers = Object.entries(config.mcpServers).map(([name, server]) =>
     createServer({
@@ -59,7 +61,8 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
       discovery: config.discovery.mode,
       store,
       servedUri: (uri) => catalog.servedUri(name, uri),
-      connect: (signal) => connect({ name, config: server, version, clock, log }, signal),
+      connect: createConnect({ name, config: server, identity: { name: 'toolway', version }, clock, log }),
+      seal,
       clock,
       log,
     }),
@@ -70,9 +73,13 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     complete: (call) => pipeline.complete(call),
     relay: (method, call) => pipeline.relay(method, call),
     subscribe: (caller, served, updated) => pipeline.subscribe(caller, served, updated),
-    offers: () => ({ capabilities: {}, instructions: '' }),
-    inform: () => {},
-    left: () => {},
+    offers: () => ({ capabilities: {}, instructions: joined(servers) }),
+    inform: (caller, method) => {
+      for (const server of servers) server.inform(caller, method)
+    },
+    left: (caller) => {
+      for (const server of servers) server.left(caller)
+    },
     view: (caller) => catalog.view(caller),
     onChange: (listener) => catalog.onChange(listener),
   }
@@ -100,7 +107,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   })
 
   const decide = createPolicy(config.policy)
-  const catalog = createCatalog({
+  const catalog = createCatalogs({
     sources: [meta, native, ...servers],
     naming: config.naming,
     listDeadlineMs: config.discovery.listDeadline,
@@ -159,6 +166,17 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
 const tokenFor = async ({ auth, stores }: Config): Promise<string | undefined> => {
   if (auth.token === 'none') return undefined
   return auth.token === 'generated' ? keptToken(stores.path) : auth.token
+}
+
+/** Longer than any server's advice should be, and short enough for a model's context. */
+const maxAdvice = 2_000
+const maxAdviceOfAll = 8_000
+
+/** What the servers want a model to know, each under its name. */
+function joined(servers: readonly Server[]): string {
+  const parts = servers.filter(({ instructions }) => instructions !== '')
+  const text = parts.map(({ name, instructions }) => `## ${name}\n${instructions.slice(0, maxAdvice)}`).join('\n\n')
+  return text.slice(0, maxAdviceOfAll)
 }
 
 const summary = (source: Source): ServerSummary => ({

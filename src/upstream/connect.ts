@@ -1,9 +1,12 @@
 import type { ServerConfig } from '../config/schema.ts'
+import type { Capabilities } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { openConnection } from './connection.ts'
-import { shakeHands } from './handshake.ts'
-import type { OpenLine } from './line.ts'
+import { type Connection, openConnection } from './connection.ts'
+import { initialize } from './eras/legacy.ts'
+import type { Identity, OpenLine } from './introduction.ts'
+import { introduce } from './probe.ts'
 import { refusesStreamableHttp } from './transports/failures.ts'
 import { httpTransport } from './transports/http.ts'
 import { sseTransport } from './transports/sse.ts'
@@ -13,35 +16,80 @@ import type { Transport } from './transports/transport.ts'
 export interface ConnectOptions {
   readonly name: string
   readonly config: ServerConfig
-  readonly version: string
+  readonly identity: Identity
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Opens a line to a server and introduces us. Whatever was opened is closed again if that fails. */
-export async function connect(options: ConnectOptions, signal: AbortSignal): Promise<OpenLine> {
-  try {
-    return await greet(transportFor(options), options, signal)
-  } catch (error) {
-    if (options.config.transport !== 'http' || !refusesStreamableHttp(error)) throw error
-    options.log.info({ server: options.name }, 'the server refused Streamable HTTP; trying the older HTTP+SSE')
-    // The first error stays the one to report: most servers are meant to speak Streamable HTTP.
-    return greet(transportFor(options, 'sse'), options, signal).catch(() => Promise.reject(error))
+/** Whom a line is for: what its client can be asked for, and whether it is for that client alone. */
+export interface Tenancy {
+  readonly capabilities: Capabilities
+  readonly owned: boolean
+}
+
+export type Connect = (tenancy: Tenancy, signal: AbortSignal) => Promise<OpenLine>
+
+type Greeting = 'probe' | 'initialize'
+
+/** Opens lines to one server. Which greeting it understands is found out once and remembered for this run. */
+export function createConnect(options: ConnectOptions): Connect {
+  const { name, config, log } = options
+  let greeting: Greeting = config.transport === 'sse' ? 'initialize' : 'probe'
+  let transport = config.transport
+
+  return async (tenancy, signal) => {
+    const line = transportFor(options, transport)
+    try {
+      const open = await greet(line, options, tenancy, greeting, signal)
+      if (open.introduction.era === 'legacy') greeting = 'initialize'
+      return open
+    } catch (error) {
+      if (greeting === 'initialize' || signal.aborted) throw error
+      if (error instanceof EndedByProbe) {
+        log.debug({ server: name }, 'the server ended when it was probed; greeting it without that')
+      } else if (transport === 'http' && refusesStreamableHttp(error)) {
+        log.info({ server: name }, 'the server refused Streamable HTTP; trying the older HTTP+SSE')
+        transport = 'sse'
+      } else throw error
+      // The first error stays the one to report: it is about what the configuration says.
+      const second = greet(transportFor(options, transport), options, tenancy, 'initialize', signal)
+      const open = await second.catch((later) => {
+        transport = config.transport
+        throw error instanceof EndedByProbe ? later : error
+      })
+      greeting = 'initialize'
+      return open
+    }
   }
 }
 
-async function greet(transport: Transport, options: ConnectOptions, signal: AbortSignal): Promise<OpenLine> {
+/** Whatever was opened is closed again if the two do not come to know each other. */
+async function greet(
+  transport: Transport,
+  { name: server, identity, clock, log }: ConnectOptions,
+  { capabilities, owned }: Tenancy,
+  greeting: Greeting,
+  signal: AbortSignal,
+): Promise<OpenLine> {
+  let connection: Connection | undefined
   try {
-    const connection = await openConnection(transport, options.log, signal)
-    const introduction = await shakeHands(connection, { ...options, server: options.name, signal })
-    return { connection, introduction }
+    connection = await openConnection(transport, { server, owned, log }, signal)
+    const options = { server, identity, capabilities, clock, log, signal }
+    const introduction = await (greeting === 'probe' ? introduce : initialize)(connection, options)
+    return { connection, introduction, identity }
   } catch (error) {
     await transport[Symbol.asyncDispose]()
-    throw error
+    // A process that had started and is gone now may be one that cannot bear an unknown question.
+    const started = connection !== undefined && transport.kind === 'stdio' && error instanceof ToolwayError
+    throw started && greeting === 'probe' && !signal.aborted ? new EndedByProbe() : error
   }
 }
 
-function transportFor({ name, config, clock, log }: ConnectOptions, kind = config.transport): Transport {
+class EndedByProbe extends Error {
+  override readonly name = 'EndedByProbe'
+}
+
+function transportFor({ name, config, clock, log }: ConnectOptions, kind: ServerConfig['transport']): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
     return stdioTransport({ name, command, args, cwd, env, clock, log })

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { callOf } from '../core/call.fixture.ts'
+import type { Peer } from '../core/call.ts'
 import { ServerError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
 import { openConnection } from './connection.ts'
@@ -8,8 +10,14 @@ const never = new AbortController().signal
 const ask = (method: string, signal = never) => ({ method, params: () => Buffer.from('{}'), signal })
 const open = async (...script: Parameters<typeof scriptedPeer>) => {
   const peer = scriptedPeer(...script)
-  return { peer, connection: await openConnection(peer.transport, silentLog, never) }
+  return {
+    peer,
+    connection: await openConnection(peer.transport, { server: 's', owned: false, log: silentLog }, never),
+  }
 }
+const peer = (changes: Partial<Peer>): Peer => ({ ...callOf().peer, ...changes })
+const hearing = (who: string, seen: unknown[]) =>
+  peer({ notify: (_, params) => seen.push([who, (params.value as { progress: number }).progress]) })
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 test('B2: a result comes back as the bytes in which the server wrote it', async () => {
@@ -55,15 +63,15 @@ test('F12: when the line goes down every pending request fails, later ones at on
   const pending = [connection.request(ask('a')), connection.request(ask('b'))]
   peer.die('The process ended with code 1.')
   for (const request of pending) await expect(request).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
-  await expect(connection.request(ask('c'))).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  await expect(connection.request(ask('c'))).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   expect(closed).toBe('The process ended with code 1.')
 })
 
 test('B2: progress reaches the request whose token it carries, and no other', async () => {
   const { connection, peer } = await open({})
   const seen: unknown[] = []
-  const first = connection.request({ ...ask('a'), progress: (params) => seen.push(['a', params.value.progress]) })
-  const second = connection.request({ ...ask('b'), progress: (params) => seen.push(['b', params.value.progress]) })
+  const first = connection.request({ ...ask('a'), peer: hearing('a', seen) })
+  const second = connection.request({ ...ask('b'), peer: hearing('b', seen) })
   peer.say({ method: 'notifications/progress', params: { progressToken: 2, progress: 1 } })
   peer.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 2 } })
   peer.say({ method: 'notifications/progress', params: { progressToken: 99, progress: 3 } })
@@ -83,7 +91,7 @@ test('B2: a ping of the server is answered; what was not offered to it is refuse
   peer.say({ id: 7, method: 'sampling/createMessage', params: {} })
   expect(peer.heard).toMatchObject([
     { id: 'p', result: {} },
-    { id: 7, error: { code: -32601 } },
+    { id: 7, error: { code: -32603 } },
   ])
 })
 

@@ -1,8 +1,10 @@
+import type { Peer } from '../core/call.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
-import { errorBytes, notificationBytes, requestBytes, resultBytes } from '../wire/encode.ts'
+import { notificationBytes, requestBytes } from '../wire/encode.ts'
 import { type Id, readMessage } from '../wire/message.ts'
+import { createQuestions } from './questions.ts'
 import type { Receiver, Transport } from './transports/transport.ts'
 
 /** One open line to a server: matches answers to requests, and what is said on the way to the request it belongs to. */
@@ -11,18 +13,31 @@ export interface Connection extends AsyncDisposable {
   /** Resolves with the bytes of the result; rejects with the server's own error or with one of ours. */
   request(request: Request): Promise<Buffer>
   notify(method: string, params?: Buffer): Promise<void>
+  /** Whoever the line was opened for, to turn to when the server speaks up outside any request. */
+  host: Peer | undefined
+  /** Only one caller uses this line, so that whatever the server says is for it. */
+  owned: boolean
+  /** Whether a request is called off by a message; a line where closing its stream does that needs none. */
+  cancelsByMessage: boolean
   /** Notifications that belong to no request, such as list_changed. */
   onNotification: (method: string, params: Buffer | undefined) => void
+  /** The server said something to one caller, and the wire does not tell to which. */
+  onUnclear: () => void
   /** The line went down without our doing. */
   onClosed: (error: ToolwayError) => void
 }
 
 export interface Request {
   readonly method: string
-  /** Makes the params; `progressToken` is this hop's own, to be used if the caller wants progress. */
-  params(progressToken: number): Buffer | undefined
+  /** Makes the params for the number that this hop gives the request; it serves as progress token, too. */
+  params(id: number): Buffer | undefined
+  /** For transports that have headers. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  progress?(params: Json<Record<string, unknown>>): void
+  /** The way back to whoever asked; what the server says on the way goes there. */
+  readonly peer?: Peer
+  /** For a request that stays open to listen: what it hears. */
+  heard?(method: string, params: Buffer | undefined): void
 }
 
 interface Pending {
@@ -31,19 +46,35 @@ interface Pending {
   reject(error: Error): void
 }
 
-export async function openConnection(transport: Transport, log: Log, signal: AbortSignal): Promise<Connection> {
+export interface ConnectionOptions {
+  readonly server: string
+  readonly owned: boolean
+  readonly log: Log
+}
+
+export async function openConnection(
+  transport: Transport,
+  options: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const { server, log } = options
   const pending = new Map<number, Pending>()
+  const questions = createQuestions(transport, log)
   let lastId = 0
-  let closed: ToolwayError | undefined
+  let closed = false
 
   const connection: Connection = {
     transport,
     request,
     notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
+    host: undefined,
+    owned: options.owned,
+    cancelsByMessage: true,
     onNotification: () => {},
+    onUnclear: () => {},
     onClosed: () => {},
     async [Symbol.asyncDispose]() {
-      failAll(new ToolwayError('SERVER_UNAVAILABLE', 'The connection to this server was closed; call again.'))
+      failAll(gone())
       await transport[Symbol.asyncDispose]()
     },
   }
@@ -61,25 +92,31 @@ export async function openConnection(transport: Transport, log: Log, signal: Abo
   return connection
 
   async function request(request: Request): Promise<Buffer> {
-    if (closed) throw closed
+    // Whatever happened to those who were under way: this one was surely never sent.
+    if (closed) throw gone()
     request.signal.throwIfAborted()
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
     pending.set(id, { request, resolve, reject })
     const cancel = () => {
       if (!pending.delete(id)) return
-      const params = Json.of({ requestId: id, reason: 'nobody waits for the answer any more' })
-      connection.notify('notifications/cancelled', params.bytes).catch(() => {})
+      if (connection.cancelsByMessage) callOff(id)
       reject(request.signal.reason)
     }
     request.signal.addEventListener('abort', cancel, { once: true })
     const body = requestBytes(id, request.method, request.params(id))
-    transport.send({ body, exchange: id, signal: request.signal }).catch((error) => settle(id)?.reject(error))
+    const { headers, signal } = request
+    transport.send({ body, headers, exchange: id, signal }).catch((error) => settle(id)?.reject(error))
     try {
       return await promise
     } finally {
       request.signal.removeEventListener('abort', cancel)
     }
+  }
+
+  function callOff(requestId: number): void {
+    const params = Json.of({ requestId, reason: 'nobody waits for the answer any more' })
+    connection.notify('notifications/cancelled', params.bytes).catch(() => {})
   }
 
   function settle(id: number): Pending | undefined {
@@ -89,7 +126,8 @@ export async function openConnection(transport: Transport, log: Log, signal: Abo
   }
 
   function failAll(error: ToolwayError): void {
-    closed = error
+    closed = true
+    questions.cancelAll()
     for (const waiting of pending.values()) waiting.reject(error)
     pending.clear()
   }
@@ -101,41 +139,67 @@ export async function openConnection(transport: Transport, log: Log, signal: Abo
         answered(message.id)?.resolve(message.result)
         break
       case 'error':
-        answered(message.id)?.reject(new ServerError(Json.raw(message.error)))
+        answered(message.id ?? exchange ?? null)?.reject(new ServerError(Json.raw(message.error)))
         break
       case 'notification':
-        notified(message.method, message.params)
+        notified(message.method, message.params, exchange)
         break
       case 'request':
-        asked(message.id, message.method)
+        questions.answer(message, () => addressee(exchange))
         break
       case 'invalid':
-        log.debug({ reason: message.reason, exchange }, 'ignored a message that is not JSON-RPC')
+        log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
+        if (exchange !== undefined) settle(exchange)?.reject(garbled(message.reason))
     }
   }
 
   function answered(id: Id | null): Pending | undefined {
     const waiting = typeof id === 'number' ? settle(id) : undefined
-    if (!waiting) log.debug({ id }, 'ignored an answer that nobody waits for')
+    if (!waiting) log.debug({ server, id }, 'ignored an answer that nobody waits for')
     return waiting
   }
 
-  function notified(method: string, params: Buffer | undefined): void {
-    if (method !== 'notifications/progress' || !params) {
-      connection.onNotification(method, params)
-      return
+  function notified(method: string, params: Buffer | undefined, exchange: number | undefined): void {
+    if (method === 'notifications/progress') {
+      const progress = Json.raw<Record<string, unknown>>(params ?? Buffer.from('{}'))
+      const token = progress.value.progressToken
+      if (typeof token === 'number') pending.get(token)?.request.peer?.notify(method, progress)
+    } else if (method === 'notifications/cancelled') questions.calledOff(params)
+    else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
+      addressee(exchange)?.notify(method, Json.raw(params ?? Buffer.from('{}')))
+    } else {
+      const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.heard
+      if (listener) listener(method, params)
+      else connection.onNotification(method, params)
     }
-    const progress = Json.raw<Record<string, unknown>>(params)
-    const token = progress.value.progressToken
-    if (typeof token === 'number') pending.get(token)?.request.progress?.(progress)
   }
 
-  /** A server asks its client for something. A ping is answered here; nothing else has been offered to it. */
-  function asked(id: Id, method: string): void {
-    const answer =
-      method === 'ping'
-        ? resultBytes(id, Buffer.from('{}'))
-        : errorBytes(id, { code: -32601, message: `Toolway does not offer ${method} to servers` })
-    transport.send({ body: answer }).catch((error) => log.debug({ method, err: error }, 'could not answer the server'))
+  /**
+   * The caller that a message is for: the one on whose stream it came, the only one with a call under way, or the
+   * owner of the line. A message to one caller never reaches another: where nothing tells, it reaches nobody.
+   */
+  function addressee(exchange: number | undefined): Peer | undefined {
+    if (exchange !== undefined && pending.has(exchange)) return pending.get(exchange)?.request.peer
+    const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
+    if (connection.owned) return peers.at(-1) ?? connection.host
+    if (peers.length > 1) connection.onUnclear()
+    return peers.length === 1 ? peers[0] : undefined
   }
+
+  function gone(): ToolwayError {
+    return new ToolwayError('SERVER_UNAVAILABLE', `The line to ${server} is closed; call again.`, { server })
+  }
+
+  function garbled(reason: string): ToolwayError {
+    const sentence = `${server} answered with something that is no JSON-RPC message: ${reason}. It may have run.`
+    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server })
+  }
+}
+
+/** On a wire without streams, what a listener hears names the request that listens. */
+function subscriptionOf(params: Buffer | undefined): number | undefined {
+  if (!params?.includes('io.modelcontextprotocol/subscriptionId')) return undefined
+  const meta = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta
+  const id = meta?.['io.modelcontextprotocol/subscriptionId']
+  return typeof id === 'number' ? id : undefined
 }

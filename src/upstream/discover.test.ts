@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../core/log.ts'
 import { openConnection } from './connection.ts'
 import { discover } from './discover.ts'
+import type { Introduction } from './introduction.ts'
 import { scriptedPeer } from './peer.fixture.ts'
 
 const signal = new AbortController().signal
@@ -12,8 +13,14 @@ const empty = { 'resources/list': () => ({}), 'resources/templates/list': () => 
 async function offer(answers: Parameters<typeof scriptedPeer>[0], capabilities: object = everything) {
   const warnings: object[] = []
   const log = { ...silentLog, warn: (facts: object) => warnings.push(facts) }
-  const connection = await openConnection(scriptedPeer(answers).transport, silentLog, signal)
-  const found = await discover(connection, capabilities as typeof everything, { server: 's', log, signal })
+  const connection = await openConnection(
+    scriptedPeer(answers).transport,
+    { server: 's', owned: false, log: silentLog },
+    signal,
+  )
+  const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities } as Introduction
+  const open = { connection, introduction, identity: { name: 'toolway', version: '1' } }
+  const found = await discover(open, { server: 's', capabilities: {}, log, signal })
   return { ...found, warnings }
 }
 

@@ -1,8 +1,11 @@
+import type { Capabilities } from '../core/capabilities.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
-import type { Connection } from './connection.ts'
+import { invalidParamHeaders } from '../wire/modern.ts'
+import type { OpenLine } from './introduction.ts'
+import { type Phrase, phrase } from './phrase.ts'
 
 /** What a server offers, list by list. */
 export interface Offer {
@@ -20,11 +23,11 @@ const methodNotFound = -32601
 
 /** Asks for every list that the server's capabilities name. One that fails loses only itself. */
 export async function discover(
-  connection: Connection,
-  capabilities: Readonly<Record<string, unknown>>,
-  options: { server: string; log: Log; signal: AbortSignal },
+  open: OpenLine,
+  options: { server: string; capabilities: Capabilities; log: Log; signal: AbortSignal },
 ): Promise<Offer> {
   const { server, log, signal } = options
+  const { capabilities } = open.introduction
   const failed: string[] = []
 
   const list = async (
@@ -34,7 +37,7 @@ export async function discover(
     malformed = (_: Definition): string | undefined => undefined,
   ) => {
     try {
-      const items = await allPages(connection, method, field, signal)
+      const items = await allPages(open, method, field, options)
       const seen = new Set<unknown>()
       return items.filter((item) => {
         const reason =
@@ -52,7 +55,9 @@ export async function discover(
     }
   }
   const [tools, resources, templates, prompts] = await Promise.all([
-    capabilities.tools ? list('tools/list', 'tools', 'name', needsSchema) : [],
+    capabilities.tools
+      ? list('tools/list', 'tools', 'name', (tool) => needsSchema(tool) ?? badHeaders(open, tool))
+      : [],
     capabilities.resources ? list('resources/list', 'resources', 'uri') : [],
     capabilities.resources ? list('resources/templates/list', 'resourceTemplates', 'uriTemplate') : [],
     capabilities.prompts ? list('prompts/list', 'prompts', 'name') : [],
@@ -60,19 +65,19 @@ export async function discover(
   return { tools, resources, templates, prompts, failed }
 }
 
-async function allPages(connection: Connection, method: string, field: string, signal: AbortSignal) {
+async function allPages(open: OpenLine, method: string, field: string, said: Pick<Phrase, 'capabilities' | 'signal'>) {
   const items: Definition[] = []
   const seen = new Set<string>()
-  let cursor: string | undefined
+  let members: readonly Buffer[] = []
   for (let page = 0; page < maxPages; page++) {
-    const params = cursor === undefined ? undefined : Json.of({ cursor }).bytes
-    const body = Json.raw<Record<string, unknown>>(await connection.request({ method, params: () => params, signal }))
-    const listed = body.value[field]
-    for (const item of Array.isArray(listed) ? listed : []) items.push(item)
-    const next = body.value.nextCursor
+    const { capabilities, signal } = said
+    const bytes = await open.connection.request(phrase(open, { method, members, capabilities, signal }))
+    const body = Json.raw<Record<string, unknown>>(bytes).value
+    for (const item of Array.isArray(body[field]) ? body[field] : []) items.push(item)
+    const next = body.nextCursor
     if (typeof next !== 'string' || next === '' || seen.has(next)) break
     seen.add(next)
-    cursor = next
+    members = [Buffer.from(`"cursor":${JSON.stringify(next)}`)]
   }
   return items
 }
@@ -81,6 +86,10 @@ function needsSchema({ inputSchema }: Definition): string | undefined {
   const isObject = typeof inputSchema === 'object' && inputSchema !== null && !Array.isArray(inputSchema)
   return isObject ? undefined : 'inputSchema is not an object'
 }
+
+/** Where arguments travel in headers, a tool that declares them wrongly must not be offered at all. */
+const badHeaders = ({ connection, introduction }: OpenLine, { inputSchema }: Definition): string | undefined =>
+  introduction.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
 
 function needsText(item: Definition, field: string): string | undefined {
   if (typeof item !== 'object' || item === null) return 'it is not an object'

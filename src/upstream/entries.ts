@@ -1,90 +1,140 @@
 import type { ServerConfig } from '../config/schema.ts'
 import type { Call, Handler } from '../core/call.ts'
 import type { Descriptors } from '../core/descriptors.ts'
-import type { Definition, Entry, Kind, Traits } from '../core/entry.ts'
+import type { Definition, Entry, Kind } from '../core/entry.ts'
 import { Json } from '../core/json.ts'
 import type { Result, ResultBody } from '../core/result.ts'
+import type { Seal } from '../core/seal.ts'
 import { matches } from '../core/wildcard.ts'
+import { paramHeaders } from '../wire/modern.ts'
 import { peekBoolean } from '../wire/scan.ts'
-import type { Request } from './connection.ts'
+import type { OpenLine } from './introduction.ts'
+import type { LineUser } from './lines.ts'
+import { type Phrase, phrase } from './phrase.ts'
+import { answersTo, asksForMore, sealedResult, unsealedRest } from './rounds.ts'
 import { servedResult } from './served-uris.ts'
-
-/** Sends one request over whatever line the server has now. */
-export type Send = (request: Request) => Promise<Buffer>
+import type { Subscriptions } from './subscriptions.ts'
+import { traitsOf } from './traits.ts'
 
 export interface EntryOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly timeoutMs: number
-  readonly send: Send
+  /** Does something over the line that this user's calls take. */
+  use(user: LineUser, work: (open: OpenLine) => Promise<Buffer>): Promise<Buffer>
+  readonly subscriptions: Subscriptions
   /** The form under which callers know a URI of this server. */
   servedUri(uri: string): string
+  readonly seal: Seal
 }
 
 /** Turns what a server says it offers into entries whose `run` forwards to it. */
 export function forwardedEntries(descriptors: Descriptors, options: EntryOptions): Entry[] {
-  const completes = descriptors.capabilities.completions !== undefined
-  const { include, exclude } = options.config.tools
-  const wanted = (tool: Definition) => {
-    const name = tool.name as string
-    return include.some((pattern) => matches(pattern, name)) && !exclude.some((pattern) => matches(pattern, name))
-  }
-  const entry = (kind: Kind, key: string, head: (name: string) => Head, ref?: (name: string) => object) => {
+  const { capabilities } = descriptors
+  const { server, config, subscriptions } = options
+  const { include, exclude } = config.tools
+  const wanted = ({ name }: Definition) =>
+    include.some((pattern) => matches(pattern, name as string)) &&
+    !exclude.some((pattern) => matches(pattern, name as string))
+
+  const entry = (kind: Kind, key: string, about: (name: string, definition: Definition) => About, ref?: Ref) => {
     return (definition: Definition): Entry => {
       const name = definition[key] as string
       return {
         kind,
-        server: options.server,
+        server,
         name,
         definition,
-        traits: traitsOf(name, definition, kind, options),
-        run: forward(head(name), options),
-        ...(ref && completes && { complete: completion(ref(name), options) }),
+        traits: traitsOf(kind, name, definition, options),
+        run: forward(about(name, definition), options),
+        ...(ref && capabilities.completions !== undefined && { complete: completion(ref(name), options) }),
+        ...(key.startsWith('uri') && { subscribe: subscriptions.subscribe }),
       }
     }
   }
-  const named = (method: string) => (name: string) => fixedHead(method, `{"name":${JSON.stringify(name)},"arguments":`)
   return [
-    ...descriptors.tools.filter(wanted).map(entry('tool', 'name', named('tools/call'))),
-    ...descriptors.resources.map(entry('resource', 'uri', readHead)),
-    ...descriptors.templates.map(entry('template', 'uriTemplate', readHead, (uri) => ({ type: 'ref/resource', uri }))),
-    ...descriptors.prompts.map(entry('prompt', 'name', named('prompts/get'), (name) => ({ type: 'ref/prompt', name }))),
+    ...descriptors.tools.filter(wanted).map(entry('tool', 'name', aboutTool)),
+    ...descriptors.resources.map(entry('resource', 'uri', aboutResource)),
+    ...descriptors.templates.map(
+      entry('template', 'uriTemplate', aboutResource, (uri) => ({ type: 'ref/resource', uri })),
+    ),
+    ...descriptors.prompts.map(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
   ]
 }
 
-/** What stands before `_meta` in the params of a request; prepared once where the call cannot change it. */
-interface Head {
-  readonly method: string
-  bytes(call: Call): readonly Buffer[]
+type Ref = (name: string) => object
+
+/** The part of a request that says what it is about; prepared once where the call cannot change it. */
+type About = (call: Call) => Pick<Phrase, 'method' | 'name' | 'headers'> & { readonly members: readonly Buffer[] }
+
+const aboutTool = (name: string, { inputSchema }: Definition): About => {
+  const start = Buffer.from(`"name":${JSON.stringify(name)},"arguments":`)
+  const inHeaders = JSON.stringify(inputSchema).includes('"x-mcp-header"')
+  return ({ input }) => ({
+    method: 'tools/call',
+    name,
+    members: [start, input.arguments.bytes],
+    ...(inHeaders && { headers: paramHeaders(inputSchema, input.arguments.value) }),
+  })
 }
 
-const fixedHead = (method: string, text: string): Head => {
-  const start = Buffer.from(text)
-  return { method, bytes: (call) => [start, call.input.arguments.bytes] }
+const aboutPrompt = (name: string): About => {
+  const start = Buffer.from(`"name":${JSON.stringify(name)},"arguments":`)
+  return ({ input }) => ({ method: 'prompts/get', name, members: [start, input.arguments.bytes] })
 }
 
-const readHead = (name: string): Head => ({
-  method: 'resources/read',
-  bytes: (call) => [Buffer.from(`{"uri":${JSON.stringify(call.input.uri ?? name)}`)],
-})
+const aboutResource = (name: string): About => {
+  return ({ input: { uri = name } }) => ({
+    method: 'resources/read',
+    name: uri,
+    members: [Buffer.from(`"uri":${JSON.stringify(uri)}`)],
+  })
+}
 
-const forward = (head: Head, options: EntryOptions): Handler => {
+/** More rounds than a conversation about one call can need. */
+const maxRounds = 16
+
+const forward = (about: About, options: EntryOptions): Handler => {
   return async (call) => {
-    const bytes = await options.send({
-      method: head.method,
-      params: (progressToken) => Buffer.concat([...head.bytes(call), metaTail(call, progressToken)]),
-      signal: call.signal,
-      // The door that the call came through knows under which token its caller expects this.
-      progress: (params) => call.peer.notify('notifications/progress', params),
-    })
-    return resultFrom(bytes, options)
+    const binding = [options.server, call.entry.kind, call.entry.name, call.caller.principal].join('\n')
+    let rest = unsealedRest(call.input.rest, options.seal, binding)
+    for (let round = 0; ; round++) {
+      const bytes = await say(about, call, rest, options)
+      if (!asksForMore(bytes)) return resultFrom(bytes, options)
+      if (call.peer.rounds || round === maxRounds) {
+        return { body: sealedResult(bytes, options.seal, binding), isError: false }
+      }
+      rest = { ...rest, ...(await answersTo(bytes, call)) }
+    }
   }
 }
 
-const completion = (ref: object, options: EntryOptions): Handler => {
+function say(about: About, call: Call, rest: Call['input']['rest'], { use }: EntryOptions): Promise<Buffer> {
+  const { members, ...what } = about(call)
+  const more = rest && Object.keys(rest).length > 0 ? [Buffer.from(`,${JSON.stringify(rest).slice(1, -1)}`)] : []
+  return use(call, (open) =>
+    open.connection.request(
+      phrase(open, {
+        ...what,
+        members: [...members, ...more],
+        meta: foreign(call.input.meta),
+        capabilities: call.caller.capabilities,
+        signal: call.signal,
+        peer: call.peer,
+      }),
+    ),
+  )
+}
+
+const completion = (ref: object, { use }: EntryOptions): Handler => {
   return async (call) => {
-    const params = Json.of({ ref, ...call.input.arguments.value }).bytes
-    const bytes = await options.send({ method: 'completion/complete', params: () => params, signal: call.signal })
+    const members = [Buffer.from(JSON.stringify({ ref, ...call.input.arguments.value }).slice(1, -1))]
+    const { capabilities } = call.caller
+    const bytes = await use(call, (open) =>
+      open.connection.request(
+        phrase(open, { method: 'completion/complete', members, capabilities, signal: call.signal }),
+      ),
+    )
     return { body: Json.raw(bytes), isError: false }
   }
 }
@@ -94,27 +144,9 @@ const resultFrom = (bytes: Buffer, { servedUri }: EntryOptions): Result => ({
   isError: peekBoolean(bytes, 'isError'),
 })
 
-/** The caller's `_meta` goes on, but for what belongs to one hop (progress tokens) or to us alone. */
-function metaTail(call: Call, progressToken: number): Buffer {
-  const meta: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(call.input.meta)) {
-    if (key !== 'progressToken' && !key.startsWith('dev.toolway/')) meta[key] = value
-  }
-  if (call.input.meta.progressToken !== undefined) meta.progressToken = progressToken
-  return Object.keys(meta).length === 0 ? closing : Buffer.from(`,"_meta":${JSON.stringify(meta)}}`)
+/** The caller's `_meta` goes on, but for what is meant for us alone. */
+function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const keys = Object.keys(meta)
+  if (!keys.some((key) => key.startsWith('dev.toolway/'))) return meta
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith('dev.toolway/')))
 }
-const closing = Buffer.from('}')
-
-/** The operator's word counts; the server's own annotations only where the operator trusts them. */
-function traitsOf(name: string, definition: Definition, kind: Kind, { config, timeoutMs }: EntryOptions): Traits {
-  const annotations = config.trustAnnotations && kind === 'tool' ? (definition.annotations as Annotations) : undefined
-  const listed = (patterns: readonly string[]) => patterns.some((pattern) => matches(pattern, name))
-  const readOnly = kind !== 'tool' || listed(config.readTools) || annotations?.readOnlyHint === true
-  return {
-    readOnly,
-    idempotent: readOnly || listed(config.idempotentTools) || annotations?.idempotentHint === true,
-    timeoutMs: config.toolTimeouts[name] ?? timeoutMs,
-  }
-}
-
-type Annotations = { readOnlyHint?: unknown; idempotentHint?: unknown } | undefined

@@ -3,10 +3,13 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
 import { openConnection } from './connection.ts'
-import { createLine, type OpenLine } from './line.ts'
+import type { OpenLine } from './introduction.ts'
+import { createLine } from './line.ts'
 import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
 
 const never = new AbortController().signal
+const options = { server: 'files', owned: false, log: silentLog }
+const identity = { name: 'toolway', version: '1' }
 const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities: {} } as const
 
 function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: () => boolean } = {}) {
@@ -19,7 +22,7 @@ function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: ()
       if (fails()) throw new ToolwayError('SERVER_UNAVAILABLE', 'no such command')
       const peer = scriptedPeer({ echo: () => ({ ok: true }) })
       peers.push(peer)
-      return { connection: await openConnection(peer.transport, silentLog, signal), introduction }
+      return { connection: await openConnection(peer.transport, options, signal), introduction, identity }
     },
     idleMs,
     opened: () => events.push('opened'),
@@ -101,8 +104,8 @@ test('G2: one who stops waiting for a slow server does not disturb the others', 
   const second = line.open(never)
   impatient.abort(new Error('gone'))
   await expect(first).rejects.toThrow('gone')
-  const connection = await openConnection(scriptedPeer({}).transport, silentLog, never)
-  slow.resolve({ connection, introduction })
+  const connection = await openConnection(scriptedPeer({}).transport, options, never)
+  slow.resolve({ connection, introduction, identity })
   await expect(second).resolves.toMatchObject({ introduction })
 })
 

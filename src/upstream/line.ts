@@ -2,14 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import { deadline, waitFor } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Connection } from './connection.ts'
-import type { Introduction } from './handshake.ts'
-
-/** A connection whose handshake is done. */
-export interface OpenLine {
-  readonly connection: Connection
-  readonly introduction: Introduction
-}
+import type { OpenLine } from './introduction.ts'
 
 /** The way to one server: opened on first use, by one attempt for all who wait, closed when idle, opened again. */
 export interface Line extends AsyncDisposable {
@@ -19,6 +12,10 @@ export interface Line extends AsyncDisposable {
   readonly failure: ToolwayError | undefined
   open(signal: AbortSignal): Promise<OpenLine>
   use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
+  /** Keeps it from being closed as idle. */
+  hold(): Disposable
+  /** Whether somebody uses or holds it. */
+  readonly busy: boolean
 }
 
 export interface LineOptions {
@@ -27,7 +24,7 @@ export interface LineOptions {
   /** Undefined: it stays open. */
   readonly idleMs: number | undefined
   opened(open: OpenLine): void
-  /** The line is down; no error when it was closed because nobody used it. */
+  /** The line is down; no error when we closed it ourselves. */
   closed(error?: ToolwayError): void
   failed(error: ToolwayError): void
   readonly clock: Clock
@@ -60,19 +57,27 @@ export function createLine(options: LineOptions): Line {
       return failure
     },
     open: (signal) => (current ? Promise.resolve(current) : waitFor(opened(), signal)),
+    get busy() {
+      return inUse > 0
+    },
+    hold() {
+      inUse++
+      return {
+        [Symbol.dispose]() {
+          inUse--
+          lastUse = clock.now()
+        },
+      }
+    },
     async use(work, signal) {
       const open = current ?? (await waitFor(opened(), signal))
-      inUse++
-      try {
-        return await work(open)
-      } finally {
-        inUse--
-        lastUse = clock.now()
-      }
+      using _ = line.hold()
+      return await work(open)
     },
     async [Symbol.asyncDispose]() {
       disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its line to ${server}.`, { server }))
       await opening?.catch(() => {})
+      if (current) options.closed()
       await close()
     },
   }

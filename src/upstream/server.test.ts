@@ -6,8 +6,9 @@ import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
+import { createSeal } from '../stores/seal.ts'
 import { openConnection } from './connection.ts'
-import { shakeHands } from './handshake.ts'
+import { initialize } from './eras/legacy.ts'
 import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
 import { createServer } from './server.ts'
 
@@ -44,7 +45,8 @@ function serverWith({ tools = () => ['read'], store = memoryStore(), changes = {
     discovery: setup.discovery ?? 'hybrid',
     store,
     servedUri: (uri) => uri,
-    async connect(signal) {
+    seal: createSeal('a secret for the test'),
+    async connect({ capabilities, owned }, signal) {
       if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
       const peer = scriptedPeer({
         initialize: () => ({
@@ -56,8 +58,10 @@ function serverWith({ tools = () => ['read'], store = memoryStore(), changes = {
         'tools/call': ({ params }) => ({ content: [], echo: params }),
       })
       peers.push(peer)
-      const connection = await openConnection(peer.transport, log, signal)
-      return { connection, introduction: await shakeHands(connection, { server: 'files', version: '1', log, signal }) }
+      const connection = await openConnection(peer.transport, { server: 'files', owned, log }, signal)
+      const identity = { name: 'toolway', version: '1' }
+      const options = { server: 'files', identity, capabilities, log, signal }
+      return { connection, introduction: await initialize(connection, options), identity }
     },
     clock,
     log,

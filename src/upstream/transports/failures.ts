@@ -60,11 +60,14 @@ export function refused(place: Place, head: Head): ToolwayError {
   })
 }
 
-/** Whether a handshake failed in the way that servers of the older HTTP+SSE transport fail it. */
-export function refusesStreamableHttp(error: unknown): boolean {
+/** The HTTP status behind an error, if it has one. */
+export function statusOf(error: unknown): number | undefined {
   const cause = error instanceof ToolwayError ? error.details.cause : undefined
-  return cause instanceof HttpStatus && [400, 404, 405].includes(cause.status)
+  return cause instanceof HttpStatus ? cause.status : undefined
 }
+
+/** Whether a handshake failed in the way that servers of the older HTTP+SSE transport fail it. */
+export const refusesStreamableHttp = (error: unknown): boolean => [400, 404, 405].includes(statusOf(error) ?? 0)
 
 /** 408 and the like say that the request was not taken; of the server's own failures only these do. */
 const didNotRun = (status: number): boolean => status < 500 || status === 501 || status === 503 || status === 505

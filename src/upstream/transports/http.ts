@@ -57,9 +57,10 @@ export function httpTransport(options: HttpOptions): Transport {
       receiver = given
     },
     send,
-    established(protocolVersion) {
+    established(protocolVersion, era = 'legacy') {
       version = protocolVersion
       remember()
+      if (era === 'modern') return
       void listen({
         server: name,
         clock,
@@ -88,13 +89,16 @@ export function httpTransport(options: HttpOptions): Transport {
     }
   }
 
-  async function post({ body, exchange, signal }: Outgoing, until: AbortSignal | undefined): Promise<void> {
+  async function post({ body, exchange, signal, ...message }: Outgoing, until: AbortSignal | undefined): Promise<void> {
     const refusal = Promise.withResolvers<Buffer | undefined>()
-    const head = await channel.ask({ method: 'POST', path, headers: headers.post, body, signal: until }, (head) => {
-      if (head.status < 300) return answer(head, exchange, signal)
-      const nothing = () => refusal.resolve(undefined)
-      return whole(head, { maxLength: maxRefusal, done: refusal.resolve, lost: nothing, tooLong: nothing })
-    })
+    const head = await channel.ask(
+      { method: 'POST', path, headers: { ...headers.post, ...message.headers }, body, signal: until },
+      (head) => {
+        if (head.status < 300) return answer(head, exchange, signal)
+        const nothing = () => refusal.resolve(undefined)
+        return whole(head, { maxLength: maxRefusal, done: refusal.resolve, lost: nothing, tooLong: nothing })
+      },
+    )
     if (head.status < 300) {
       if (exchange !== undefined && !isReadable(head))
         throw lost(place(), `answered with ${what(head)} instead of a message`)

@@ -10,12 +10,14 @@ export interface Transport extends AsyncDisposable {
    * with OUTCOME_UNKNOWN if it may have.
    */
   send(message: Outgoing): Promise<void>
-  /** Told once the handshake is over: HTTP names the version in every header and opens the server's own stream. */
-  established(protocolVersion: string): void
+  /** Told once it is known what the server speaks: HTTP names it in every header, and in the era with sessions opens the server's own stream. */
+  established(protocolVersion: string, era?: 'legacy' | 'modern'): void
 }
 
 export interface Outgoing {
   readonly body: Buffer
+  /** For transports that have headers. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Set for a request. Where the wire can tell, all that the server says on the way carries the same number. */
   readonly exchange?: number
   /** Aborted when nobody waits for the answer any more: HTTP closes the stream. */

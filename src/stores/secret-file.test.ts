@@ -26,5 +26,5 @@ test('B6: many starts at once agree on one token', async () => {
 test('B6: a damaged token file is named in the error, never replaced by an open door', async () => {
   await keptToken(folder)
   await writeFile(join(folder, 'token'), '')
-  await expect(keptToken(folder)).rejects.toThrow(/token does not hold a token; remove it/)
+  await expect(keptToken(folder)).rejects.toThrow(/token does not hold a secret; remove it/)
 })

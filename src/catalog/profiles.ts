@@ -1,0 +1,46 @@
+import type { View } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import { type Capabilities, profileOf } from '../core/capabilities.ts'
+import { type Catalog, type CatalogOptions, createCatalog } from './catalog.ts'
+import type { ChangeListener } from './changes.ts'
+
+/** Kinds of clients at once: what they can be asked for decides, and there are only so many ways to say that. */
+const maxProfiles = 32
+
+/** Servers offer more to clients that can be asked for more, so each kind of client gets a catalog of its own. */
+export function createCatalogs(options: CatalogOptions): Catalog {
+  const listeners = new Map<ChangeListener, Map<string, Disposable>>()
+  const catalogs = new Map<string, Catalog>()
+  const plain = catalogOf({})
+
+  return {
+    view: (caller: Caller): View => catalogOf(caller.capabilities).view(caller),
+    onChange(listener) {
+      const following = new Map([...catalogs].map(([profile, catalog]) => [profile, catalog.onChange(listener)]))
+      listeners.set(listener, following)
+      return {
+        [Symbol.dispose]() {
+          listeners.delete(listener)
+          for (const subscription of following.values()) subscription[Symbol.dispose]()
+        },
+      }
+    },
+    servedUri: plain.servedUri,
+    [Symbol.dispose]() {
+      for (const catalog of catalogs.values()) catalog[Symbol.dispose]()
+    },
+  }
+
+  function catalogOf(capabilities: Capabilities): Catalog {
+    const profile = profileOf(capabilities)
+    const known = catalogs.get(profile)
+    if (known) return known
+    // A client of an unheard-of kind beyond the bound sees what the plainest kind sees.
+    if (catalogs.size >= maxProfiles) return plain
+    const sources = options.sources.map((source) => source.seenBy?.(capabilities) ?? source)
+    const catalog = createCatalog({ ...options, sources })
+    catalogs.set(profile, catalog)
+    for (const [listener, following] of listeners) following.set(profile, catalog.onChange(listener))
+    return catalog
+  }
+}

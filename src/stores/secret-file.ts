@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export interface SecretFile {
+  readonly folder: string
+  readonly name: string
+  make(): string
+}
+
+/** A secret that is made on the first start and kept for the next ones, readable by its owner alone. */
+export async function keptSecret({ folder, name, make }: SecretFile): Promise<string> {
+  const file = join(folder, name)
+  return (await read(file)) ?? (await create(folder, file, make()))
+}
+
+async function read(file: string): Promise<string | undefined> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (text === undefined) return undefined
+  const secret = text.trim()
+  if (secret.length < 16) throw new Error(`${file} does not hold a secret; remove it and start again to get a new one`)
+  return secret
+}
+
+/** Written aside and linked into place, so that of two starts at once both end up with the same whole secret. */
+async function create(folder: string, file: string, secret: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  await writeFile(draft, `${secret}\n`, { mode: 0o600, flag: 'wx' })
+  try {
+    await link(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await unlink(draft)
+  }
+  return (await read(file)) as string
+}

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto'
+import { type Capabilities, profileOf } from '../core/capabilities.ts'
+import type { Clock } from '../core/clock.ts'
+import { deadline } from '../core/deadline.ts'
+import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
+import type { Entry } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { discover, type Offer } from './discover.ts'
+import type { OpenLine } from './introduction.ts'
+import type { Line } from './line.ts'
+
+/** A server as clients of one kind see it: servers offer more to clients that can be asked for more. */
+export interface Outlook extends Disposable {
+  readonly descriptors: Descriptors | undefined
+  readonly entries: readonly Entry[]
+  /** Whether the server has been heard in this run. */
+  readonly heard: boolean
+  /** Why it could not be listed, or which of its lists it could not give. */
+  readonly failure: ToolwayError | undefined
+  readonly missing: readonly string[]
+  /** Recalls what was known before this run. */
+  recall(): Promise<void>
+  /** Whether something is known; old knowledge is checked behind the answer, once a run. */
+  known(): boolean
+  /** Asks the server; never rejects. */
+  refresh(): Promise<void>
+  /** A line through which it can be seen is open. */
+  opened(open: OpenLine): void
+  /** The server says that something has changed. */
+  changed(open: OpenLine): void
+}
+
+export interface OutlookOptions {
+  readonly server: string
+  readonly capabilities: Capabilities
+  readonly fingerprint: string
+  readonly refreshMs: number
+  readonly store: DescriptorStore
+  line(): Line
+  entriesOf(descriptors: Descriptors): readonly Entry[]
+  /** What is known, or how well, is not what it was. */
+  news(): void
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const listWithinMs = 30_000
+const never = new AbortController().signal
+
+export function createOutlook(options: OutlookOptions): Outlook {
+  const { server, capabilities, fingerprint, refreshMs, store, clock, log } = options
+  const record = recordName(server, capabilities)
+  let descriptors: Descriptors | undefined
+  let entries: readonly Entry[] = []
+  let heard = false
+  let failure: ToolwayError | undefined
+  let missing: readonly string[] = []
+  let listing: Promise<void> | undefined
+  let again: OpenLine | undefined
+  let timer: Disposable | undefined
+
+  return {
+    get descriptors() {
+      return descriptors
+    },
+    get entries() {
+      return entries
+    },
+    get heard() {
+      return heard
+    },
+    get failure() {
+      return failure
+    },
+    get missing() {
+      return missing
+    },
+    async recall() {
+      const remembered = await store.load(record, fingerprint)
+      if (remembered && !descriptors) learn(remembered)
+    },
+    known() {
+      if (!descriptors) return false
+      if (!heard && !options.line().failure && isOld()) void refresh()
+      return true
+    },
+    refresh,
+    opened(open) {
+      if (!heard || isOld()) list(open).catch(() => {})
+      else schedule()
+    },
+    changed(open) {
+      // The listing under way may have missed what is new.
+      if (listing) again = open
+      else list(open).catch(() => {})
+    },
+    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
+  }
+
+  function isOld(): boolean {
+    return descriptors === undefined || clock.now() - descriptors.fetchedAt > refreshMs
+  }
+
+  async function refresh(): Promise<void> {
+    try {
+      const open = await options.line().open(never)
+      await list(open)
+    } catch (error) {
+      log.debug({ server, err: error }, 'could not refresh what a server offers')
+    }
+  }
+
+  /** One listing at a time. */
+  function list(open: OpenLine): Promise<void> {
+    listing ??= listOnce(open).finally(() => {
+      listing = undefined
+      const next = again
+      again = undefined
+      if (next) list(next).catch(() => {})
+    })
+    return listing
+  }
+
+  async function listOnce(open: OpenLine): Promise<void> {
+    using limit = deadline(clock, listWithinMs, tooSlow)
+    try {
+      const offer = await discover(open, { server, capabilities, log, signal: limit.signal })
+      const recovered = failure !== undefined || missing.join() !== offer.failed.join()
+      missing = offer.failed
+      failure = undefined
+      const fresh = { ...open.introduction, ...kept(offer), fetchedAt: clock.now() }
+      const news = !heard || recovered || differs(fresh, descriptors)
+      heard = true
+      if (news) learn(fresh)
+      else descriptors = fresh
+      if (news) await store.save(record, fingerprint, fresh).catch(unsaved)
+    } catch (thrown) {
+      failure = ToolwayError.from(thrown)
+      options.news()
+      throw thrown
+    } finally {
+      schedule()
+    }
+  }
+
+  /** While the server is up it is asked again from time to time; a sleeping one is not woken for that. */
+  function schedule(): void {
+    timer?.[Symbol.dispose]()
+    timer = clock.after(refreshMs, () => {
+      const open = options.line().current
+      if (open) list(open).catch(() => {})
+    })
+  }
+
+  /** A list that failed this time keeps what it said last time. */
+  function kept({ failed, ...offer }: Offer): Omit<Offer, 'failed'> {
+    const or = (method: string, key: keyof typeof offer) =>
+      failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
+    return {
+      tools: or('tools/list', 'tools'),
+      resources: or('resources/list', 'resources'),
+      templates: or('resources/templates/list', 'templates'),
+      prompts: or('prompts/list', 'prompts'),
+    }
+  }
+
+  function learn(fresh: Descriptors): void {
+    descriptors = fresh
+    entries = options.entriesOf(fresh)
+    options.news()
+  }
+
+  function tooSlow(): ToolwayError {
+    const sentence = `${server} did not list what it offers within ${listWithinMs / 1000} s.`
+    return new ToolwayError('TIMEOUT', sentence, { server })
+  }
+
+  function unsaved(error: unknown): void {
+    log.warn({ server, err: error }, 'could not remember what a server offers; the next start will ask it again')
+  }
+}
+
+/** Whether callers would see a difference. */
+const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
+  JSON.stringify({ ...a, fetchedAt: 0 }) !== JSON.stringify({ ...b, fetchedAt: 0 })
+
+/** What is remembered for clients of the plainest kind goes under the server's own name. */
+function recordName(server: string, capabilities: Capabilities): string {
+  if (Object.keys(capabilities).length === 0) return server
+  return `${server} ${createHash('sha256').update(profileOf(capabilities)).digest('hex').slice(0, 12)}`
+}

@@ -1,0 +1,69 @@
+import type { Peer } from '../core/call.ts'
+import type { Capabilities, LogLevel } from '../core/capabilities.ts'
+import { encodeHeaderValue, headerNames, metaKeys } from '../wire/modern.ts'
+import { modernRevision } from '../wire/revisions.ts'
+import type { Request } from './connection.ts'
+import type { Identity, OpenLine } from './introduction.ts'
+
+/** Something to say to a server, before it is put into the words of its era. */
+export interface Phrase {
+  readonly method: string
+  /** What stands between the braces of the params before `_meta`, in pieces. */
+  readonly members?: readonly Buffer[]
+  /** The caller's own `_meta`. */
+  readonly meta?: Readonly<Record<string, unknown>>
+  /** Those of whoever this is said for. */
+  readonly capabilities: Capabilities
+  /** The tool, prompt, resource or task that it is about. */
+  readonly name?: string
+  /** Arguments that the server wants to see in headers. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly peer?: Peer
+  heard?(method: string, params: Buffer | undefined): void
+}
+
+/** Puts a phrase into the words of the era that this line speaks. */
+export function phrase({ introduction, identity }: OpenLine, said: Phrase): Request {
+  const { method, members = [], meta = {}, peer } = said
+  const modern = introduction.era === 'modern'
+  const wantsProgress = meta.progressToken !== undefined
+  return {
+    method,
+    params(id) {
+      const whole = {
+        ...meta,
+        ...(wantsProgress && { progressToken: id }),
+        ...(modern && modernMeta(identity, said.capabilities, peer?.logLevel)),
+      }
+      return paramsOf(members, whole)
+    },
+    ...(modern && { headers: { ...standardHeaders(method, said.name), ...said.headers } }),
+    signal: said.signal,
+    ...(peer && { peer }),
+    ...(said.heard && { heard: said.heard }),
+  }
+}
+
+/** The envelope that every request of the stateless era carries. */
+export const modernMeta = (identity: Identity, capabilities: Capabilities, logLevel?: LogLevel) => ({
+  [metaKeys.protocolVersion]: modernRevision,
+  [metaKeys.clientInfo]: identity,
+  [metaKeys.clientCapabilities]: capabilities,
+  ...(logLevel && { [metaKeys.logLevel]: logLevel }),
+})
+
+/** The headers that repeat what a request of the stateless era is about. */
+export const standardHeaders = (method: string, name?: string): Record<string, string> => ({
+  [headerNames.method]: method,
+  ...(name !== undefined && { [headerNames.name]: encodeHeaderValue(name) }),
+})
+
+const brace = Buffer.from('{')
+const closing = Buffer.from('}')
+
+function paramsOf(members: readonly Buffer[], meta: object): Buffer | undefined {
+  const bare = Object.keys(meta).length === 0
+  if (members.length === 0) return bare ? undefined : Buffer.from(`{"_meta":${JSON.stringify(meta)}}`)
+  return Buffer.concat([brace, ...members, bare ? closing : Buffer.from(`,"_meta":${JSON.stringify(meta)}}`)])
+}

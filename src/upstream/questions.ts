@@ -1,0 +1,72 @@
+import type { Peer } from '../core/call.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import type { Log } from '../core/log.ts'
+import { errorBytes, resultBytes } from '../wire/encode.ts'
+import type { Id } from '../wire/message.ts'
+import type { Transport } from './transports/transport.ts'
+
+/** What a server asks of its client: sampling, elicitation, roots. */
+export interface Question {
+  readonly id: Id
+  readonly method: string
+  readonly params: Buffer | undefined
+}
+
+/** Takes a server's questions to the caller they are for, and the answers back. */
+export interface Questions {
+  answer(question: Question, addressee: () => Peer | undefined): void
+  /** The server does not want to know any more. */
+  calledOff(params: Buffer | undefined): void
+  cancelAll(): void
+}
+
+/** A server that asks without end must not pile up questions. */
+const maxOpen = 256
+
+export function createQuestions(transport: Transport, log: Log): Questions {
+  const open = new Map<Id, AbortController>()
+
+  const reply = (body: Buffer) =>
+    transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
+
+  const ask = async ({ id, method, params }: Question, peer: Peer) => {
+    const controller = new AbortController()
+    open.set(id, controller)
+    try {
+      const answer = await peer.ask(method, Json.raw(params ?? Buffer.from('{}')), controller.signal)
+      if (!controller.signal.aborted) await reply(resultBytes(id, answer))
+    } catch (thrown) {
+      if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
+    } finally {
+      open.delete(id)
+    }
+  }
+
+  return {
+    answer(question, addressee) {
+      const { id, method } = question
+      if (method === 'ping') return void reply(resultBytes(id, Buffer.from('{}')))
+      if (open.has(id) || open.size >= maxOpen) return void reply(errorBytes(id, tooMany))
+      const peer = addressee()
+      if (peer) void ask(question, peer)
+      else void reply(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
+    },
+    calledOff(params) {
+      const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value
+      if (requestId !== undefined) open.get(requestId)?.abort()
+    },
+    cancelAll() {
+      for (const controller of open.values()) controller.abort()
+    },
+  }
+}
+
+const tooMany = { code: -32600, message: 'Too many questions are open, or this one is open already.' }
+
+/** A client's own error reaches the server unchanged, as a server's reaches a client. */
+function errorOf(thrown: unknown) {
+  if (thrown instanceof ServerError) return thrown.error
+  const error = ToolwayError.from(thrown)
+  return { code: error.kind.rpc, message: error.message, data: error.data }
+}

@@ -1,0 +1,54 @@
+import type { Call } from '../core/call.ts'
+import { ServerError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import type { ResultBody } from '../core/result.ts'
+import type { Seal } from '../core/seal.ts'
+import { members } from '../wire/scan.ts'
+import { asObject } from './introduction.ts'
+
+type Rest = Readonly<Record<string, unknown>> | undefined
+
+/** Whether a server of the stateless era wants something of the caller before it can answer. */
+export const asksForMore = (result: Buffer): boolean =>
+  result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
+
+/**
+ * A server's `requestState` belongs to the caller whose call it is about: it leaves here sealed for that caller, and
+ * nobody else can bring it back. Everything else of the result stays as it is.
+ */
+export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<ResultBody> {
+  const state = members(result)?.get('requestState')
+  const text = state && JSON.parse(state.toString('utf8'))
+  if (!state || typeof text !== 'string') return Json.raw(result)
+  const at = state.byteOffset - result.byteOffset
+  const sealed = Buffer.from(JSON.stringify(seal.close(text, binding)))
+  return Json.raw(Buffer.concat([result.subarray(0, at), sealed, result.subarray(at + state.length)]))
+}
+
+/** What the caller brings for another round, with the server's own state inside. */
+export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
+  if (rest?.requestState === undefined) return rest
+  const requestState = typeof rest.requestState === 'string' ? seal.open(rest.requestState, binding) : undefined
+  if (requestState !== undefined) return { ...rest, requestState }
+  throw new ServerError(
+    Json.of({
+      code: -32602,
+      message: 'Invalid or expired requestState: start the call again.',
+      data: { reason: 'invalid_request_state' },
+    }),
+  )
+}
+
+/** Asks a caller that cannot come again everything that the server wants to know, at once. */
+export async function answersTo(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
+  const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
+  const questions = Object.entries(asObject(inputRequests))
+  const answers = await Promise.all(
+    questions.map(async ([key, question]) => {
+      const { method, params } = asObject(question)
+      const answer = await peer.ask(String(method), Json.of(params ?? {}), signal)
+      return [key, answer.value] as const
+    }),
+  )
+  return { inputResponses: Object.fromEntries(answers), requestState }
+}

@@ -1,0 +1,126 @@
+import type { Caller } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import { deadline } from '../core/deadline.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { OpenLine } from './introduction.ts'
+import type { Line } from './line.ts'
+import { phrase } from './phrase.ts'
+
+/** Who follows which resources of one server; counted, so that the server is asked once for all of them. */
+export interface Subscriptions extends Disposable {
+  subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
+  /** The URIs that are followed over this line. */
+  of(line: Line): string[]
+  /** A resource has changed. */
+  updated(uri: string): void
+  /** A line is open again: whatever was followed over it is followed anew. */
+  reopened(line: Line, open: OpenLine): void
+  /** A line went down; if something is followed over it, it is opened again without waiting for a call. */
+  lost(line: Line): void
+}
+
+export interface SubscriptionsOptions {
+  readonly server: string
+  lineOf(caller: Caller): Line
+  /** Tells a server of the stateless era, which wants to hear all of it at once, that something has changed. */
+  changed(line: Line): void
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Followed {
+  readonly line: Line
+  readonly hold: Disposable
+  readonly listeners: Set<() => void>
+  asked: Promise<void>
+  /** Whether the server has been asked at all: what it has never heard of need not be repeated. */
+  told: boolean
+}
+
+const askWithinMs = 10_000
+const reopenAfterMs = 1_000
+const never = new AbortController().signal
+
+export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
+  const { server, clock, log } = options
+  const followed = new Map<Line, Map<string, Followed>>()
+  const timers = new Map<Line, Disposable>()
+
+  const on = (line: Line): Map<string, Followed> => {
+    const known = followed.get(line) ?? new Map<string, Followed>()
+    followed.set(line, known)
+    return known
+  }
+
+  const tell = async (line: Line, open: OpenLine, method: string, uri: string): Promise<void> => {
+    if (open.introduction.era === 'modern') return options.changed(line)
+    using limit = deadline(clock, askWithinMs, () => tooSlow(server, method))
+    const members = [Buffer.from(`"uri":${JSON.stringify(uri)}`)]
+    await open.connection.request(phrase(open, { method, members, capabilities: {}, signal: limit.signal }))
+  }
+
+  const release = async (line: Line, uri: string, updated: () => void): Promise<void> => {
+    const entry = followed.get(line)?.get(uri)
+    if (!entry?.listeners.delete(updated) || entry.listeners.size > 0) return
+    on(line).delete(uri)
+    if (on(line).size === 0) followed.delete(line)
+    entry.hold[Symbol.dispose]()
+    if (line.current) await tell(line, line.current, 'resources/unsubscribe', uri).catch(() => {})
+  }
+
+  return {
+    async subscribe(caller, uri, given) {
+      // Each subscription is one listener of its own, even where the same function is given twice.
+      const updated = () => given()
+      const line = options.lineOf(caller)
+      const lines = on(line)
+      const entry: Followed = lines.get(uri) ?? {
+        line,
+        hold: line.hold(),
+        listeners: new Set(),
+        told: false,
+        asked: line.open(never).then((open) => {
+          entry.told = true
+          return tell(line, open, 'resources/subscribe', uri)
+        }),
+      }
+      entry.listeners.add(updated)
+      lines.set(uri, entry)
+      try {
+        await entry.asked
+      } catch (error) {
+        await release(line, uri, updated)
+        throw error
+      }
+      return { [Symbol.asyncDispose]: () => release(line, uri, updated) }
+    },
+    of: (line) => [...(followed.get(line)?.keys() ?? [])],
+    updated(uri) {
+      for (const uris of followed.values()) for (const listener of uris.get(uri)?.listeners ?? []) listener()
+    },
+    reopened(line, open) {
+      for (const [uri, entry] of followed.get(line) ?? []) {
+        if (!entry.told) continue
+        entry.asked = tell(line, open, 'resources/subscribe', uri)
+        entry.asked.catch((error) => log.warn({ server, uri, err: error }, 'could not follow a resource again'))
+      }
+    },
+    lost(line) {
+      if (!followed.has(line)) return
+      const reopen = () => {
+        timers.delete(line)
+        if (followed.has(line) && !line.current) line.open(never).catch(() => this.lost(line))
+      }
+      timers.get(line)?.[Symbol.dispose]()
+      timers.set(line, clock.after(reopenAfterMs, reopen))
+    },
+    [Symbol.dispose]() {
+      followed.clear()
+      for (const timer of timers.values()) timer[Symbol.dispose]()
+    },
+  }
+}
+
+const tooSlow = (server: string, method: string) =>
+  new ToolwayError('TIMEOUT', `${server} did not answer ${method} within ${askWithinMs / 1000} s.`, { server })

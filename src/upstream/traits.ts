@@ -1,0 +1,21 @@
+import type { ServerConfig } from '../config/schema.ts'
+import type { Definition, Kind, Traits } from '../core/entry.ts'
+import { matches } from '../core/wildcard.ts'
+import { asObject } from './introduction.ts'
+
+/** The operator's word counts; the server's own annotations only where the operator trusts them. */
+export function traitsOf(
+  kind: Kind,
+  name: string,
+  definition: Definition,
+  { config, timeoutMs }: { readonly config: ServerConfig; readonly timeoutMs: number },
+): Traits {
+  const annotations = config.trustAnnotations && kind === 'tool' ? asObject(definition.annotations) : {}
+  const listed = (patterns: readonly string[]) => patterns.some((pattern) => matches(pattern, name))
+  const readOnly = kind !== 'tool' || listed(config.readTools) || annotations.readOnlyHint === true
+  return {
+    readOnly,
+    idempotent: readOnly || listed(config.idempotentTools) || annotations.idempotentHint === true,
+    timeoutMs: config.toolTimeouts[name] ?? timeoutMs,
+  }
+}
