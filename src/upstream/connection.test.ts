@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import type { Peer } from '../core/call.ts'
 import { ServerError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { openConnection } from './connection.ts'
 import { scriptedPeer } from './peer.fixture.ts'
@@ -100,4 +101,94 @@ test('what is not JSON-RPC is ignored', async () => {
   peer.say({ nonsense: true })
   peer.say({ id: 1, method: 5 })
   await expect(connection.request(ask('ping'))).resolves.toBeDefined()
+})
+
+const named = (name: string, log: string[]) =>
+  peer({
+    ask: async (method) => {
+      log.push(`${name} asked ${method}`)
+      return Json.of({ answer: name })
+    },
+    notify: (method) => log.push(`${name} told ${method}`),
+  })
+
+test('G3: a question reaches the only caller with a call under way, and its answer goes back', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  const call = connection.request({ ...ask('tools/call'), peer: named('ann', log) })
+  server.say({ id: 'q', method: 'sampling/createMessage', params: {} })
+  await nextTurn()
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', result: { answer: 'ann' } })
+  server.say({ id: 1, result: {} })
+  await call
+  expect(log).toEqual(['ann asked sampling/createMessage'])
+})
+
+test('G3: where nothing tells whom a question or a log message is for, it reaches nobody', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  let unclear = 0
+  connection.onUnclear = () => unclear++
+  for (const name of ['ann', 'bob'])
+    connection.request({ ...ask('tools/call'), peer: named(name, log) }).catch(() => {})
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  server.say({ method: 'notifications/message', params: { level: 'info', data: 'x' } })
+  await nextTurn()
+  expect(log).toEqual([])
+  expect(unclear).toBe(2)
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', error: { code: -32603 } })
+  await connection[Symbol.asyncDispose]()
+})
+
+test('G3: on a line of one caller everything is for that caller, also outside a call', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  connection.owned = true
+  connection.host = named('ann', log)
+  server.say({ id: 'q', method: 'roots/list' })
+  await nextTurn()
+  expect(log).toEqual(['ann asked roots/list'])
+})
+
+test('G3: a question that the server calls off is called off', async () => {
+  const { connection, peer: server } = await open({})
+  let signal: AbortSignal | undefined
+  const asked = peer({
+    ask: (_, __, given) => {
+      signal = given
+      return new Promise(() => {})
+    },
+  })
+  connection.request({ ...ask('tools/call'), peer: asked }).catch(() => {})
+  server.say({ id: 9, method: 'elicitation/create', params: {} })
+  server.say({ method: 'notifications/cancelled', params: { requestId: 9 } })
+  expect(signal?.aborted).toBe(true)
+  await connection[Symbol.asyncDispose]()
+})
+
+test("T2: a client's own error reaches the server unchanged", async () => {
+  const { connection, peer: server } = await open({})
+  const error = { code: -1, message: 'User rejected', data: { why: 1 } }
+  const refusing = peer({ ask: () => Promise.reject(new ServerError(Json.of(error))) })
+  connection.request({ ...ask('tools/call'), peer: refusing }).catch(() => {})
+  server.say({ id: 9, method: 'sampling/createMessage', params: {} })
+  await nextTurn()
+  expect(server.heard.at(-1)).toMatchObject({ id: 9, error })
+  await connection[Symbol.asyncDispose]()
+})
+
+test('B2: what a listener hears is told to the listener', async () => {
+  const { connection, peer: server } = await open({})
+  const heard: string[] = []
+  const listening = connection.request({ ...ask('subscriptions/listen'), heard: (method) => heard.push(method) })
+  const other: string[] = []
+  connection.onNotification = (method) => other.push(method)
+  const tagged = (id: unknown) => ({ _meta: { 'io.modelcontextprotocol/subscriptionId': id } })
+  server.say({ method: 'notifications/tools/list_changed', params: tagged(1) })
+  server.say({ method: 'notifications/tools/list_changed', params: tagged(99) })
+  server.say({ method: 'notifications/prompts/list_changed' })
+  server.say({ id: 1, result: {} })
+  await listening
+  expect(heard).toEqual(['notifications/tools/list_changed'])
+  expect(other).toEqual(['notifications/tools/list_changed', 'notifications/prompts/list_changed'])
 })

@@ -70,9 +70,8 @@ export function createLine(options: LineOptions): Line {
       }
     },
     async use(work, signal) {
-      const open = current ?? (await waitFor(opened(), signal))
       using _ = line.hold()
-      return await work(open)
+      return await work(current ?? (await waitFor(opened(), signal)))
     },
     async [Symbol.asyncDispose]() {
       disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its line to ${server}.`, { server }))

@@ -1,0 +1,149 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { configSchema, type ServerConfig } from '../config/schema.ts'
+import { callOf } from '../core/call.fixture.ts'
+import type { Caller, Peer } from '../core/call.ts'
+import { silentLog } from '../core/log.ts'
+import type { Tenancy } from './connect.ts'
+import { openConnection } from './connection.ts'
+import type { Introduction, OpenLine } from './introduction.ts'
+import { createLines } from './lines.ts'
+import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
+
+const asking = { elicitation: {} }
+
+function linesWith(changes: object, era: Introduction['era'] = 'legacy') {
+  const peers: (ScriptedPeer & Tenancy)[] = []
+  const clock = createManualClock()
+  const config = configSchema.parse({ mcpServers: { s: changes } }).mcpServers.s as ServerConfig
+  const lines = createLines({
+    server: 's',
+    config,
+    async connect(tenancy, signal): Promise<OpenLine> {
+      const peer = scriptedPeer({ echo: () => ({}) })
+      peers.push(Object.assign(peer, tenancy))
+      const connection = await openConnection(
+        peer.transport,
+        { server: 's', owned: tenancy.owned, log: silentLog },
+        signal,
+      )
+      const introduction = { era, protocolVersion: '1', serverInfo: {}, capabilities: {} }
+      return { connection, introduction, identity: { name: 'toolway', version: '1' } }
+    },
+    opened() {},
+    closed() {},
+    changed() {},
+    clock,
+    log: silentLog,
+  })
+  const use = (caller: Partial<Caller>, peer: Partial<Peer> = {}) =>
+    lines.use(
+      callOf({ caller: { ...callOf().caller, ...caller }, peer: { ...callOf().peer, ...peer } }),
+      async ({ connection }) => connection,
+    )
+  return { lines, peers, use, clock }
+}
+
+const stdio = { command: 'x' }
+const http = { url: 'http://127.0.0.1:1/mcp' }
+
+test('G3: callers that cannot be asked share one line', async () => {
+  const { use, peers } = linesWith(stdio)
+  expect(await use({ session: 'a' })).toBe(await use({ session: 'b' }))
+  expect(peers).toHaveLength(1)
+})
+
+test('G3: over stdio, who can be asked gets a line of its own, because the wire cannot tell callers apart', async () => {
+  const { use, peers } = linesWith(stdio)
+  const a = await use({ session: 'a', capabilities: asking })
+  const b = await use({ session: 'b', capabilities: asking })
+  expect(a).not.toBe(b)
+  expect(await use({ session: 'a', capabilities: asking })).toBe(a)
+  expect(peers.map(({ owned, capabilities }) => [owned, capabilities])).toEqual([
+    [true, asking],
+    [true, asking],
+  ])
+})
+
+test('G3: over stdio, who wants log messages gets a line of its own', async () => {
+  const { use } = linesWith(stdio)
+  expect(await use({ session: 'a' }, { logLevel: 'info' })).not.toBe(await use({ session: 'b' }, { logLevel: 'info' }))
+})
+
+test('G3: over HTTP a line is shared by those who declared the same', async () => {
+  const { use } = linesWith(http)
+  const a = await use({ session: 'a', capabilities: asking })
+  expect(await use({ session: 'b', capabilities: asking })).toBe(a)
+  expect(await use({ session: 'c' })).not.toBe(a)
+})
+
+test('G3: a server that once did not tell whom it spoke to gives each caller a line of its own', async () => {
+  const { use } = linesWith(http)
+  const shared = await use({ session: 'a' })
+  shared.onUnclear()
+  const a = await use({ session: 'a' })
+  expect(a).not.toBe(shared)
+  expect(await use({ session: 'b' })).not.toBe(a)
+})
+
+test('G3: one line for each session, closed when it leaves', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  const a = await use({ session: 'a' })
+  expect(await use({ session: 'b' })).not.toBe(a)
+  lines.left('a')
+  await clock.pass(0)
+  expect(peers[0]?.disposed).toBe(true)
+  expect(peers[1]?.disposed).toBe(false)
+  expect(await use({ session: 'a' })).not.toBe(a)
+})
+
+test('G3: a fresh line for each call, with a warm one waiting for the next', async () => {
+  const { use, peers, clock } = linesWith({ ...stdio, session: 'call', spares: 1 })
+  const first = await use({ session: 'a' })
+  expect(peers).toHaveLength(2)
+  await clock.pass(0)
+  expect(peers.filter(({ disposed }) => disposed)).toHaveLength(1)
+  const second = await use({ session: 'a' })
+  expect(second).not.toBe(first)
+  expect(peers).toHaveLength(3)
+})
+
+test('G3: calls of a client that answers in rounds do not share a line that cannot tell them apart', async () => {
+  const { lines, use } = linesWith(stdio)
+  const caller = { ...callOf().caller, session: 'm', capabilities: asking }
+  const rounds = { ...callOf().peer, rounds: true }
+  const done = Promise.withResolvers<void>()
+  const busy = lines.use(callOf({ caller, peer: rounds }), async ({ connection }) => {
+    await done.promise
+    return connection
+  })
+  const beside = await use({ session: 'm', capabilities: asking }, { rounds: true })
+  done.resolve()
+  expect(await busy).not.toBe(beside)
+  expect(await use({ session: 'm', capabilities: asking }, { rounds: true })).toBe(await busy)
+})
+
+test('B2: a server of the stateless era needs one line, which goes with none of its callers', async () => {
+  const { use, lines, peers } = linesWith(stdio, 'modern')
+  const a = await use({ session: 'a', capabilities: asking })
+  lines.left('a')
+  expect(await use({ session: 'b' })).toBe(a)
+  expect(a.owned).toBe(false)
+  expect(peers).toHaveLength(1)
+})
+
+test('G3: lines of callers that never say goodbye are bounded', async () => {
+  const { use, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  for (let caller = 0; caller < 260; caller++) await use({ session: `s${caller}` })
+  await clock.pass(0)
+  expect(peers.filter(({ disposed }) => disposed)).toHaveLength(4)
+})
+
+test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 2 })
+  await use({ session: 'a' })
+  await lines[Symbol.asyncDispose]()
+  expect(peers).toHaveLength(3)
+  expect(peers.every(({ disposed }) => disposed)).toBe(true)
+  expect(clock.pending).toBe(0)
+})
