@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config'
 
-// Three projects: quick tests beside the code, stories with real servers, and the long loops of `npm run test:deep`.
+// Quick tests beside the code, stories with real servers, the official conformance suite, and the long loops of `npm run test:deep`.
 export default defineConfig({
   test: {
     coverage: { provider: 'v8', include: ['src/**/*.ts'], exclude: ['src/**/*.test.ts'] },
@@ -13,6 +13,14 @@ export default defineConfig({
         },
       },
       { test: { name: 'e2e', include: ['tests/e2e/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
+      {
+        test: {
+          name: 'conformance',
+          include: ['tests/conformance/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 180_000,
+        },
+      },
       { test: { name: 'deep', include: ['tests/deep/**/*.test.ts'], testTimeout: 1_800_000, hookTimeout: 120_000 } },
     ],
   },

@@ -132,7 +132,9 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   }
   const info = { name: 'toolway', version }
   const open = new AsyncDisposableStack()
-  for (const source of [catalog, meta, native, ...servers]) open.use(source)
+  // All at once: each may have a stubborn process to wait for.
+  open.defer(async () => void (await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()))))
+  for (const source of [catalog, meta, native]) open.use(source)
 
   return {
     ...access,

@@ -29,6 +29,8 @@ export interface Consideration {
 export interface Explanation {
   readonly decision: Verdict
   readonly rule: string
+  /** Whether there is such a server: rules with a star decide about others too. */
+  readonly serverExists: boolean
   /** Everything considered, in order. A denial is the last one. */
   readonly considered: readonly Consideration[]
 }

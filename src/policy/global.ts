@@ -1,74 +1,57 @@
 import type { PolicyConfig } from '../config/schema.ts'
-import type { Consideration } from './explanation.ts'
-import { compilePatterns } from './patterns.ts'
+import type { Consideration, Step } from './explanation.ts'
+import { byEither, type CompilePattern, compilePatterns } from './patterns.ts'
 import type { Question, Refusal } from './verdict.ts'
 
 /** The lists of section `policy` that decide about calls. */
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'>
 
 /** Whether global policy refuses; undefined hands the question on to the rules of the agent. */
-export type RefuseGlobally = (question: Question, considered?: Consideration[]) => Refusal | undefined
+export type RefuseGlobally = (question: Omit<Question, 'agent'>, considered?: Consideration[]) => Refusal | undefined
 
 /** Global policy (F7): blocked tools, allowed servers, allowed tools, tools that need an authenticated caller. */
-export function compileGlobal(policy: GlobalPolicy): RefuseGlobally {
-  const blockedTools = compilePatterns(policy.blockedTools)
-  const blockedBy = policy.blockedTools.map((_, index) => blocked(`policy.blockedTools[${index}]`))
-  const allowedServers = compilePatterns(policy.allowedServers)
-  const allowedTools = compilePatterns(policy.allowedTools)
+export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): RefuseGlobally {
+  const blockedTools = compilePatterns(policy.blockedTools, compile, (index) =>
+    blocked(`policy.blockedTools[${index}]`),
+  )
+  const allowedServers = compilePatterns(policy.allowedServers, compile, (index) => `policy.allowedServers[${index}]`)
+  const allowedTools = compilePatterns(policy.allowedTools, compile, (index) => `policy.allowedTools[${index}]`)
   const everyTool = policy.allowedTools.length === 0
-  const requireAuth = compilePatterns(policy.requireAuth)
-  const guardedBy = policy.requireAuth.map((_, index) => guarded(`policy.requireAuth[${index}]`))
+  const requireAuth = compilePatterns(policy.requireAuth, compile, (index) => guarded(`policy.requireAuth[${index}]`))
 
   return ({ server, name, isTool, authenticated }, considered) => {
     const whole = `${server}.${name}`
-    const block = blockedBy[blockedTools.first(whole)]
-    considered?.push(
-      block
-        ? { step: 'blocked tools', rule: block.rule, outcome: 'denies', note: 'blocked for every agent' }
-        : { step: 'blocked tools', rule: 'policy.blockedTools', outcome: 'passes', note: 'not blocked' },
-    )
-    if (block) return block
+    const block = byEither(blockedTools, whole)
+    if (block) return denies(block, 'blocked tools', 'blocked for every agent', considered)
+    considered?.push(passes('blocked tools', 'policy.blockedTools', 'not blocked'))
     // Meta-tools show and run only what the caller may use anyway, so an allow-list need not name them.
     if (server === 'toolway') return undefined
 
-    const listed = allowedServers.first(server)
-    considered?.push(
-      listed < 0
-        ? {
-            step: 'allowed servers',
-            rule: 'policy.allowedServers',
-            outcome: 'denies',
-            note: 'the server is not listed',
-          }
-        : { step: 'allowed servers', rule: `policy.allowedServers[${listed}]`, outcome: 'passes', note: 'listed' },
-    )
-    if (listed < 0) return serverNotListed
+    const serverRule = byEither(allowedServers, server)
+    if (serverRule === undefined) {
+      return denies(serverNotListed, 'allowed servers', 'the server is not listed', considered)
+    }
+    considered?.push(passes('allowed servers', serverRule, 'the server is listed'))
 
     if (isTool) {
-      const tool = everyTool ? -1 : allowedTools.first(whole)
-      const refused = !everyTool && tool < 0
-      considered?.push({
-        step: 'allowed tools',
-        rule: tool < 0 ? 'policy.allowedTools' : `policy.allowedTools[${tool}]`,
-        outcome: refused ? 'denies' : 'passes',
-        note: everyTool ? 'no list, so every tool may be allowed' : refused ? 'the tool is not listed' : 'listed',
-      })
-      if (refused) return toolNotListed
+      const toolRule = everyTool ? 'policy.allowedTools' : byEither(allowedTools, whole)
+      if (toolRule === undefined) return denies(toolNotListed, 'allowed tools', 'the tool is not listed', considered)
+      considered?.push(passes('allowed tools', toolRule, everyTool ? 'there is no such list' : 'the tool is listed'))
     }
 
-    const guard = authenticated ? undefined : guardedBy[requireAuth.first(whole)]
-    considered?.push(
-      guard
-        ? { step: 'authentication', rule: guard.rule, outcome: 'denies', note: 'the caller is not authenticated' }
-        : {
-            step: 'authentication',
-            rule: 'policy.requireAuth',
-            outcome: 'passes',
-            note: authenticated ? 'the caller is authenticated' : 'needs no authenticated caller',
-          },
-    )
-    return guard
+    const guard = authenticated ? undefined : byEither(requireAuth, whole)
+    if (guard) return denies(guard, 'authentication', 'the caller is not authenticated', considered)
+    const note = authenticated ? 'the caller is authenticated' : 'no authentication needed'
+    considered?.push(passes('authentication', 'policy.requireAuth', note))
+    return undefined
   }
+}
+
+const passes = (step: Step, rule: string, note: string): Consideration => ({ step, rule, outcome: 'passes', note })
+
+function denies(refusal: Refusal, step: Step, note: string, considered: Consideration[] | undefined): Refusal {
+  considered?.push({ step, rule: refusal.rule, outcome: 'denies', note })
+  return refusal
 }
 
 const blocked = (rule: string): Refusal => ({

@@ -1,39 +1,77 @@
-/** A list of names and patterns, taken apart once so that a decision does not have to. */
-export interface Patterns {
-  /** Where the list has this very text; -1 where it does not. */
-  exact(text: string): number
-  /** Where the first pattern with a star stands that matches; -1 where none does. */
-  wildcard(text: string): number
-  /** Where the first of either kind stands. */
-  first(text: string): number
+/** A list of names and patterns, taken apart once so that a decision does not have to. Each stands for an outcome. */
+export interface Patterns<Outcome> {
+  readonly names: ReadonlyMap<string, Placed<Outcome>>
+  readonly stars: readonly Star<Outcome>[]
 }
 
+interface Placed<Outcome> {
+  readonly index: number
+  readonly outcome: Outcome
+}
+
+interface Star<Outcome> extends Placed<Outcome> {
+  readonly matches: Matches
+}
+
+type Matches = (text: string) => boolean
+
+/** Compiles patterns, each text once: agents by the hundred have the same ones. */
+export type CompilePattern = (pattern: string) => Matches
+
 /** Names are found by hash; patterns are tried one after the other, each in linear time. */
-export function compilePatterns(written: readonly string[]): Patterns {
-  const names = new Map<string, number>()
-  const stars: { readonly index: number; readonly matches: (text: string) => boolean }[] = []
-  written.forEach((text, index) => {
-    if (text.includes('*')) stars.push({ index, matches: compilePattern(text) })
-    else if (!names.has(text)) names.set(text, index)
-  })
-  const exact = (text: string) => names.get(text) ?? -1
-  const wildcard = (text: string) => {
-    for (const star of stars) if (star.matches(text)) return star.index
-    return -1
+export function compilePatterns<Outcome>(
+  written: readonly string[],
+  compile: CompilePattern,
+  outcomeOf: (index: number) => Outcome,
+): Patterns<Outcome> {
+  if (written.length === 0) return noPatterns
+  const names = new Map<string, Placed<Outcome>>()
+  const stars: Star<Outcome>[] = []
+  for (const [index, text] of written.entries()) {
+    const outcome = outcomeOf(index)
+    if (text.includes('*')) stars.push({ index, outcome, matches: compile(text) })
+    else if (!names.has(text)) names.set(text, { index, outcome })
   }
-  return {
-    exact,
-    wildcard,
-    first(text) {
-      const name = exact(text)
-      const star = name === 0 ? -1 : wildcard(text)
-      return star < 0 || (name >= 0 && name < star) ? name : star
-    },
+  return { names: names.size === 0 ? noNames : names, stars }
+}
+
+// Most lists are empty, or have no names: those need no memory of their own.
+const noNames: ReadonlyMap<string, never> = new Map<string, never>()
+const noPatterns: Patterns<never> = { names: noNames, stars: [] }
+
+/** The outcome of the name that is this very text. */
+export const byName = <Outcome>({ names }: Patterns<Outcome>, text: string): Outcome | undefined =>
+  names.get(text)?.outcome
+
+/** The outcome of the first pattern with a star that matches. */
+export const byStar = <Outcome>({ stars }: Patterns<Outcome>, text: string): Outcome | undefined =>
+  firstStar(stars, text)?.outcome
+
+/** The outcome of whichever stands first in the list. */
+export function byEither<Outcome>({ names, stars }: Patterns<Outcome>, text: string): Outcome | undefined {
+  const name = names.get(text)
+  const star = firstStar(stars, text)
+  if (name === undefined || star === undefined) return (name ?? star)?.outcome
+  return name.index < star.index ? name.outcome : star.outcome
+}
+
+function firstStar<Outcome>(stars: readonly Star<Outcome>[], text: string): Star<Outcome> | undefined {
+  for (const star of stars) if (star.matches(text)) return star
+  return undefined
+}
+
+/** Remembers every pattern that it has compiled. */
+export function createPatternCompiler(): CompilePattern {
+  const known = new Map<string, Matches>()
+  return (pattern) => {
+    const matches = known.get(pattern) ?? compilePattern(pattern)
+    known.set(pattern, matches)
+    return matches
   }
 }
 
 /** The same meaning as `matches` of core, for a pattern that is used many times. */
-export function compilePattern(pattern: string): (text: string) => boolean {
+export function compilePattern(pattern: string): Matches {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()
   if (last === undefined) return (text) => text === pattern
@@ -41,6 +79,7 @@ export function compilePattern(pattern: string): (text: string) => boolean {
   const shortest = first.length + last.length
   if (middle.length === 0) {
     if (shortest === 0) return () => true
+    if (last === '') return (text) => text.startsWith(first)
     return (text) => text.length >= shortest && text.startsWith(first) && text.endsWith(last)
   }
   return (text) => {

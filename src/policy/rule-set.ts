@@ -1,67 +1,64 @@
 import type { AgentConfig } from '../config/schema.ts'
-import { compilePattern, compilePatterns, type Patterns } from './patterns.ts'
+import { byEither, byName, byStar, type CompilePattern, compilePatterns, type Patterns } from './patterns.ts'
 
 /** `allow` or `deny` of one agent, as it is written. */
 export type WrittenRules = AgentConfig['allow']
 
-/** `allow` or `deny` of one agent, ready to be asked. Each answer is what the rule that matched leads to. */
+/** `allow` or `deny` of one agent, compiled. What is found in it is what the rule that matches leads to. */
 export interface RuleSet<Outcome> {
   readonly empty: boolean
-  /** The rule that has this very server. */
-  server(server: string): Outcome | undefined
-  /** The first rule whose pattern matches the server. */
-  serverPattern(server: string): Outcome | undefined
-  /** The rule that has this very tool below this very server. */
-  tool(server: string, tool: string): Outcome | undefined
-  /** The first rule that matches the tool with a star, in its server or in its own name. */
-  toolPattern(server: string, tool: string): Outcome | undefined
-  /** Whether any rule for tools is about this server; an empty list is one that names no tool. */
-  speaksOfToolsOf(server: string): boolean
+  readonly servers: Patterns<Outcome>
+  /** The tools below names of servers. */
+  readonly tools: ReadonlyMap<string, Patterns<Outcome>>
+  /** The tools below patterns of servers. */
+  readonly starred: readonly { matches(server: string): boolean; readonly tools: Patterns<Outcome> }[]
 }
 
-interface ToolList<Outcome> {
-  readonly patterns: Patterns
-  readonly outcomes: readonly Outcome[]
-}
-
-/** Compiles rules that stand below `path`; `outcome` says what the rule of that name leads to. */
+/** Compiles rules that stand below `path`; `outcomeOf` says what the rule of that name leads to. */
 export function compileRuleSet<Outcome>(
   { servers, tools }: WrittenRules,
   path: string,
-  outcome: (rule: string, about: 'server' | 'tool') => Outcome,
+  compile: CompilePattern,
+  outcomeOf: (rule: string, about: 'server' | 'tool') => Outcome,
 ): RuleSet<Outcome> {
-  const serverNames = compilePatterns(servers)
-  const serverOutcomes = servers.map((_, index) => outcome(`${path}.servers[${index}]`, 'server'))
-  const byServer = new Map<string, ToolList<Outcome>>()
-  const byPattern: (ToolList<Outcome> & { matches(server: string): boolean })[] = []
-  for (const [server, list] of Object.entries(tools)) {
-    const compiled = {
-      patterns: compilePatterns(list),
-      outcomes: list.map((_, index) => outcome(`${path}.tools.${server}[${index}]`, 'tool')),
-    }
-    if (server.includes('*')) byPattern.push({ ...compiled, matches: compilePattern(server) })
-    else byServer.set(server, compiled)
-  }
-
+  const lists = Object.entries(tools).map(([server, list]) => ({
+    server,
+    tools: compilePatterns(list, compile, (index) => outcomeOf(`${path}.tools.${server}[${index}]`, 'tool')),
+  }))
+  const isStarred = ({ server }: { server: string }) => server.includes('*')
   return {
-    empty: servers.length === 0 && byServer.size === 0 && byPattern.length === 0,
-    server: (server) => serverOutcomes[serverNames.exact(server)],
-    serverPattern: (server) => serverOutcomes[serverNames.wildcard(server)],
-    tool(server, tool) {
-      const list = byServer.get(server)
-      return list?.outcomes[list.patterns.exact(tool)]
-    },
-    toolPattern(server, tool) {
-      const list = byServer.get(server)
-      const found = list?.outcomes[list.patterns.wildcard(tool)]
-      if (found !== undefined) return found
-      for (const { matches, patterns, outcomes } of byPattern) {
-        if (!matches(server)) continue
-        const other = outcomes[patterns.first(tool)]
-        if (other !== undefined) return other
-      }
-      return undefined
-    },
-    speaksOfToolsOf: (server) => byServer.has(server) || byPattern.some(({ matches }) => matches(server)),
+    empty: servers.length === 0 && lists.length === 0,
+    servers: compilePatterns(servers, compile, (index) => outcomeOf(`${path}.servers[${index}]`, 'server')),
+    tools: new Map(lists.filter((list) => !isStarred(list)).map(({ server, tools }) => [server, tools])),
+    starred: lists.filter(isStarred).map(({ server, tools }) => ({ matches: compile(server), tools })),
   }
 }
+
+/** By the rule that has this very tool below this very server. */
+export function toolByName<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
+  const list = rules.tools.get(server)
+  return list && byName(list, tool)
+}
+
+/** By the first rule that matches the tool with a star, in the server that it stands below or in its own text. */
+export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
+  const list = rules.tools.get(server)
+  const found = list && byStar(list, tool)
+  if (found !== undefined) return found
+  for (const starred of rules.starred) {
+    const other = starred.matches(server) ? byEither(starred.tools, tool) : undefined
+    if (other !== undefined) return other
+  }
+  return undefined
+}
+
+/** Whether any list of tools is about the server; an empty one is a list that names no tool. */
+export function listsTools({ tools, starred }: RuleSet<unknown>, server: string): boolean {
+  if (tools.has(server)) return true
+  for (const { matches } of starred) if (matches(server)) return true
+  return false
+}
+
+/** By the rule that has this very server, or else by the first one whose pattern matches it. */
+export const serverByEither = <Outcome>({ servers }: RuleSet<Outcome>, server: string): Outcome | undefined =>
+  byName(servers, server) ?? byStar(servers, server)

@@ -40,18 +40,18 @@ export interface Refusal {
   readonly code: ErrorCode
   readonly rule: string
   readonly auditReason: AuditReason
-  sentence(question: Question): string
+  readonly sentence: (question: Question, rule: string) => string
 }
 
 export type Ruling = Permission | Refusal
 
-export const permission = (rule: string): Permission => Object.freeze({ allowed: true, rule })
+export const permission = (rule: string): Permission => ({ allowed: true, rule })
 
 /** The ruling as an answer to one question. */
 export function verdictOf(ruling: Ruling, question: Question): Verdict {
   if (ruling.allowed) return ruling
   const { code, rule, auditReason } = ruling
-  return { allowed: false, code, rule, reason: ruling.sentence(question), auditReason }
+  return { allowed: false, code, rule, reason: ruling.sentence(question, rule), auditReason }
 }
 
 /** Audit's word for a failure that no rule made, such as `server_not_found`. */

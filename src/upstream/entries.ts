@@ -14,6 +14,7 @@ import { type Phrase, phrase } from './phrase.ts'
 import { answersTo, asksForMore, sealedResult, unsealedRest } from './rounds.ts'
 import { servedResult } from './served-uris.ts'
 import type { Subscriptions } from './subscriptions.ts'
+import { relayTask, servedTasks } from './tasks.ts'
 import { traitsOf } from './traits.ts'
 
 export interface EntryOptions {
@@ -47,6 +48,7 @@ export function forwardedEntries(descriptors: Descriptors, options: EntryOptions
         definition,
         traits: traitsOf(kind, name, definition, options),
         run: forward(about(name, definition), options),
+        ...(kind === 'tool' && { relay: (method, call) => relay(method, call, options) }),
         ...(ref && capabilities.completions !== undefined && { complete: completion(ref(name), options) }),
         ...(key.startsWith('uri') && { subscribe: subscriptions.subscribe }),
       }
@@ -100,7 +102,8 @@ const forward = (about: About, options: EntryOptions): Handler => {
     let rest = unsealedRest(call.input.rest, options.seal, binding)
     for (let round = 0; ; round++) {
       const bytes = await say(about, call, rest, options)
-      if (!asksForMore(bytes)) return resultFrom(bytes, options)
+      if (!asksForMore(bytes))
+        return resultFrom(startsTask(bytes, call) ? servedTasks(bytes, call, options.seal) : bytes, options)
       if (call.peer.rounds || round === maxRounds) {
         return { body: sealedResult(bytes, options.seal, binding), isError: false }
       }
@@ -109,22 +112,30 @@ const forward = (about: About, options: EntryOptions): Handler => {
   }
 }
 
-function say(about: About, call: Call, rest: Call['input']['rest'], { use }: EntryOptions): Promise<Buffer> {
+function say(about: About, call: Call, rest: Call['input']['rest'], options: EntryOptions): Promise<Buffer> {
   const { members, ...what } = about(call)
   const more = rest && Object.keys(rest).length > 0 ? [Buffer.from(`,${JSON.stringify(rest).slice(1, -1)}`)] : []
+  return send({ ...what, members: [...members, ...more] }, call, options)
+}
+
+/** Says something on behalf of a call. */
+function send(what: Pick<Phrase, 'method' | 'members' | 'name' | 'headers'>, call: Call, { use }: EntryOptions) {
+  const { caller, signal, peer } = call
+  const meta = foreign(call.input.meta)
   return use(call, (open) =>
-    open.connection.request(
-      phrase(open, {
-        ...what,
-        members: [...members, ...more],
-        meta: foreign(call.input.meta),
-        capabilities: call.caller.capabilities,
-        signal: call.signal,
-        peer: call.peer,
-      }),
-    ),
+    open.connection.request(phrase(open, { ...what, meta, capabilities: caller.capabilities, signal, peer })),
   )
 }
+
+/** Only a caller that asked for a task, or a server that says so, makes one of a result. */
+const startsTask = (result: Buffer, { input }: Call): boolean =>
+  input.rest?.task !== undefined || result.includes('"resultType":"task"')
+
+const relay = (method: string, call: Call, options: EntryOptions): Promise<Result> =>
+  relayTask(method, call, options.seal, (taskId) => {
+    const members = [Buffer.from(JSON.stringify({ ...call.input.rest, taskId }).slice(1, -1))]
+    return send({ method, name: taskId, members }, call, options)
+  })
 
 const completion = (ref: object, { use }: EntryOptions): Handler => {
   return async (call) => {

@@ -54,6 +54,32 @@ test('F12: a lost line is opened again by the next call', async () => {
   expect(events).toEqual(['opened', 'closed: The process ended.', 'opened'])
 })
 
+test('F12: a call that finds the line dead, or loses it before it was sent, runs on a new one', async () => {
+  const { peers, echo, line } = lineWith()
+  await echo()
+  peers[0]?.failSilently()
+  await echo()
+  expect(peers).toHaveLength(2)
+  let attempts = 0
+  const answer = line.use(async ({ connection }) => {
+    if (++attempts === 1) peers[1]?.failSilently()
+    return connection.request({ method: 'echo', params: () => undefined, signal: never })
+  }, never)
+  await expect(answer).resolves.toBeDefined()
+  expect([attempts, peers.length]).toEqual([2, 3])
+})
+
+test('F12: an error of a line that is alive is not repeated', async () => {
+  const { line } = lineWith()
+  let attempts = 0
+  const refused = line.use(async () => {
+    attempts++
+    throw new ToolwayError('SERVER_UNAVAILABLE', 'refused our credential')
+  }, never)
+  await expect(refused).rejects.toThrow('credential')
+  expect(attempts).toBe(1)
+})
+
 test('T1/T5: after a failure the server is refused fast for a growing while, then tried again', async () => {
   let broken = true
   const { clock, echo, line } = lineWith({ fails: () => broken })

@@ -56,7 +56,7 @@ export function createLine(options: LineOptions): Line {
     get failure() {
       return failure
     },
-    open: (signal) => (current ? Promise.resolve(current) : waitFor(opened(), signal)),
+    open: async (signal) => usable() ?? (await waitFor(opened(), signal)),
     get busy() {
       return inUse > 0
     },
@@ -71,7 +71,13 @@ export function createLine(options: LineOptions): Line {
     },
     async use(work, signal) {
       using _ = line.hold()
-      return await work(current ?? (await waitFor(opened(), signal)))
+      const open = usable() ?? (await waitFor(opened(), signal))
+      try {
+        return await work(open)
+      } catch (error) {
+        if (open.connection.transport.usable || !neverSent(error) || signal.aborted) throw error
+        return await work(usable() ?? (await waitFor(opened(), signal)))
+      }
     },
     async [Symbol.asyncDispose]() {
       disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its line to ${server}.`, { server }))
@@ -81,6 +87,15 @@ export function createLine(options: LineOptions): Line {
     },
   }
   return line
+
+  /** The open line; one that is down already makes room for a new one before anybody is told. */
+  function usable(): OpenLine | undefined {
+    if (current && !current.connection.transport.usable) {
+      void close()
+      options.closed()
+    }
+    return current
+  }
 
   /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
   function opened(): Promise<OpenLine> {
@@ -161,3 +176,6 @@ export function createLine(options: LineOptions): Line {
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
 }
+
+/** Nothing of the call reached the server, so that it may be sent again whatever it does (F12). */
+const neverSent = (error: unknown): boolean => error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'

@@ -19,6 +19,8 @@ export interface ScriptedPeer {
   readonly disposed: boolean
   say(message: object): void
   die(sentence?: string): void
+  /** Nothing can be sent any more, and nobody has been told. */
+  failSilently(): void
 }
 
 /** Answers a request with what `answers[method]` returns; a missing one is never answered; `{ error }` is an error. */
@@ -27,6 +29,7 @@ export function scriptedPeer(answers: Record<string, Answer>, { openFails }: { o
   let receiver: Receiver | undefined
   let version: string | undefined
   let disposed = false
+  let usable = true
   const peer: ScriptedPeer = {
     heard,
     get version() {
@@ -36,14 +39,24 @@ export function scriptedPeer(answers: Record<string, Answer>, { openFails }: { o
       return disposed
     },
     say: (message) => receiver?.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))),
-    die: (sentence = 'The process ended.') => receiver?.closed(new ToolwayError('OUTCOME_UNKNOWN', sentence)),
+    die: (sentence = 'The process ended.') => {
+      usable = false
+      receiver?.closed(new ToolwayError('OUTCOME_UNKNOWN', sentence))
+    },
+    failSilently: () => {
+      usable = false
+    },
     transport: {
       kind: 'stdio',
+      get usable() {
+        return usable
+      },
       async open(given) {
         if (openFails) throw openFails
         receiver = given
       },
       async send({ body }) {
+        if (!usable) throw new ToolwayError('SERVER_UNAVAILABLE', 'The process has ended.')
         const message: Message = JSON.parse(body.toString())
         heard.push(message)
         const answer = message.method ? answers[message.method] : undefined

@@ -4,6 +4,7 @@ import { Json } from '../core/json.ts'
 import type { ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
 import { members } from '../wire/scan.ts'
+import { bytesOf, splice, textOf } from '../wire/splice.ts'
 import { asObject } from './introduction.ts'
 
 type Rest = Readonly<Record<string, unknown>> | undefined
@@ -18,11 +19,9 @@ export const asksForMore = (result: Buffer): boolean =>
  */
 export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<ResultBody> {
   const state = members(result)?.get('requestState')
-  const text = state && JSON.parse(state.toString('utf8'))
-  if (!state || typeof text !== 'string') return Json.raw(result)
-  const at = state.byteOffset - result.byteOffset
-  const sealed = Buffer.from(JSON.stringify(seal.close(text, binding)))
-  return Json.raw(Buffer.concat([result.subarray(0, at), sealed, result.subarray(at + state.length)]))
+  const text = textOf(state)
+  if (!state || text === undefined) return Json.raw(result)
+  return Json.raw(splice(result, [[state, bytesOf(seal.close(text, binding))]]))
 }
 
 /** What the caller brings for another round, with the server's own state inside. */

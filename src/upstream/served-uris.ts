@@ -1,6 +1,7 @@
 import { Json } from '../core/json.ts'
 import type { ResultBody } from '../core/result.ts'
 import { elements, members } from '../wire/scan.ts'
+import { bytesOf, type Replacement, splice, textOf } from '../wire/splice.ts'
 
 /**
  * A result as callers may see it: resource links, embedded resources and read contents carry served URIs, so that
@@ -10,21 +11,13 @@ import { elements, members } from '../wire/scan.ts'
 export function servedResult(body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> {
   const { bytes } = body
   if (!bytes.includes('"uri"')) return body
-  const pieces: Buffer[] = []
-  let from = 0
+  const replacements: Replacement[] = []
   for (const uri of urisOfResult(bytes)) {
-    if (uri[0] !== 0x22) continue
-    const original = JSON.parse(uri.toString('utf8')) as string
-    const replacement = served(original)
-    if (replacement === original) continue
-    // Every URI found is a slice of the result, so its place follows from where both begin.
-    const at = uri.byteOffset - bytes.byteOffset
-    pieces.push(bytes.subarray(from, at), Buffer.from(JSON.stringify(replacement)))
-    from = at + uri.length
+    const original = textOf(uri)
+    if (original === undefined || served(original) === original) continue
+    replacements.push([uri, bytesOf(served(original))])
   }
-  if (pieces.length === 0) return body
-  pieces.push(bytes.subarray(from))
-  return Json.raw<ResultBody>(Buffer.concat(pieces))
+  return replacements.length === 0 ? body : Json.raw<ResultBody>(splice(bytes, replacements))
 }
 
 function* urisOfResult(bytes: Buffer): Generator<Buffer> {

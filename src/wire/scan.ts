@@ -86,8 +86,14 @@ export function depthExceeds(bytes: Buffer, limit: number): boolean {
   return false
 }
 
-/** Visits each member until the visitor says false; true if the bytes are one object and all of it was visited. */
-function walk(bytes: Buffer, visit: (key: string, start: number, end: number) => boolean): boolean {
+/**
+ * Visits each member, as its key, where its value starts and ends, and where its key starts, until the visitor says
+ * false; true if the bytes are one object and all of it was visited.
+ */
+export function walk(
+  bytes: Buffer,
+  visit: (key: string, start: number, end: number, keyStart: number) => boolean,
+): boolean {
   const words = wordsOf(bytes)
   let at = skipSpace(bytes, 0)
   if (bytes[at] !== OPEN_OBJECT) return false
@@ -102,7 +108,7 @@ function walk(bytes: Buffer, visit: (key: string, start: number, end: number) =>
     if (bytes[at] !== COLON) return false
     const start = skipSpace(bytes, at + 1)
     const end = skipValue(bytes, words, start, 1)
-    if (end === none || !visit(keyText(bytes, from, keyEnd), start, end)) return false
+    if (end === none || !visit(keyText(bytes, from, keyEnd), start, end, from)) return false
     at = skipSpace(bytes, end)
     if (bytes[at] === CLOSE_OBJECT) return skipSpace(bytes, at + 1) === bytes.length
     if (bytes[at] !== COMMA) return false

@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { maxMessage } from '../../wire/limits.ts'
 import { readMessage } from '../../wire/message.ts'
 import { ignored, whole } from './bodies.ts'
-import { type Body, createChannel, type Head } from './channel.ts'
+import { type Body, createChannel, type Head, NoAnswer } from './channel.ts'
 import { closedByUs, lost, noAnswer, type Place, refused } from './failures.ts'
 import { isAnswer, isStream, readExchange } from './http-exchange.ts'
 import { configuredHeaders, isHeaderValue } from './http-headers.ts'
@@ -52,6 +52,9 @@ export function httpTransport(options: HttpOptions): Transport {
 
   return {
     kind: 'http',
+    get usable() {
+      return over === undefined
+    },
     async open(given, signal) {
       signal.throwIfAborted()
       receiver = given
@@ -85,7 +88,11 @@ export function httpTransport(options: HttpOptions): Transport {
       await post(message, message.signal ?? limit?.signal)
     } catch (thrown) {
       settled(exchange)
-      throw noAnswer(place(), thrown)
+      const error = noAnswer(place(), thrown)
+      // A server that cannot even be reached is down, and whoever comes next should know.
+      const down = version !== undefined && thrown instanceof NoAnswer && !thrown.written
+      if (down && error instanceof ToolwayError) endLine(error)
+      throw error
     }
   }
 
@@ -164,16 +171,19 @@ export function httpTransport(options: HttpOptions): Transport {
     return channel.ask({ method: 'GET', path, headers: all, signal }, receive)
   }
 
-  /** The server has forgotten us: what is under way may still be answered, then the line has to be opened anew. */
   function endSession(): void {
+    endLine(new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name }))
+  }
+
+  /** The server is gone or has forgotten us: what is under way may still be answered, then a new line is needed. */
+  function endLine(error: ToolwayError): void {
     if (over) return
-    over = new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name })
-    const error = over
+    over = error
     session = undefined
     listening.abort()
     if (underWay.size === 0) idle.resolve()
     void settles(idle.promise, goodbyeMs, clock).then(() => {
-      for (const exchange of underWay) receiver?.failed(exchange, lost(place(), 'has ended our session'))
+      for (const exchange of underWay) receiver?.failed(exchange, lost(place(), 'went away'))
       // Those who have just been refused hear of it first.
       setImmediate(() => receiver?.closed(error))
     })

@@ -34,6 +34,9 @@ export function sseTransport(options: HttpOptions): Transport {
 
   return {
     kind: 'sse',
+    get usable() {
+      return over === undefined
+    },
     open,
     send,
     established() {

@@ -39,6 +39,9 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
 
   return {
     kind: 'stdio',
+    get usable() {
+      return over === undefined
+    },
     get pid() {
       return child?.pid
     },

@@ -3,6 +3,8 @@ import type { ToolwayError } from '../../core/errors.ts'
 /** A line to one server. It moves whole JSON-RPC messages and knows nothing of what they mean. */
 export interface Transport extends AsyncDisposable {
   readonly kind: 'stdio' | 'http' | 'sse'
+  /** False once nothing can be sent any more, which is known before the receiver is told. */
+  readonly usable: boolean
   /** Opens the line; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
   open(receiver: Receiver, signal: AbortSignal): Promise<void>
   /**

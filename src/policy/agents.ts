@@ -1,0 +1,85 @@
+import { ToolwayError } from '../core/errors.ts'
+import { didYouMean } from '../core/near.ts'
+
+export interface AgentSelection {
+  /** The agents that the credential may act as; `*` is all of them. */
+  readonly credential: { readonly agents: readonly string[] | '*' }
+  /** What the caller asked to be, by header, query, `_meta` or `agent_id`. */
+  readonly asked: string | undefined
+  /** The agents that have rules. */
+  readonly agents: ReadonlySet<string>
+  readonly defaults: { readonly agent?: string | undefined; readonly denyOnMissingAgent: boolean }
+}
+
+/** The agent that everybody is while there are no rules, and the last one to fall back on when there are. */
+export const defaultAgent = 'default'
+
+/**
+ * Which agent a caller acts as (G7). Nothing asked: the credential's only agent, else the configured default agent,
+ * else `default` unless missing agents are denied, else an error. A credential that names agents is never anyone
+ * else, not by default either; one that names none is whatever callers without an agent are.
+ */
+export function selectAgent(selection: AgentSelection): { readonly agent: string } {
+  const { credential, asked, agents } = selection
+  if (agents.size === 0) return { agent: defaultAgent }
+  if (asked === undefined) return { agent: orThrow(fallback(selection)) }
+  if (credential.agents === '*') {
+    if (agents.has(asked)) return { agent: asked }
+    throw invalid(`There is no agent ${quoted(asked)}`, asked, [...agents])
+  }
+  const mine = credential.agents.length > 0 ? credential.agents : [fallback(selection)].filter(isName)
+  if (mine.includes(asked) && agents.has(asked)) return { agent: asked }
+  // Nothing is said about agents that the credential may not be, not even whether they exist.
+  const why = mine.includes(asked) ? 'There are no rules for the agent' : 'This credential may not act as the agent'
+  const possible = mine.filter((agent) => agents.has(agent))
+  throw invalid(`${why} ${quoted(asked)}`, asked, possible)
+}
+
+/** The agent of a caller that asked for none, or why there is none. */
+function fallback({ credential, agents, defaults }: AgentSelection): string | ToolwayError {
+  const mine = new Set(credential.agents === '*' ? [] : credential.agents)
+  const mayBe = (agent: string) => mine.size === 0 || mine.has(agent)
+  const [only] = mine
+  if (only !== undefined && mine.size === 1) {
+    if (agents.has(only)) return only
+    const sentence = `This credential acts as ${only}, for which there are no rules; add agents.${only}, or give the credential another agent.`
+    return new ToolwayError('FALLBACK_AGENT_NOT_IN_RULES', sentence)
+  }
+  const { agent, denyOnMissingAgent } = defaults
+  if (agent !== undefined && mayBe(agent)) {
+    if (agents.has(agent)) return agent
+    const sentence = `No agent was named, and there are no rules for the default agent ${agent}; name an agent, add agents.${agent}, or correct defaults.agent.`
+    return new ToolwayError('FALLBACK_AGENT_NOT_IN_RULES', sentence, { rule: 'defaults.agent' })
+  }
+  if (!denyOnMissingAgent && agents.has(defaultAgent) && mayBe(defaultAgent)) return defaultAgent
+  const which = mine.size === 0 ? 'an agent' : listed([...mine])
+  const sentence = `No agent was named, and none is configured to fall back on; name ${which} (header Toolway-Agent, ?agent= or _meta["dev.toolway/agent"]), or set defaults.agent.`
+  const details = denyOnMissingAgent ? { rule: 'defaults.denyOnMissingAgent' } : {}
+  return new ToolwayError('NO_FALLBACK_CONFIGURED', sentence, details)
+}
+
+const isName = (found: string | ToolwayError): found is string => typeof found === 'string'
+
+function orThrow(found: string | ToolwayError): string {
+  if (isName(found)) return found
+  throw found
+}
+
+function invalid(why: string, asked: string, possible: readonly string[]): ToolwayError {
+  const otherwise = possible.length === 0 ? '; ask the operator for one.' : `; name ${listed(possible)}, or none.`
+  return new ToolwayError('INVALID_AGENT_ID', why + didYouMean(asked, possible, otherwise))
+}
+
+const mostShown = 64
+
+/** What callers send may be anything: it is cut and shown as plain ASCII on one line. */
+const quoted = (text: string): string =>
+  `"${text.slice(0, mostShown).replaceAll(/[^\x20-\x7e]/g, '?')}${text.length > mostShown ? '…' : ''}"`
+
+const mostListed = 10
+
+function listed(agents: readonly string[]): string {
+  const shown = agents.slice(0, mostListed)
+  const more = agents.length - shown.length
+  return shown.join(' or ') + (more > 0 ? ` or one of ${more} more` : '')
+}

@@ -1,0 +1,22 @@
+/** Thrown when checking takes more steps than it may. */
+export class BudgetSpent extends Error {}
+
+/**
+ * How much work checking may still do. A schema can make a validator try the same thing exponentially often, and it
+ * comes from a server, the arguments from a caller: whoever wrote them, the check must end.
+ */
+export interface Budget {
+  left: number
+  readonly spent: BudgetSpent
+}
+
+/** One budget for all: checking never waits, so no two checks run at a time. */
+export const budget: Budget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
+
+/** A step takes some 10 to 30 ns: this is the longest that everybody else may have to wait for one check. */
+export const stepsPerCheck = 3_000_000
+
+export function charge(steps: number): void {
+  budget.left -= steps
+  if (budget.left < 0) throw budget.spent
+}

@@ -1,0 +1,97 @@
+import { Ajv, type CodeKeywordDefinition, type ErrorObject, type FuncKeywordDefinition, type Options } from 'ajv'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { _ } from 'ajv/dist/compile/codegen/index.js'
+import { budget, stepsPerCheck } from './budget.ts'
+import { formats } from './formats.ts'
+import { linearPattern } from './patterns.ts'
+import { costKeyword, prepare } from './prepare.ts'
+import { allDifferent } from './unique-items.ts'
+
+/** What does not fit, nothing if all is well. Throws `BudgetSpent` where that takes too long to find out. */
+export type Check = (args: unknown) => readonly ErrorObject[]
+
+export interface Compiled {
+  /** Stops at the first problem. */
+  readonly check: Check
+  /** Finds more than one; compiled when it is first needed. */
+  readonly explain: Check
+}
+
+type Fields = Readonly<Record<string, unknown>>
+type Draft = typeof Ajv | typeof Ajv2019 | typeof Ajv2020
+
+/** Each error is an object of its own, and a model mends a few at a time. */
+const stepsPerExplanation = 20_000
+
+/** Makes a check of a schema, or says why it cannot be checked against. Never throws. */
+export function compile(schema: Fields): Compiled | { readonly unfit: string } {
+  const prepared = prepare(schema)
+  if ('unfit' in prepared) return prepared
+  for (const draft of draftsOf(schema.$schema)) {
+    try {
+      const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck)
+      // A schema that never ends, whatever it is asked, shows it here and not in every call.
+      check({})
+      let thorough: Check | undefined
+      const explain: Check = (args) => {
+        thorough ??= checkWith(draft, prepared.schema, { allErrors: true, verbose: true }, stepsPerExplanation)
+        return thorough(args)
+      }
+      return { check, explain }
+    } catch {
+      // Perhaps another draft takes it.
+    }
+  }
+  return { unfit: 'it is not a valid JSON Schema' }
+}
+
+/** Where none is named it is the latest, but many servers mean the one before and do not say so. */
+function draftsOf(named: unknown): readonly Draft[] {
+  if (typeof named !== 'string') return [Ajv2020, Ajv]
+  if (/draft-0[4-7]/.test(named)) return [Ajv]
+  return named.includes('2019-09') ? [Ajv2019] : [Ajv2020]
+}
+
+/** A compiler for each schema: in a shared one, they could refer to one another. */
+function checkWith(Draft: Draft, schema: object, options: Options, steps: number): Check {
+  const compiler = new Draft({ ...common, ...options })
+  compiler.removeKeyword('uniqueItems')
+  compiler.addKeyword(uniqueItems)
+  compiler.addKeyword({ ...cost, before: Draft === Ajv ? '$ref' : '$dynamicAnchor' })
+  const validate = compiler.compile(schema)
+  return (args) => {
+    budget.left = steps
+    return validate(args) ? [] : (validate.errors ?? [])
+  }
+}
+
+const common: Options = {
+  strict: false,
+  validateSchema: false,
+  meta: false,
+  // A large definition that is used often would be compiled as often.
+  inlineRefs: false,
+  logger: false,
+  formats,
+  // Optimising takes five times as long as it saves.
+  code: { optimize: false, regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
+}
+
+/** Pays for each look at a subschema, before anything else in it is looked at. */
+const cost: CodeKeywordDefinition = {
+  keyword: costKeyword,
+  schemaType: 'number',
+  code({ gen, schema }) {
+    const purse = gen.scopeValue('obj', { ref: budget, key: budget })
+    gen.code(_`if ((${purse}.left -= ${schema}) < 0) throw ${purse}.spent`)
+  },
+}
+
+const uniqueItems: FuncKeywordDefinition = {
+  keyword: 'uniqueItems',
+  type: 'array',
+  schemaType: 'boolean',
+  errors: false,
+  validate: (wanted: boolean, items: readonly unknown[]) => !wanted || allDifferent(items),
+}

@@ -1,0 +1,44 @@
+type Shape = (value: unknown) => boolean
+
+const text: Shape = (value) => typeof value === 'string'
+const flag: Shape = (value) => typeof value === 'boolean'
+const number: Shape = (value) => typeof value === 'number' && Number.isFinite(value)
+const count: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+const names: Shape = (value) => Array.isArray(value) && value.every(text)
+const namesByName: Shape = (value) => isObject(value) && Object.values(value).every(names)
+
+/** Keywords that say something about a value, and what they look like. Titles, defaults and ids say nothing. */
+export const assertions: Readonly<Record<string, Shape | undefined>> = {
+  type: (value) => text(value) || names(value),
+  enum: Array.isArray,
+  const: () => true,
+  multipleOf: (value) => number(value) && (value as number) > 0,
+  ...each(flag, 'nullable uniqueItems'),
+  ...each(number, 'maximum exclusiveMaximum minimum exclusiveMinimum'),
+  ...each(count, 'maxLength minLength maxItems minItems maxContains minContains maxProperties minProperties'),
+  ...each(text, 'pattern format $ref $dynamicRef $anchor $dynamicAnchor'),
+  required: names,
+  dependentRequired: namesByName,
+}
+
+/** Keywords that hold subschemas: one, a list of them, or one for each name. */
+export const applicators: Readonly<Record<string, 'one' | 'list' | 'map' | undefined>> = {
+  ...each('one', 'additionalItems additionalProperties contains else if items not propertyNames then'),
+  ...each('one', 'unevaluatedItems unevaluatedProperties'),
+  ...each('list', 'allOf anyOf oneOf prefixItems'),
+  ...each('map', '$defs definitions dependencies dependentSchemas patternProperties properties'),
+}
+
+/** Before the latest draft, `items` could be a list of schemas. */
+export const isListOfItems = (keyword: string, value: unknown): value is readonly unknown[] =>
+  keyword === 'items' && Array.isArray(value)
+
+/** Before the latest draft, `dependencies` could name what else must be there. */
+export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function each<T>(value: T, keywords: string): Record<string, T> {
+  return Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, value]))
+}

@@ -1,0 +1,102 @@
+import { applicators, assertions, isListOfItems, isListOfNames, isObject } from './keywords.ts'
+
+/** A schema that is ready to be compiled, or why it cannot be checked against. */
+export type Prepared = { readonly schema: object } | { readonly unfit: string }
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Compiling takes some 50 µs for each of them, and everybody else waits. */
+const mostSubschemas = 1000
+const mostValues = 50_000
+const deepest = 64
+
+/** Put into every subschema: what looking at it costs. */
+export const costKeyword = 'toolwayCost'
+
+class Unfit extends Error {}
+const malformed = 'it is not a valid JSON Schema'
+
+/**
+ * Copies of a schema what checking needs, and nothing else: ids, by which one server's schema could reach another's,
+ * stay behind, references lead to places inside it, and every subschema carries its cost.
+ */
+export function prepare(schema: Fields): Prepared {
+  const places = new Set(['#'])
+  const references: string[] = []
+  let subschemas = 0
+  let values = 0
+
+  const subschema = (given: unknown, pointer: string, depth: number): unknown => {
+    if (typeof given === 'boolean') return given
+    if (!isObject(given)) throw new Unfit(malformed)
+    if (depth > deepest || ++subschemas > mostSubschemas) throw new Unfit('it is too large')
+    places.add(pointer)
+    const copy: Record<string, unknown> = {}
+    let cost = 1
+    for (const [keyword, value] of Object.entries(given)) {
+      if (Object.hasOwn(applicators, keyword)) {
+        cost += typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+        copy[keyword] = applied(keyword, value, `${pointer}/${step(keyword)}`, depth + 1)
+      } else if (Object.hasOwn(assertions, keyword)) {
+        if (!assertions[keyword]?.(value)) throw new Unfit(malformed)
+        cost += valuesIn(value)
+        copy[keyword] = value
+      }
+    }
+    values += cost
+    if (values > mostValues) throw new Unfit('it is too large')
+    const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
+    for (const reference of [$ref, $dynamicRef]) if (reference !== undefined) references.push(reference)
+    for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
+    // It means nothing without a type, and the compiler stops at it.
+    if (copy.type === undefined) delete copy.nullable
+    return { ...copy, [costKeyword]: cost }
+  }
+
+  const applied = (keyword: string, value: unknown, pointer: string, depth: number): unknown => {
+    const kind = applicators[keyword]
+    if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value))) {
+      return value.map((item, index) => subschema(item, `${pointer}/${index}`, depth))
+    }
+    if (kind === 'one') return subschema(value, pointer, depth)
+    if (kind === 'list' || !isObject(value)) throw new Unfit(malformed)
+    const named = Object.entries(value).map(([name, item]) => {
+      const held = isListOfNames(keyword, item) ? item : subschema(item, `${pointer}/${step(name)}`, depth)
+      return [name, held]
+    })
+    return Object.fromEntries(named)
+  }
+
+  try {
+    const copy = subschema(schema, '#', 0) as object
+    if (references.every((reference) => places.has(decoded(reference)))) return { schema: copy }
+    return { unfit: 'it refers to something outside itself' }
+  } catch (error) {
+    if (error instanceof Unfit) return { unfit: error.message }
+    throw error
+  }
+}
+
+/** How many values a value consists of; comparing with it may have to look at all of them. */
+function valuesIn(value: unknown): number {
+  const open = [value]
+  let count = 0
+  while (open.length > 0 && count <= mostValues) {
+    const next = open.pop()
+    count++
+    if (typeof next === 'object' && next !== null) for (const member of Object.values(next)) open.push(member)
+  }
+  return count
+}
+
+/** A name as it stands in a pointer. */
+const step = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** Pointers in references may be percent-encoded; ours are not. */
+function decoded(reference: string): string {
+  try {
+    return decodeURIComponent(reference)
+  } catch {
+    return reference
+  }
+}

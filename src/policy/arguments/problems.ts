@@ -1,0 +1,107 @@
+import type { ErrorObject } from 'ajv'
+import { nearMisses } from '../../core/near.ts'
+import { expectation, kindOf, list, quoted } from './expectation.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** How many problems one refusal tells; a model mends these first. */
+const mostProblems = 5
+
+/** A problem, or the choice that failed and why each of its forms did. */
+interface Problem {
+  readonly error: ErrorObject
+  readonly forms: readonly Problem[]
+}
+
+/** What is wrong with the arguments, in words that a model can act on: which field, what was expected, what came. */
+export function sentenceOf(errors: readonly ErrorObject[]): string {
+  const told = [...new Set(gathered(errors).flatMap(describe))]
+  const untold = told.length - mostProblems
+  return [...told.slice(0, mostProblems), ...(untold > 0 ? [`and ${untold} more`] : [])].join('; ')
+}
+
+/** Keywords whose error comes after those of the schemas that they tried. */
+const choices = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames', 'not'])
+
+function gathered(errors: readonly ErrorObject[]): Problem[] {
+  const problems: Problem[] = []
+  for (const error of errors) {
+    // What failed is told by the errors of `then` and `else` themselves.
+    if (error.keyword === 'if') continue
+    const forms: Problem[] = []
+    while (choices.has(error.keyword) && within(problems.at(-1)?.error.instancePath, error.instancePath)) {
+      forms.unshift(problems.pop() as Problem)
+    }
+    problems.push({ error, forms })
+  }
+  return problems
+}
+
+const within = (path: string | undefined, outer: string) => path === outer || path?.startsWith(`${outer}/`) === true
+
+function describe({ error, forms }: Problem): string[] {
+  switch (error.keyword) {
+    case 'required':
+      return [missing(error, error.params.missingProperty)]
+    case 'dependentRequired':
+    case 'dependencies':
+      return [`${missing(error, error.params.missingProperty)} beside "${spell(error, error.params.property)}"`]
+    case 'additionalProperties':
+      return [unknown(error, error.params.additionalProperty)]
+    case 'unevaluatedProperties':
+      return [unknown(error, error.params.unevaluatedProperty)]
+    case 'propertyNames':
+      return [`${field(error)} has a member with a name that is not allowed, ${quoted(error.params.propertyName)}`]
+    case 'anyOf':
+    case 'oneOf':
+      return [choice(error, forms)]
+    default:
+      return [`${field(error)} ${expectation(error) ?? 'does not fit'}`]
+  }
+}
+
+/** None of several forms fits: their types if that is all, else the problems of those that came nearest. */
+function choice(error: ErrorObject, forms: readonly Problem[]): string {
+  if (error.params.passingSchemas) return `${field(error)} fits more than one of the forms that exclude one another`
+  const here = forms.filter((form) => form.error.instancePath === error.instancePath)
+  const types = [...new Set(here.filter(isType).flatMap((form) => kinds(form.error.params.type)))]
+  if (types.length > 0 && forms.every(isType)) return `${field(error)} must be ${list(types)}${instead(error)}`
+  const nearest = forms.filter((form) => !here.includes(form) || !isType(form)).flatMap(describe)
+  const told = [...new Set(nearest)].slice(0, 3)
+  return `${field(error)} fits none of its allowed forms${told.length === 0 ? '' : ` (${told.join(', or ')})`}`
+}
+
+const isType = ({ error }: Problem) => error.keyword === 'type'
+const kinds = (type: string | string[]) => [type].flat().map(kindOf)
+const instead = ({ data }: ErrorObject) => (data === undefined ? '' : `, not ${kindOf(typeName(data))}`)
+const typeName = (data: unknown) => (data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data)
+
+function missing(error: ErrorObject, name: string): string {
+  const { properties } = (error.parentSchema ?? {}) as { properties?: Record<string, Fields> }
+  const wanted = properties?.[name]?.type as string | string[] | undefined
+  const given = Object.keys((error.data ?? {}) as Fields).filter((key) => !Object.hasOwn(properties ?? {}, key))
+  const near = nearMisses(name, given)[0]
+  const must = wanted === undefined ? '' : `, it must be ${list(kinds(wanted))}`
+  return `"${spell(error, name)}" is missing${must}${near === undefined ? '' : ` (you sent ${quoted(near)})`}`
+}
+
+function unknown(error: ErrorObject, name: string): string {
+  const known = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
+  const near = nearMisses(name, known)[0]
+  const some = known.length > 20 ? `${known.slice(0, 20).join(', ')} and others` : known.join(', ')
+  const takes = known.length === 0 ? '' : ` (known are ${some})`
+  const shown = name.length > 40 ? `${name.slice(0, 40)}…` : name
+  return `"${spell(error, shown)}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
+}
+
+const field = (error: ErrorObject) => (error.instancePath === '' ? 'all of them together' : `"${spell(error)}"`)
+
+/** `calls[0].server`, as people write it. */
+function spell({ instancePath }: ErrorObject, member?: string): string {
+  const steps = instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const names = member === undefined ? steps : [...steps, member]
+  return names.map((name, index) => (/^\d+$/.test(name) ? `[${name}]` : `${index > 0 ? '.' : ''}${name}`)).join('')
+}

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import type { ErrorObject } from 'ajv'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { BudgetSpent } from './budget.ts'
+import type { Compiled } from './compile.ts'
+import { sentenceOf } from './problems.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Throws INVALID_ARGUMENTS where a tool's arguments do not fit its schema (F9). The first check of all waits for the
+ * compiler to be loaded; from then on there is nothing to wait for.
+ */
+export type ValidateArguments = (schema: Fields, args: Fields, tool: string) => Promise<void> | undefined
+
+/** Some 20 KiB each. */
+const mostCompiled = 1000
+
+/** Larger arguments get the first problem only. */
+const mostExplained = 2000
+
+/** Compiles schemas when they are first needed and keeps what the latest ones became. */
+export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
+  let compile: typeof import('./compile.ts').compile | undefined
+  let loading: Promise<void> | undefined
+  const keys = new WeakMap<Fields, string>()
+  const kept = new Map<string, Compiled | undefined>()
+
+  const load = async () => {
+    compile = (await import('./compile.ts')).compile
+  }
+
+  const compiled = (schema: Fields, tool: string): Compiled | undefined => {
+    let key = keys.get(schema)
+    if (key === undefined) {
+      key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
+      keys.set(schema, key)
+    }
+    if (kept.has(key)) return kept.get(key)
+    const made = compile!(schema)
+    if (kept.size >= mostCompiled) kept.delete(kept.keys().next().value as string)
+    if ('unfit' in made) return giveUp(key, tool, made.unfit)
+    kept.set(key, made)
+    return made
+  }
+
+  /** A schema at fault must not keep anybody from calling the tool; the server still checks for itself. */
+  const giveUp = (key: string, tool: string, reason: string): undefined => {
+    kept.set(key, undefined)
+    log.warn({ tool, reason }, 'arguments of this tool are not checked against its schema')
+  }
+
+  const check = (schema: Fields, args: Fields, tool: string): undefined => {
+    const made = compiled(schema, tool)
+    if (!made) return
+    const refused = (problems: string) =>
+      new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems}.`)
+    let problems: readonly ErrorObject[] | undefined
+    try {
+      problems = attempt(() => made.check(args))
+    } catch {
+      return giveUp(keys.get(schema) as string, tool, 'the check of it fails')
+    }
+    if (problems === undefined) throw refused('they are too many to be checked; send fewer or simpler ones')
+    if (problems.length === 0) return
+    const all = isSmall(args) ? attempt(() => made.explain(args)) : undefined
+    throw refused(sentenceOf(all?.length ? all : problems))
+  }
+
+  return (schema, args, tool) => {
+    if (compile) return check(schema, args, tool)
+    loading ??= load()
+    return loading.then(() => check(schema, args, tool))
+  }
+}
+
+/** `undefined` where checking takes too long, or goes deeper than the stack. */
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof BudgetSpent || error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function isSmall(args: unknown): boolean {
+  const open = [args]
+  for (let seen = 0; open.length > 0; seen++) {
+    if (seen > mostExplained) return false
+    const value = open.pop()
+    if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) open.push(member)
+  }
+  return true
+}

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { honestPaths, pathAttacks } from '../../../tests/abuse/paths.ts'
+import {
+  honestMysql,
+  honestSql,
+  honestSqlite,
+  mysqlAttacks,
+  sqlAttacks,
+  sqliteAttacks,
+} from '../../../tests/abuse/sql.ts'
+import { honestUrls, urlAttacks } from '../../../tests/abuse/urls.ts'
+import { compileGuards, type GuardConfig } from './index.ts'
+
+const files: GuardConfig = { kind: 'path', arguments: ['path', 'paths[]', 'options.path'], roots: ['/data'] }
+const database: GuardConfig = { kind: 'sql', arguments: ['sql'], dialect: 'postgres', readOnly: true }
+const web: GuardConfig = { kind: 'url', arguments: ['items[].url'], allowPrivate: false }
+const check = compileGuards([files, database, web], { server: 'all' })!
+
+describe('guards', () => {
+  test('F9: a server without guards has nothing to run', () => {
+    expect(compileGuards([], { server: 'plain' })).toBeUndefined()
+  })
+
+  test('F9: a call without guarded arguments does not even wait', () => {
+    expect(check({})).toBeUndefined()
+    expect(check({ other: '../../etc/passwd', path: null, options: {}, items: [] })).toBeUndefined()
+  })
+
+  test('F9: every guard of a server looks at its own arguments', async () => {
+    await check({ path: '/data/a', paths: ['/data/b'], sql: 'SELECT 1', items: [{ url: 'http://8.8.8.8/' }] })
+    await expect(check({ path: '/data/a', paths: ['/data/b', '/etc'] })).rejects.toMatchObject({
+      code: 'INVALID_PATH',
+      details: { server: 'all', rule: 'mcpServers.all.guards[0]' },
+    })
+    await expect(check({ path: '/data/a', sql: 'DROP TABLE a' })).rejects.toMatchObject({
+      code: 'UNSAFE_SQL',
+      details: { rule: 'mcpServers.all.guards[1]' },
+    })
+    await expect(check({ items: [{ url: 'http://8.8.8.8/' }, { url: 'http://10.0.0.1/' }] })).rejects.toMatchObject({
+      code: 'UNSAFE_URL',
+      message: expect.stringContaining('"items[1].url"'),
+      details: { rule: 'mcpServers.all.guards[2]' },
+    })
+  })
+
+  test.each([
+    [{ path: 1 }, 'The argument "path" must be a string.'],
+    [{ path: ['/etc/passwd'] }, 'The argument "path" must be a string.'],
+    [{ path: { toString: '/etc/passwd' } }, 'The argument "path" must be a string.'],
+    [{ paths: '/etc/passwd' }, 'The argument "paths" must be a list.'],
+    [{ paths: ['/data/a', ['/etc']] }, 'The argument "paths[1]" must be a string.'],
+    [{ options: '/etc/passwd' }, 'The argument "options" must be an object.'],
+    [{ sql: false }, 'The argument "sql" must be a string.'],
+    [{ path: '/data/a\0' }, 'The argument "path" has a NUL character.'],
+    [{ sql: '\ud800' }, 'The argument "sql" has characters that are not valid Unicode.'],
+    [{ paths: Array(257).fill('/data/a') }, 'The argument "paths[]" has more than 256 values; send fewer at a time.'],
+  ])('F9: a guarded argument of the wrong type is refused (%#)', (args, message) => {
+    expect(() => check(args)).toThrow(message)
+  })
+
+  test('F9: an operator who misspells an argument is told so before anything runs', () => {
+    expect(() => compileGuards([{ ...files, arguments: ['paths[0]'] }], { server: 'files' })).toThrow(
+      'mcpServers.files.guards[0].arguments: "paths[0]" is not an argument such as path, paths[] or options.file.',
+    )
+  })
+
+  test('F9: the corpus is as large as it has to be, and nothing is in it twice', () => {
+    const attacks = [pathAttacks, sqlAttacks, mysqlAttacks, sqliteAttacks, urlAttacks]
+    const honest = [honestPaths, honestSql, honestMysql, honestSqlite, honestUrls]
+    expect(attacks.flat().length).toBeGreaterThanOrEqual(150)
+    expect(honest.flat().length).toBeGreaterThanOrEqual(80)
+    for (const list of [...attacks, ...honest]) expect(new Set(list.map(([, value]) => value)).size).toBe(list.length)
+  })
+})

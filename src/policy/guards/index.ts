@@ -1,0 +1,100 @@
+import type { ServerConfig } from '../../config/schema.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import type { Guard, Guarded, Refuse } from './guard.ts'
+import { pathGuard } from './path.ts'
+import { parseSelector, type Selector, select } from './selector.ts'
+import { sqlGuard } from './sql.ts'
+import { type Lookup, systemLookup, urlGuard } from './url.ts'
+
+export type GuardConfig = ServerConfig['guards'][number]
+
+/** Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL. At once and without a promise where no argument is guarded. */
+export type CheckArguments = (args: Readonly<Record<string, unknown>>) => Promise<void> | undefined
+
+export interface GuardOptions {
+  /** Whose arguments these are; errors and rules name it. */
+  readonly server: string
+  readonly clock?: Clock
+  readonly lookup?: Lookup
+}
+
+/** Checking costs time for each value; no honest call names more. */
+const mostValues = 256
+
+const codes: Readonly<Record<GuardConfig['kind'], ErrorCode>> = {
+  path: 'INVALID_PATH',
+  sql: 'UNSAFE_SQL',
+  url: 'UNSAFE_URL',
+}
+
+/** Prepares the guards of one server (F9). `undefined` where there are none, so that arguments need not even be parsed. */
+export function compileGuards(guards: readonly GuardConfig[], options: GuardOptions): CheckArguments | undefined {
+  if (guards.length === 0) return undefined
+  const compiled = guards.map((config, index) =>
+    compile(config, `mcpServers.${options.server}.guards[${index}]`, options),
+  )
+  return (args) => {
+    const work: (() => Promise<void>)[] = []
+    for (const { collect, guard } of compiled) {
+      const values = collect(args)
+      if (values.length > 0) work.push(() => guard(values))
+    }
+    return work.length === 0 ? undefined : inTurn(work)
+  }
+}
+
+interface Compiled {
+  collect(args: Readonly<Record<string, unknown>>): readonly Guarded[]
+  readonly guard: Guard
+}
+
+function compile(config: GuardConfig, rule: string, options: GuardOptions): Compiled {
+  const refuse: Refuse = (at, reason) =>
+    new ToolwayError(codes[config.kind], `The argument "${at}" ${reason}.`, { server: options.server, rule })
+  const selectors = config.arguments.map((text) => {
+    const selector = parseSelector(text)
+    if (selector) return selector
+    // Starting without the guard would let through what the operator meant to stop.
+    throw new ToolwayError(
+      'INTERNAL',
+      `${rule}.arguments: "${text}" is not an argument such as path, paths[] or options.file.`,
+    )
+  })
+  return {
+    collect: (args) => selectors.flatMap((selector) => textsOf(selector, args, refuse)),
+    guard: guardOf(config, refuse, options),
+  }
+}
+
+function guardOf(
+  config: GuardConfig,
+  refuse: Refuse,
+  { clock = systemClock, lookup = systemLookup }: GuardOptions,
+): Guard {
+  switch (config.kind) {
+    case 'path':
+      return pathGuard(config, refuse)
+    case 'sql':
+      return sqlGuard(config, refuse)
+    case 'url':
+      return urlGuard(config, refuse, { clock, lookup })
+  }
+}
+
+function textsOf(selector: Selector, args: Readonly<Record<string, unknown>>, refuse: Refuse): Guarded[] {
+  const found = select(selector, args)
+  if ('expected' in found) throw refuse(found.at, `must be ${found.expected}`)
+  if (found.length > mostValues) throw refuse(selector.text, `has more than ${mostValues} values; send fewer at a time`)
+  return found.map(({ at, value }) => {
+    if (typeof value !== 'string') throw refuse(at, 'must be a string')
+    // The server gets the bytes as they came and may read broken ones as a quote or a dot, which we cannot see here.
+    if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'has characters that are not valid Unicode')
+    if (value.includes('\0')) throw refuse(at, 'has a NUL character')
+    return { at, text: value }
+  })
+}
+
+async function inTurn(work: readonly (() => Promise<void>)[]): Promise<void> {
+  for (const check of work) await check()
+}

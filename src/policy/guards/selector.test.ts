@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest'
+import { parseSelector, select } from './selector.ts'
+
+const find = (text: string, args: Record<string, unknown>) => select(parseSelector(text)!, args)
+
+describe('selectors', () => {
+  test.each<[string, Record<string, unknown>, { at: string; value: unknown }[]]>([
+    ['path', { path: 'a', other: 'b' }, [{ at: 'path', value: 'a' }]],
+    [
+      'paths[]',
+      { paths: ['a', 'b'] },
+      [
+        { at: 'paths[0]', value: 'a' },
+        { at: 'paths[1]', value: 'b' },
+      ],
+    ],
+    ['options.path', { options: { path: 'a' } }, [{ at: 'options.path', value: 'a' }]],
+    [
+      'items[].url',
+      { items: [{ url: 'a' }, {}, { url: 'b' }] },
+      [
+        { at: 'items[0].url', value: 'a' },
+        { at: 'items[2].url', value: 'b' },
+      ],
+    ],
+    [
+      'rows[][]',
+      { rows: [['a'], ['b']] },
+      [
+        { at: 'rows[0][0]', value: 'a' },
+        { at: 'rows[1][0]', value: 'b' },
+      ],
+    ],
+  ])('F9: %s finds what it stands for', (text, args, expected) => {
+    expect(find(text, args)).toEqual(expected)
+  })
+
+  test.each([
+    ['path', {}],
+    ['path', { path: null }],
+    ['options.path', {}],
+    ['options.path', { options: {} }],
+    ['options.path', { options: null }],
+    ['paths[]', { paths: [] }],
+    ['items[].url', { items: [{}] }],
+  ])('F9: %s of %j finds nothing', (text, args) => {
+    expect(find(text, args)).toEqual([])
+  })
+
+  test.each([
+    ['options.path', { options: 'a' }, { at: 'options', expected: 'an object' }],
+    ['options.path', { options: ['a'] }, { at: 'options', expected: 'an object' }],
+    ['paths[]', { paths: 'a' }, { at: 'paths', expected: 'a list' }],
+    ['paths[]', { paths: { 0: 'a' } }, { at: 'paths', expected: 'a list' }],
+    ['items[].url', { items: [{ url: 'a' }, 'b'] }, { at: 'items[1]', expected: 'an object' }],
+  ])('F9: %s of %j is a mismatch', (text, args, expected) => {
+    expect(find(text, args)).toEqual(expected)
+  })
+
+  test('inherited members are not arguments', () => {
+    expect(find('constructor', {})).toEqual([])
+    expect(find('__proto__', JSON.parse('{"__proto__":"a"}'))).toEqual([{ at: '__proto__', value: 'a' }])
+  })
+
+  test.each(['', '.', 'a.', '.a', 'a..b', '[]', 'a[0]', 'a[', 'a]', 'a[].[]', 'a[]b'])('%j is no selector', (text) => {
+    expect(parseSelector(text)).toBeUndefined()
+  })
+})

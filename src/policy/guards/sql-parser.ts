@@ -1,0 +1,63 @@
+/** One parsed statement: a node of PostgreSQL's own syntax tree under the name of its kind. */
+export type Statement = Readonly<Record<string, unknown>>
+
+/** The text is not SQL. The message never repeats any of it. */
+export class SyntaxProblem extends Error {}
+
+/** The parts of the WebAssembly module that we use; it has no types of its own. */
+interface Module {
+  lengthBytesUTF8(text: string): number
+  stringToUTF8(text: string, pointer: number, length: number): void
+  UTF8ToString(pointer: number): string
+  getValue(pointer: number, type: 'i32'): number
+  _malloc(length: number): number
+  _free(pointer: number): void
+  _wasm_parse_query_raw(text: number): number
+  _wasm_free_parse_result(result: number): void
+}
+
+let loading: Promise<Module> | undefined
+
+/** Parses with PostgreSQL's own parser, which is loaded on first use. */
+export async function parseSql(text: string): Promise<readonly Statement[]> {
+  loading ??= load()
+  const module = await loading
+  try {
+    return parse(module, text)
+  } catch (error) {
+    if (error instanceof SyntaxProblem) throw error
+    // Nesting that overflows the stack leaves the module's memory as it was in the midst of things: take a fresh one.
+    loading = undefined
+    throw new SyntaxProblem('is nested too deeply to be checked')
+  }
+}
+
+async function load(): Promise<Module> {
+  // The package's own entry keeps one module for ever; this is the same module, to be replaced when it breaks.
+  // @ts-expect-error The package has no types for it.
+  const { default: create } = await import('libpg-query/wasm/libpg-query.js')
+  return create()
+}
+
+/** Offsets of PgQueryParseResult (tree, stderr, error) and PgQueryError (message, function, file, line, cursor). */
+const errorField = 8
+const cursorField = 16
+
+function parse(module: Module, text: string): readonly Statement[] {
+  const length = module.lengthBytesUTF8(text) + 1
+  const input = module._malloc(length)
+  module.stringToUTF8(text, input, length)
+  const result = module._wasm_parse_query_raw(input)
+  try {
+    const error = module.getValue(result + errorField, 'i32')
+    if (error !== 0) throw syntaxProblem(module.getValue(error + cursorField, 'i32'))
+    const tree = JSON.parse(module.UTF8ToString(module.getValue(result, 'i32'))) as { stmts?: { stmt: Statement }[] }
+    return (tree.stmts ?? []).map(({ stmt }) => stmt)
+  } finally {
+    module._wasm_free_parse_result(result)
+    module._free(input)
+  }
+}
+
+const syntaxProblem = (cursor: number) =>
+  new SyntaxProblem(`has a syntax error${cursor > 0 ? ` at character ${cursor}` : ''}`)

@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest'
+import {
+  honestMysql,
+  honestSql,
+  honestSqlite,
+  mysqlAttacks,
+  sqlAttacks,
+  sqliteAttacks,
+} from '../../../tests/abuse/sql.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { compileGuards, type GuardConfig } from './index.ts'
+import type { Dialect } from './sql-dialects.ts'
+
+const guard = (dialect: Dialect, readOnly: boolean) => {
+  const config: GuardConfig = { kind: 'sql', arguments: ['sql', 'all[]'], dialect, readOnly }
+  return compileGuards([config], { server: 'database' })!
+}
+const guards = {
+  postgres: guard('postgres', true),
+  mysql: guard('mysql', true),
+  sqlite: guard('sqlite', true),
+  writing: guard('postgres', false),
+}
+
+const refusal = async (sql: string, kind: keyof typeof guards = 'postgres'): Promise<ToolwayError | undefined> => {
+  try {
+    await guards[kind]({ sql })
+    return undefined
+  } catch (error) {
+    return error as ToolwayError
+  }
+}
+const label = (sql: string) => JSON.stringify(sql.length > 100 ? `${sql.slice(0, 100)}…` : sql)
+
+describe('SQL guard', () => {
+  for (const [why, sql] of sqlAttacks) {
+    test(`F9: refused (${why}) ${label(sql)}`, async () => {
+      const error = await refusal(sql)
+      expect(error).toBeInstanceOf(ToolwayError)
+      expect(error?.code).toBe('UNSAFE_SQL')
+    })
+  }
+
+  for (const [why, sql] of honestSql) {
+    test(`F9: passed (${why}) ${label(sql)}`, async () => {
+      expect(await refusal(sql)).toBeUndefined()
+    })
+  }
+
+  test.each([
+    ['DELETE FROM users', 'is DELETE, but only reading is allowed here; use SELECT'],
+    ['SELECT 1; SELECT 2', 'has 2 SQL statements; send one at a time'],
+    ['SELECT 1 FROM', 'has a syntax error at character 14; write one PostgreSQL statement'],
+    ["SELECT 'hunter2", 'has a syntax error at character 8; write one PostgreSQL statement'],
+    [
+      'SELECT app.purge()',
+      'calls app.purge, which is not a built-in function known to have no side effects; leave it out',
+    ],
+    ['WITH d AS (DELETE FROM t) SELECT 1', 'contains DELETE, but only reading is allowed here'],
+    [
+      'SELECT x.f FROM pi() x',
+      'has "x.f", which may call a function; list the columns of the function: AS x(column, …)',
+    ],
+  ])('F9: %j is told what is wrong with it', async (sql, reason) => {
+    expect((await refusal(sql))?.message).toBe(`The argument "sql" ${reason}.`)
+  })
+
+  test('F9: no refusal repeats the literals of a statement', async () => {
+    for (const [, sql] of sqlAttacks) {
+      const error = await refusal(sql)
+      for (const secret of ['/etc/passwd', 'evil', 'admin = true']) expect(error?.message).not.toContain(secret)
+    }
+  })
+
+  test('F9: the guard still works after statements that overflow the parser', async () => {
+    for (let attempt = 0; attempt < 5; attempt++) {
+      expect((await refusal(`SELECT ${'1+'.repeat(25_000)}1`))?.code).toBe('UNSAFE_SQL')
+      expect(await refusal('SELECT a FROM t')).toBeUndefined()
+      expect((await refusal('DROP TABLE t'))?.code).toBe('UNSAFE_SQL')
+    }
+  })
+
+  test('F9: statements of one call are measured together', async () => {
+    const all = Array.from({ length: 8 }, () => `SELECT '${'x'.repeat(10_000)}'`)
+    await expect(Promise.resolve(guards.postgres({ all }))).rejects.toThrow('more than 64 KiB of SQL')
+    await guards.postgres({ all: all.slice(0, 6) })
+  })
+})
+
+describe('SQL guard where writing is allowed', () => {
+  test.each([
+    "INSERT INTO t VALUES ('a;b')",
+    'UPDATE t SET a = f(1)',
+    'WITH d AS (DELETE FROM t RETURNING *) SELECT * FROM d',
+    'CREATE TABLE t (a int)',
+    'COPY t TO STDOUT',
+    'SELECT 1',
+  ])('F9: passed %j', async (sql) => {
+    expect(await refusal(sql, 'writing')).toBeUndefined()
+  })
+
+  test.each([
+    'INSERT INTO t VALUES (1); DROP TABLE t',
+    'DO $$ BEGIN DELETE FROM a; DELETE FROM b; END $$',
+    "COPY t FROM PROGRAM 'sh'",
+    "COPY t TO '/tmp/x'",
+    "LOAD 'evil'",
+    'ALTER SYSTEM SET x = 1',
+    'not sql',
+  ])('F9: refused %j', async (sql) => {
+    expect((await refusal(sql, 'writing'))?.code).toBe('UNSAFE_SQL')
+  })
+})
+
+describe('SQL guard of other dialects', () => {
+  test.each(mysqlAttacks)('F9: MySQL refused (%s) %j', async (_why, sql) => {
+    expect((await refusal(sql, 'mysql'))?.code).toBe('UNSAFE_SQL')
+  })
+  test.each(sqliteAttacks)('F9: SQLite refused (%s) %j', async (_why, sql) => {
+    expect((await refusal(sql, 'sqlite'))?.code).toBe('UNSAFE_SQL')
+  })
+  test.each(honestMysql)('F9: MySQL passed (%s) %j', async (_why, sql) => {
+    expect(await refusal(sql, 'mysql')).toBeUndefined()
+  })
+  test.each(honestSqlite)('F9: SQLite passed (%s) %j', async (_why, sql) => {
+    expect(await refusal(sql, 'sqlite')).toBeUndefined()
+  })
+  test('F9: what is told names the dialect', async () => {
+    expect((await refusal('SELECT 1 -- x', 'mysql'))?.message).toContain('that MySQL and the gateway read alike')
+  })
+})

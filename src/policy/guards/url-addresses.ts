@@ -1,0 +1,58 @@
+import { readIPv4, readIPv6 } from './ip.ts'
+
+/** What kind of place an IP address is. `private` may be allowed by the operator, `reserved` never. */
+export type Place = 'public' | 'private' | 'reserved'
+
+interface Range {
+  readonly bytes: readonly number[]
+  readonly bits: number
+  readonly place: Place
+}
+
+/** The special ranges of the IANA registries; the first that fits counts. */
+const ranges4 = table(readIPv4, {
+  private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
+  // 169.254.0.0/16 is where clouds give out credentials, 168.63.129.16 the same of one whose address looks public.
+  reserved: `0.0.0.0/8 168.63.129.16/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
+    192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
+})
+const ranges6 = table(readIPv6, {
+  private: '::1/128 fc00::/7',
+  // fd00:ec2::254 and fd20:ce::254 give out credentials of two clouds; the rest is tunnels, documentation and leftovers.
+  reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
+  public: '2000::/3',
+})
+
+/** Prefixes whose last four bytes are the IPv4 address that is really reached: mapped, and NAT64. */
+const carriers = [readIPv6('::ffff:0:0')!, readIPv6('64:ff9b::')!]
+
+/** Where an address leads. What cannot be read as an address, zone ids included, is reserved. */
+export function placeOf(address: string): Place {
+  const four = readIPv4(address)
+  if (four) return find(ranges4, four) ?? 'public'
+  const six = readIPv6(address)
+  if (!six) return 'reserved'
+  if (carriers.some((prefix) => fits(six, prefix, 96))) return find(ranges4, six.slice(12)) ?? 'public'
+  return find(ranges6, six) ?? 'reserved'
+}
+
+const find = (ranges: readonly Range[], address: readonly number[]) =>
+  ranges.find(({ bytes, bits }) => fits(address, bytes, bits))?.place
+
+function fits(address: readonly number[], prefix: readonly number[], bits: number): boolean {
+  const whole = bits >> 3
+  for (let index = 0; index < whole; index++) if (address[index] !== prefix[index]) return false
+  const rest = 8 - (bits & 7)
+  return rest === 8 || address[whole]! >> rest === prefix[whole]! >> rest
+}
+
+/** Narrow ranges stand before the wide ones that hold them. */
+function table(
+  read: (address: string) => readonly number[] | undefined,
+  places: Partial<Record<Place, string>>,
+): Range[] {
+  return Object.entries(places)
+    .flatMap(([place, list]) => list.split(/\s+/).map((range) => ({ place: place as Place, range: range.split('/') })))
+    .map(({ place, range: [address = '', bits] }) => ({ bytes: read(address)!, bits: Number(bits), place }))
+    .sort((a, b) => b.bits - a.bits)
+}

@@ -1,0 +1,108 @@
+import { lookup as resolve } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+import { deadline, waitFor } from '../../core/deadline.ts'
+import type { Guard, Guarded, Refuse } from './guard.ts'
+import { type Place, placeOf } from './url-addresses.ts'
+import { placeOfName } from './url-hosts.ts'
+
+export interface Address {
+  readonly address: string
+  readonly family: number
+}
+
+/** Every address of a host, as the operating system finds them: its hosts file counts as well as DNS. */
+export type Lookup = (host: string) => Promise<readonly Address[]>
+
+export const systemLookup: Lookup = (host) => resolve(host, { all: true })
+
+export interface VetOptions {
+  readonly allowPrivate: boolean
+  readonly clock: Clock
+  readonly lookup: Lookup
+}
+
+/** A URL that may be fetched. Connect to one of these addresses and to no other: the name may lead elsewhere by then. */
+export interface VettedUrl {
+  readonly url: URL
+  readonly addresses: readonly Address[]
+}
+
+/** Why a URL is refused, to go on from "The argument … ". Never repeats the URL, which may hold a secret. */
+export class UnsafeUrl extends Error {}
+
+const longest = 8192
+const lookupMs = 5000
+
+/** Checks the form of a URL, its host, and every address that the host has (F9). Throws `UnsafeUrl`. */
+export async function vetUrl(text: string, { allowPrivate, clock, lookup }: VetOptions): Promise<VettedUrl> {
+  const url = plainUrl(text)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const family = isIP(host)
+  const allowed = (place: Place) => place === 'public' || (allowPrivate && place === 'private')
+  if (family === 0 && !allowed(placeOfName(host))) throw new UnsafeUrl('names a host of an internal network')
+  const addresses = family === 0 ? await addressesOf(host, clock, lookup) : [{ address: host, family }]
+  if (!addresses.every(({ address }) => allowed(placeOf(address)))) {
+    throw new UnsafeUrl(`leads to ${allowPrivate ? 'a reserved' : 'a private or reserved'} address`)
+  }
+  return { url, addresses }
+}
+
+/** Whether two URLs share scheme, host and port: a redirect to anywhere else is not followed. */
+export function sameOrigin(one: string | URL, other: string | URL): boolean {
+  const [a, b] = [new URL(one), new URL(other)]
+  return a.origin === b.origin && a.origin !== 'null'
+}
+
+/** Names are looked up side by side, in a few threads that files need too. */
+const mostUrls = 32
+
+/** Keeps URLs away from private addresses. The server resolves the name again; its own network has to do the rest. */
+export function urlGuard(
+  { allowPrivate }: { readonly allowPrivate: boolean },
+  refuse: Refuse,
+  options: Omit<VetOptions, 'allowPrivate'>,
+): Guard {
+  const hint = `use an http or https URL${allowPrivate ? '' : ' of a public host'}`
+  const check = async ({ at, text }: Guarded) => {
+    try {
+      await vetUrl(text, { allowPrivate, ...options })
+    } catch (error) {
+      throw error instanceof UnsafeUrl ? refuse(at, `${error.message}; ${hint}`) : error
+    }
+  }
+  return async (values) => {
+    if (values.length > mostUrls) throw refuse(values[mostUrls]!.at, `is one too many; send ${mostUrls} at a time`)
+    await Promise.all(values.map(check))
+  }
+}
+
+/** Parses only what every other parser reads alike: servers hand the text to parsers of their own. */
+function plainUrl(text: string): URL {
+  if (text.length > longest) throw new UnsafeUrl('is too long for a URL')
+  if (/[\0-\x20\x7f-\xa0\\]/.test(text)) throw new UnsafeUrl('has spaces, control characters or backslashes')
+  const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(text) ?? []
+  if (authority === undefined) throw new UnsafeUrl('does not start with http:// or https://')
+  // Some parsers look for the last @, also beyond a ? or #.
+  if (authority.includes('@') || (!rest.startsWith('/') && rest.includes('@')))
+    throw new UnsafeUrl('has a user name or password in it')
+  if (!/^[\x21-\x7e]*$/.test(authority)) throw new UnsafeUrl('has a host that is not written in ASCII (xn--…)')
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const host = authority.toLowerCase().replace(/:\d*$/, '')
+  // 0x7f.1, 2130706433 and 127.1 are addresses to some parsers and names to others; IPv6 has only one meaning.
+  if (!url || (url.hostname !== host && !host.startsWith('[')))
+    throw new UnsafeUrl('has a host that can be read in two ways')
+  return url
+}
+
+async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<readonly Address[]> {
+  const unknown = () => new UnsafeUrl('has a host that could not be found')
+  using limit = deadline(clock, lookupMs, unknown)
+  try {
+    const found = await waitFor(lookup(host), limit.signal)
+    if (found.length > 0) return found
+  } catch {
+    // Which of the many reasons it was does not matter to whoever asked.
+  }
+  throw unknown()
+}

@@ -1,0 +1,38 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { matches } from '../core/wildcard.ts'
+import { byEither, byName, byStar, compilePattern, compilePatterns, createPatternCompiler } from './patterns.ts'
+
+const word = (signs: string) => fc.string({ unit: fc.constantFrom(...signs), maxLength: 8 })
+
+test('G6: a compiled pattern matches what the pattern matches', () => {
+  fc.assert(
+    fc.property(word('ab.*'), word('ab.'), (pattern, text) => {
+      expect(compilePattern(pattern)(text)).toBe(matches(pattern, text))
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('G6: in a list, names are exact and stars are tried in order', () => {
+  fc.assert(
+    fc.property(fc.array(word('ab*'), { maxLength: 5 }), word('ab'), (list, text) => {
+      const compiled = compilePatterns(list, createPatternCompiler(), (index) => index)
+      const find = (accepts: (pattern: string) => boolean) => {
+        const index = list.findIndex((pattern) => accepts(pattern) && matches(pattern, text))
+        return index < 0 ? undefined : index
+      }
+      expect(byName(compiled, text)).toBe(find((pattern) => !pattern.includes('*')))
+      expect(byStar(compiled, text)).toBe(find((pattern) => pattern.includes('*')))
+      expect(byEither(compiled, text)).toBe(find(() => true))
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('G6: no pattern makes a decision slow', () => {
+  const pattern = compilePattern(`${'*a'.repeat(200)}*b*c`)
+  const start = performance.now()
+  for (let round = 0; round < 100; round++) expect(pattern('a'.repeat(20_000))).toBe(false)
+  expect(performance.now() - start).toBeLessThan(2_000)
+})

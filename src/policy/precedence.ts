@@ -1,0 +1,81 @@
+import type { AgentRules } from './agent-rules.ts'
+import type { Consideration, Step } from './explanation.ts'
+import { byName, byStar } from './patterns.ts'
+import { listsTools, serverByEither, toolByName, toolByStar } from './rule-set.ts'
+import type { Permission, Question, Refusal, Ruling } from './verdict.ts'
+
+/** An agent and those it inherits from, the agent itself first; never empty. */
+export type Family = readonly AgentRules[]
+
+/**
+ * Decides by the precedence of G6. A deny of anyone in the family denies, explicit ones first. Everyone who has an
+ * `allow` must allow; whoever has none leaves that to the parent. So nobody can do more than those it inherits from.
+ */
+export function decideByRules(family: Family, question: Question, considered?: Consideration[]): Ruling {
+  const { server, name, isTool } = question
+  for (const { path, deny } of family) {
+    const refusal = byName(deny.servers, server) ?? (isTool ? toolByName(deny, server, name) : undefined)
+    if (refusal) return denies(refusal, 'explicit deny', 'it is listed', considered)
+    considered?.push(passes('explicit deny', `${path}.deny`))
+  }
+  for (const { path, deny } of family) {
+    const refusal = byStar(deny.servers, server) ?? (isTool ? toolByStar(deny, server, name) : undefined)
+    if (refusal) return denies(refusal, 'wildcard deny', 'its pattern matches', considered)
+    considered?.push(passes('wildcard deny', `${path}.deny`))
+  }
+  let nearest: Permission | undefined
+  for (let level = 0; level < family.length; level++) {
+    const rules = family[level] as AgentRules
+    const parent = family[level + 1]
+    if (parent && rules.allow.empty) {
+      considered?.push(
+        passes('explicit allow', `${rules.path}.allow`, `it has none, so what ${parent.path} allows holds`),
+      )
+      continue
+    }
+    const ruling = decideByAllow(rules, question, considered)
+    if (!ruling.allowed) return ruling
+    nearest ??= ruling
+  }
+  // The last of a family has no parent to leave it to, so there is a permission here.
+  return nearest as Permission
+}
+
+/** Whether the `allow` of one agent covers it, and by which of its rules. */
+function decideByAllow(rules: AgentRules, { server, name, isTool }: Question, considered?: Consideration[]): Ruling {
+  const { path, allow } = rules
+  const explicit = isTool ? toolByName(allow, server, name) : byName(allow.servers, server)
+  if (explicit) return allows(explicit, 'explicit allow', 'it is listed', considered)
+  considered?.push(passes('explicit allow', `${path}.allow`))
+
+  const wildcard = isTool ? toolByStar(allow, server, name) : byStar(allow.servers, server)
+  if (wildcard) return allows(wildcard, 'wildcard allow', 'its pattern matches', considered)
+  considered?.push(passes('wildcard allow', `${path}.allow`))
+
+  if (server === 'toolway') {
+    return allows(rules.metaTools, 'implicit grant', 'meta-tools are allowed unless denied', considered)
+  }
+  const listed = isTool && listsTools(allow, server)
+  const granted = isTool && !listed ? serverByEither(allow, server) : undefined
+  if (granted) return allows(granted, 'implicit grant', 'its server is allowed, with no list of tools', considered)
+  const closed = listed ? 'other tools are listed' : 'the server is not allowed'
+  considered?.push(passes('implicit grant', `${path}.allow`, closed))
+  return denies(listed ? rules.toolNotAllowed : rules.serverNotAllowed, 'default deny', 'nothing allows it', considered)
+}
+
+const passes = (step: Step, rule: string, note = 'no rule matches'): Consideration => ({
+  step,
+  rule,
+  outcome: 'passes',
+  note,
+})
+
+function allows(ruling: Permission, step: Step, note: string, considered?: Consideration[]): Permission {
+  considered?.push({ step, rule: ruling.rule, outcome: 'allows', note })
+  return ruling
+}
+
+function denies(ruling: Refusal, step: Step, note: string, considered?: Consideration[]): Refusal {
+  considered?.push({ step, rule: ruling.rule, outcome: 'denies', note })
+  return ruling
+}

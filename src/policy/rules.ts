@@ -1,0 +1,135 @@
+import type { Caller } from '../core/call.ts'
+import type { Entry, Kind } from '../core/entry.ts'
+import { compileAgent, type WrittenAgent } from './agent-rules.ts'
+import { createEntryNumbers } from './entry-numbers.ts'
+import type { Consideration, Explanation } from './explanation.ts'
+import { compileGlobal, type GlobalPolicy } from './global.ts'
+import { lineage } from './lineage.ts'
+import { createMemory } from './memory.ts'
+import { createPatternCompiler } from './patterns.ts'
+import { decideByRules, type Family } from './precedence.ts'
+import { permission, type Question, type Refusal, type Ruling, type Verdict, verdictOf } from './verdict.ts'
+import { doubtfulRules, knownServers } from './warnings.ts'
+
+export interface RulesOptions {
+  readonly agents: Readonly<Record<string, WrittenAgent>>
+  readonly policy: GlobalPolicy
+  /** The configured servers, disabled ones too; `native`, `toolway` and `sink` need not be named. */
+  readonly servers: readonly string[]
+}
+
+/** Who may use what, compiled once per configuration. */
+export interface Rules {
+  /** The agents that have rules; with none there is one user who may use everything. */
+  readonly agents: ReadonlySet<string>
+  /** The decision function; its decisions name their rule also where they allow. */
+  readonly decide: (
+    caller: Pick<Caller, 'agent' | 'authenticated'>,
+    entry: Pick<Entry, 'kind' | 'server' | 'name'>,
+  ) => Verdict
+  /** The same decision, with everything that was considered on the way. */
+  explain(
+    agent: string,
+    server: string,
+    name: string,
+    options?: { readonly authenticated?: boolean; readonly kind?: Kind },
+  ): Explanation
+  /** What is valid but hardly meant: rules about servers that do not exist, agents that may use nothing, … */
+  readonly warnings: readonly string[]
+}
+
+/** More entries than a gateway has: names come from servers, which may change them at will. */
+const mostEntries = 2 ** 16
+/** Every pair of 1,000 agents and 10,000 entries, in 32 MiB at most. */
+const mostRemembered = 2 ** 24
+
+/**
+ * Compiles the rules of all agents (G6) behind global policy (F7).
+ *
+ * What a decision names as its rule:
+ * - `policy.blockedTools[0]`, `policy.allowedServers`, `policy.allowedTools`, `policy.requireAuth[0]`: global policy;
+ * - `agents.NAME.deny.servers[0]`, `agents.NAME.deny.tools.SERVER[0]`, and the same with `allow`: that line. NAME is
+ *   the agent or one that it inherits from, SERVER the key as it is written. An implicit grant names the line that
+ *   allows the server;
+ * - `agents.NAME (meta-tools)`: a meta-tool that nothing denies;
+ * - `agents.NAME (default deny)`: nothing in the `allow` of NAME covers it;
+ * - `agents (default deny)`: there are rules, but none for this agent;
+ * - `agents (none configured)`: there are no rules, so everything is allowed.
+ *
+ * Rules for tools are about tools. Resources, templates and prompts go by the rules for servers: denied with the
+ * server, allowed with the server, and a list of tools neither opens nor closes them.
+ */
+export function compileRules({ agents: written, policy, servers }: RulesOptions): Rules {
+  const compile = createPatternCompiler()
+  // Never look an agent up in the object itself: it would find `constructor`.
+  const own = new Map(Object.entries(written).map(([name, rules]) => [name, compileAgent(name, rules, compile)]))
+  const families = new Map(
+    [...own.keys()].map((name, number) => [name, { number, family: lineage(name, own).map((one) => own.get(one)!) }]),
+  )
+  const refuseGlobally = compileGlobal(policy, compile)
+  const existing = knownServers(servers)
+
+  const decideForAgent = (family: Family | undefined, question: Question, considered?: Consideration[]): Ruling => {
+    if (family) return decideByRules(family, question, considered)
+    return own.size === 0 ? allowEverything(considered) : refuseUnknown(considered)
+  }
+
+  const memory = createMemory(mostRemembered)
+  const numberOf = createEntryNumbers(
+    mostEntries,
+    (server, name, isTool, authenticated) => refuseGlobally({ server, name, isTool, authenticated }),
+    memory.forget,
+  )
+
+  const rulingOf = (question: Question): Ruling => {
+    const entry = numberOf(question.server, question.name, question.isTool)
+    const refusal = question.authenticated ? entry.refusal : entry.anonymousRefusal
+    if (refusal) return refusal
+    const agent = families.get(question.agent)
+    if (!agent) return decideForAgent(undefined, question)
+    const known = memory.get(agent.number, entry.number)
+    if (known) return known
+    const ruling = decideByRules(agent.family, question)
+    memory.set(agent.number, entry.number, ruling)
+    return ruling
+  }
+
+  return {
+    agents: new Set(own.keys()),
+    decide({ agent, authenticated }, { kind, server, name }) {
+      const question = { agent, server, name, isTool: kind === 'tool', authenticated }
+      return verdictOf(rulingOf(question), question)
+    },
+    explain(agent, server, name, { authenticated = true, kind = 'tool' } = {}) {
+      const question = { agent, server, name, isTool: kind === 'tool', authenticated }
+      const considered: Consideration[] = []
+      const ruling =
+        refuseGlobally(question, considered) ?? decideForAgent(families.get(agent)?.family, question, considered)
+      const decision = verdictOf(ruling, question)
+      return { decision, rule: ruling.rule, serverExists: existing.has(server), considered }
+    },
+    warnings: doubtfulRules({ agents: written, families, policy, servers: existing }),
+  }
+}
+
+const noAgents = permission('agents (none configured)')
+
+function allowEverything(considered?: Consideration[]): Ruling {
+  const note = 'there is one user, who may use everything'
+  considered?.push({ step: 'agent', rule: noAgents.rule, outcome: 'allows', note })
+  return noAgents
+}
+
+const unknownAgent: Refusal = {
+  allowed: false,
+  code: 'DENIED_BY_POLICY',
+  rule: 'agents (default deny)',
+  auditReason: 'agent_not_in_rules',
+  sentence: ({ agent }) => `There are no rules for the agent ${agent}, so it may use nothing; act as another agent.`,
+}
+
+/** A caller may outlive its agent: rules are reloaded while it is connected. */
+function refuseUnknown(considered?: Consideration[]): Ruling {
+  considered?.push({ step: 'agent', rule: unknownAgent.rule, outcome: 'denies', note: 'there are no rules for it' })
+  return unknownAgent
+}

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import type { WrittenAgent } from './agent-rules.ts'
+import type { GlobalPolicy } from './global.ts'
+import { agentOf, openPolicy } from './policies.fixture.ts'
+import { compileRules } from './rules.ts'
+
+const warnings = (
+  agents: Record<string, WrittenAgent>,
+  policy: Partial<GlobalPolicy> = {},
+  servers = ['filesystem', 'everything'],
+) => compileRules({ agents, policy: { ...openPolicy, ...policy }, servers }).warnings
+
+const all = agentOf({ allow: { servers: ['*'] } })
+
+test('G6: the rules of the example leave no doubt', () => {
+  const agents = {
+    researcher: agentOf({
+      allow: { servers: ['filesystem', 'everything'], tools: { everything: ['echo', 'get-*'] } },
+      deny: { tools: { filesystem: ['write_*', 'move_file'] } },
+    }),
+    'researcher.junior': agentOf({ deny: { servers: ['everything'] } }),
+    default: agentOf({ deny: { servers: ['*'] } }),
+  }
+  const policy = { blockedTools: ['filesystem.edit_file', 'everything.drop_*'], requireAuth: ['everything.*'] }
+  expect(warnings(agents, policy)).toEqual([])
+  expect(warnings({})).toEqual([])
+})
+
+test('G8: a rule about a server that does not exist is a warning that names its place', () => {
+  const agents = {
+    a: agentOf({ allow: { servers: ['*', 'filesystm'] }, deny: { tools: { other: ['x'], 'oth*': ['x'] } } }),
+  }
+  const policy = {
+    allowedServers: ['*', 'evrything'],
+    blockedTools: ['filesystm.edit', 'edit_file', '*.edit', 'filesystem.*', 'every*'],
+  }
+  expect(warnings(agents, policy)).toEqual([
+    'agents.a.allow.servers[1]: there is no server filesystm; did you mean filesystem?',
+    'agents.a.deny.tools.other: there is no server other',
+    'policy.allowedServers[1]: there is no server evrything; did you mean everything?',
+    'policy.blockedTools[0]: there is no server filesystm; did you mean filesystem?',
+    'policy.blockedTools[1]: edit_file matches nothing; write it as server.tool',
+  ])
+})
+
+test('G7: a parent that does not exist is a warning, and says who takes its place', () => {
+  expect(warnings({ 'a.b': all, c: all, 'c.d.e': agentOf({}) })).toEqual([
+    'agents.a.b: there is no agent a, so it inherits from nobody',
+    'agents.c.d.e: there is no agent c.d, so it inherits from c',
+  ])
+})
+
+test('G6: an agent that may use nothing is a warning, unless it says so itself', () => {
+  expect(
+    warnings({ a: agentOf({ deny: { tools: { everything: ['x'] } } }), b: agentOf({ deny: { servers: ['*'] } }) }),
+  ).toEqual(['agents.a may use nothing but the meta-tools: no server is left that its rules allow'])
+})
+
+test('G6, G7: an allow that can allow nothing names what stands against it', () => {
+  const agents = {
+    team: agentOf({ allow: { servers: ['filesystem'] } }),
+    'team.more': agentOf({
+      allow: { servers: ['filesystem', 'everything'], tools: { native: ['hash'], filesystem: [] } },
+    }),
+    exception: agentOf({ allow: { servers: ['filesystem'] }, deny: { servers: ['*'] } }),
+    meta: agentOf({ allow: { servers: ['everything'], tools: { toolway: ['find_tool'] } } }),
+  }
+  expect(warnings(agents)).toEqual([
+    'agents.team.more.allow.servers[1] has no effect because of agents.team (default deny)',
+    'agents.team.more.allow.tools.native has no effect because of agents.team (default deny)',
+    'agents.team.more.allow.tools.filesystem is empty, so no tool of filesystem is allowed',
+    'agents.exception.allow.servers[0] has no effect because of agents.exception.deny.servers[0]',
+    'agents.meta.allow.tools.toolway has no effect: meta-tools are allowed unless denied',
+  ])
+})
+
+test('F7: a list of tools that can be read in two ways, or is not asked at all, is a warning', () => {
+  const policy = {
+    allowedTools: ['a.b.c', 'a.*', 'a.x', 'toolway.find_tool'],
+    requireAuth: ['toolway.*', 'a.b.c'],
+    blockedTools: ['toolway.execute_tools', 'a.b.c'],
+  }
+  expect(warnings({}, policy, ['a', 'a.b'])).toEqual([
+    'policy.allowedTools[0] can mean a tool of a or of a.b, and allows both',
+    'policy.allowedTools[1] can mean a tool of a or of a.b, and allows both',
+    'policy.allowedTools[3] has no effect: meta-tools are allowed unless blocked or denied',
+    'policy.requireAuth[0] has no effect: meta-tools are allowed unless blocked or denied',
+  ])
+})

@@ -1,0 +1,117 @@
+import { nearMisses } from '../core/near.ts'
+import type { AgentRules, WrittenAgent } from './agent-rules.ts'
+import type { GlobalPolicy } from './global.ts'
+import { lineage, parentName } from './lineage.ts'
+import type { Family } from './precedence.ts'
+import { listsTools, serverByEither } from './rule-set.ts'
+
+export interface Doubtful {
+  readonly agents: Readonly<Record<string, WrittenAgent>>
+  readonly families: ReadonlyMap<string, { readonly family: Family }>
+  readonly policy: GlobalPolicy
+  /** All that exist, our own among them. */
+  readonly servers: ReadonlySet<string>
+}
+
+/** The configured servers and those that are always there. */
+export const knownServers = (configured: readonly string[]): ReadonlySet<string> =>
+  new Set([...configured, 'native', 'sink', 'toolway'])
+
+/** What is valid but hardly meant. */
+export function doubtfulRules({ agents, families, policy, servers }: Doubtful): string[] {
+  return [
+    ...Object.entries(agents).flatMap(([agent, written]) => [
+      ...unknownServers(agent, written, servers),
+      ...missingParent(agent, families),
+      ...withoutEffect(agent, written, families.get(agent)!.family, servers),
+      ...usesNothing(agent, written, families.get(agent)!.family, servers),
+    ]),
+    ...policy.allowedServers.flatMap((name, index) => noServer(`policy.allowedServers[${index}]`, name, servers)),
+    ...(['allowedTools', 'blockedTools', 'requireAuth'] as const).flatMap((list) =>
+      policy[list].flatMap((pattern, index) => doubtfulPattern(`policy.${list}[${index}]`, list, pattern, servers)),
+    ),
+  ]
+}
+
+function noServer(key: string, name: string, servers: ReadonlySet<string>): string[] {
+  if (name.includes('*') || servers.has(name)) return []
+  const [near] = nearMisses(name, servers)
+  return [`${key}: there is no server ${name}${near === undefined ? '' : `; did you mean ${near}?`}`]
+}
+
+const unknownServers = (agent: string, written: WrittenAgent, servers: ReadonlySet<string>): string[] =>
+  (['allow', 'deny'] as const).flatMap((effect) => [
+    ...written[effect].servers.flatMap((name, index) =>
+      noServer(`agents.${agent}.${effect}.servers[${index}]`, name, servers),
+    ),
+    ...Object.keys(written[effect].tools).flatMap((name) =>
+      noServer(`agents.${agent}.${effect}.tools.${name}`, name, servers),
+    ),
+  ])
+
+function missingParent(agent: string, families: ReadonlyMap<string, unknown>): string[] {
+  const parent = parentName(agent)
+  if (parent === undefined || families.has(parent)) return []
+  const [, next] = lineage(agent, families)
+  return [`agents.${agent}: there is no agent ${parent}, so it inherits from ${next ?? 'nobody'}`]
+}
+
+/** Lines of `allow` that can never allow anything. */
+function withoutEffect(agent: string, { allow }: WrittenAgent, family: Family, servers: ReadonlySet<string>): string[] {
+  const closed = (key: string, server: string) => {
+    const by = servers.has(server) && server !== 'toolway' ? closedBy(family, server) : undefined
+    return by === undefined ? [] : [`${key} has no effect because of ${by}`]
+  }
+  const at = `agents.${agent}.allow`
+  return [
+    ...allow.servers.flatMap((server, index) => closed(`${at}.servers[${index}]`, server)),
+    ...Object.entries(allow.tools).flatMap(([server, tools]) => {
+      const key = `${at}.tools.${server}`
+      if (server === 'toolway') return [`${key} has no effect: meta-tools are allowed unless denied`]
+      return tools.length === 0 ? [`${key} is empty, so no tool of ${server} is allowed`] : closed(key, server)
+    }),
+  ]
+}
+
+/** The rule by which nothing of a server can be used; undefined where something may be. */
+function closedBy(family: Family, server: string): string | undefined {
+  for (const { deny } of family) {
+    const refusal = serverByEither(deny, server)
+    if (refusal) return refusal.rule
+  }
+  const closes = ({ allow }: AgentRules, level: number) =>
+    !(allow.empty && level < family.length - 1) &&
+    serverByEither(allow, server) === undefined &&
+    !listsTools(allow, server)
+  return family.find(closes)?.serverNotAllowed.rule
+}
+
+function usesNothing(agent: string, { deny }: WrittenAgent, family: Family, servers: ReadonlySet<string>): string[] {
+  // Whoever denies everything means it.
+  if (deny.servers.includes('*')) return []
+  const some = [...servers].some((server) => server !== 'toolway' && closedBy(family, server) === undefined)
+  return some ? [] : [`agents.${agent} may use nothing but the meta-tools: no server is left that its rules allow`]
+}
+
+function doubtfulPattern(
+  key: string,
+  list: 'allowedTools' | 'blockedTools' | 'requireAuth',
+  pattern: string,
+  servers: ReadonlySet<string>,
+): string[] {
+  const plain = pattern.split('*', 1)[0] as string
+  if (!plain.includes('.')) {
+    return plain === pattern ? [`${key}: ${pattern} matches nothing; write it as server.tool`] : []
+  }
+  if (list !== 'blockedTools' && plain.startsWith('toolway.')) {
+    return [`${key} has no effect: meta-tools are allowed unless blocked or denied`]
+  }
+  // A server may have a dot in its name, so `a.b.c` can be a tool of `a` and one of `a.b`.
+  const meant = [...servers].filter((server) => {
+    const start = `${server}.`
+    return plain.startsWith(start) || (plain !== pattern && start.startsWith(plain))
+  })
+  if (meant.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
+  if (list !== 'allowedTools' || meant.length === 1) return []
+  return [`${key} can mean a tool of ${meant.join(' or of ')}, and allows both`]
+}

@@ -1,0 +1,69 @@
+import { walk } from './scan.ts'
+import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from './skip.ts'
+
+/** How long, and by whom, a list or a resource may be kept. */
+export interface CacheHint {
+  readonly ttlMs: number
+  readonly cacheScope: 'public' | 'private'
+}
+
+/**
+ * A result as clients of the stateless revision expect it: with `resultType`, and with a cache hint where one is
+ * asked for. What the result has already stays, and only a complete one may be kept. Everything else is the same
+ * bytes: the new members stand before it.
+ */
+export function toModern(result: Buffer, hint?: CacheHint): Buffer {
+  const { resultType, ttlMs, cacheScope } = envelopeOf(result)
+  const added: string[] = []
+  if (resultType === undefined) added.push('"resultType":"complete"')
+  if (hint !== undefined && (resultType === undefined || resultType === '"complete"')) {
+    if (ttlMs === undefined) added.push(`"ttlMs":${hint.ttlMs}`)
+    if (cacheScope === undefined) added.push(`"cacheScope":"${hint.cacheScope}"`)
+  }
+  if (added.length === 0) return result
+  const after = result.indexOf(OPEN_OBJECT) + 1
+  const empty = result[skipSpace(result, after)] === CLOSE_OBJECT
+  const text = Buffer.from(`{${added.join()}${empty ? '' : ','}`)
+  return Buffer.concat([result.subarray(0, after - 1), text, result.subarray(after)])
+}
+
+/** A result without the envelope of the stateless revision; one that never had it is handed back as it is. */
+export function toLegacy(result: Buffer): Buffer {
+  if (envelopeOf(result).resultType === undefined) return result
+  const pieces: Buffer[] = []
+  /** Up to where the bytes are dealt with, and where the last member that stays ends. */
+  let from = 0
+  let kept: number | undefined
+  let removing = false
+  walk(result, (key, _start, end, keyStart) => {
+    const goes = envelopeKeys.has(key)
+    if (goes && !removing) {
+      // With nothing before it that stays, a member goes together with what separates it from the next.
+      pieces.push(result.subarray(from, kept ?? keyStart))
+    }
+    if (!goes && removing && kept === undefined) from = keyStart
+    if (goes) from = end
+    else kept = end
+    removing = goes
+    return true
+  })
+  pieces.push(result.subarray(from))
+  return Buffer.concat(pieces)
+}
+
+const envelopeKeys: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
+
+type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
+
+/** The raw values of what the envelope consists of. Where a key occurs twice the last one counts, as for a parser. */
+function envelopeOf(result: Buffer): Envelope {
+  const found: Envelope = {}
+  // Letters can otherwise only be spelt as \u escapes: most results of the legacy era are not read once more.
+  const absent = !result.includes('"resultType"') && !result.includes('"ttlMs"') && !result.includes('"cacheScope"')
+  if (absent && !result.includes('\\u')) return found
+  walk(result, (key, start, end) => {
+    if (envelopeKeys.has(key)) found[key as keyof Envelope] = result.toString('latin1', start, end)
+    return true
+  })
+  return found
+}

@@ -1,0 +1,135 @@
+import { encodeHeaderValue } from './header-value.ts'
+
+/** A place in a tool's arguments that its schema wants to see repeated in a header. */
+export interface ParamHeader {
+  /** The whole name of the header, in lower case. */
+  readonly header: string
+  readonly path: readonly string[]
+  readonly type: string
+}
+
+type Schema = Readonly<Record<string, unknown>>
+
+const annotation = 'x-mcp-header'
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const allowedTypes = new Set<unknown>(['string', 'integer', 'boolean'])
+
+/** Schemas within a schema to which no fixed path of arguments leads, so that nothing may be annotated there. */
+const single = [
+  'items',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'propertyNames',
+  'not',
+  'if',
+  'then',
+  'else',
+]
+const several = ['prefixItems', 'items', 'oneOf', 'anyOf', 'allOf']
+const named = ['patternProperties', 'dependentSchemas', '$defs', 'definitions']
+
+/** The headers that go with these arguments of a tool; arguments that are null or missing have none. */
+export function paramHeaders(inputSchema: unknown, args: unknown): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const { header, path } of declaredParamHeaders(inputSchema)) {
+    const text = headerText(valueAt(args, path))
+    if (text !== undefined) headers[header] = encodeHeaderValue(text)
+  }
+  return headers
+}
+
+/** Why this schema's annotations break the rules, if they do: such a tool must not be called over HTTP. */
+export const invalidParamHeaders = (inputSchema: unknown): string | undefined => {
+  const found = survey(inputSchema)
+  return 'fault' in found ? found.fault : undefined
+}
+
+/** What a schema wants to see in headers; nothing if its annotations break the rules. */
+export const declaredParamHeaders = (inputSchema: unknown): readonly ParamHeader[] => {
+  const found = survey(inputSchema)
+  return 'fault' in found ? [] : found.declared
+}
+
+/** How an argument is spelt before it becomes a header; `undefined` for what no header can say. */
+export function headerText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean') return String(value)
+  if (typeof value !== 'number' || (Number.isInteger(value) && !Number.isSafeInteger(value))) return undefined
+  return String(value)
+}
+
+/** The argument at a path of property names, if there is one. */
+export function valueAt(args: unknown, path: readonly string[]): unknown {
+  let value = args
+  for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  return value
+}
+
+type Survey = { readonly declared: readonly ParamHeader[] } | { readonly fault: string }
+
+/** Definitions are kept as long as their tools, and each is asked about with every call. */
+const surveys = new WeakMap<object, Survey>()
+
+function survey(inputSchema: unknown): Survey {
+  if (!isObject(inputSchema)) return { declared: [] }
+  let known = surveys.get(inputSchema)
+  if (known === undefined) {
+    const declared = new Map<string, ParamHeader>()
+    const fault = visit(inputSchema, [], true, declared)
+    known = fault === undefined ? { declared: [...declared.values()] } : { fault }
+    surveys.set(inputSchema, known)
+  }
+  return known
+}
+
+/** Collects the annotations in and below a schema; gives the first that breaks a rule. */
+function visit(
+  schema: unknown,
+  path: readonly string[],
+  reachable: boolean,
+  declared: Map<string, ParamHeader>,
+): string | undefined {
+  if (!isObject(schema)) return undefined
+  if (Object.hasOwn(schema, annotation)) {
+    const fault = declare(schema, path, reachable, declared)
+    if (fault !== undefined) return fault
+  }
+  for (const [key, inner] of membersOf(schema.properties)) {
+    const fault = visit(inner, [...path, key], reachable, declared)
+    if (fault !== undefined) return fault
+  }
+  for (const [key, inner] of unreachable(schema)) {
+    const fault = visit(inner, [...path, `<${key}>`], false, declared)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+function declare(schema: Schema, path: readonly string[], reachable: boolean, declared: Map<string, ParamHeader>) {
+  const name = schema[annotation]
+  const place = path.length === 0 ? 'the root' : path.join('.')
+  if (!reachable || path.length === 0) return `${place}: ${annotation} must stand on a property of fixed place`
+  if (typeof name !== 'string' || !token.test(name)) return `${place}: ${annotation} must be a header name`
+  if (!allowedTypes.has(schema.type)) return `${place}: ${annotation} needs the type string, integer or boolean`
+  const header = `mcp-param-${name.toLowerCase()}`
+  if (declared.has(header)) return `${place}: ${annotation} "${name}" is used twice`
+  declared.set(header, { header, path, type: schema.type as string })
+  return undefined
+}
+
+function* unreachable(schema: Schema): Generator<readonly [key: string, inner: unknown]> {
+  for (const key of single) yield [key, schema[key]]
+  for (const key of several) {
+    const inner = schema[key]
+    if (Array.isArray(inner)) for (const each of inner) yield [key, each]
+  }
+  for (const key of named) for (const [, inner] of membersOf(schema[key])) yield [key, inner]
+}
+
+const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+  isObject(value) ? Object.entries(value) : []
+
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

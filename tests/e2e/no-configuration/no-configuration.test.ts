@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect, type Peer } from '../../fixtures/clients.ts'
+import { type RunOptions, runServe, toolwayMain } from '../../fixtures/command.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+import { until } from '../../fixtures/until.ts'
+
+let folder: Folder
+let options: RunOptions & { readonly env: Record<string, string> }
+
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  const home = join(folder.path, 'home')
+  const cwd = join(folder.path, 'work')
+  await Promise.all([mkdir(home), mkdir(cwd)])
+  const env = { PATH: process.env.PATH as string, HOME: home }
+  options = { cwd, env }
+})
+
+afterAll(() => folder[Symbol.asyncDispose]())
+
+const own = [
+  'hash',
+  'time',
+  'list_servers',
+  'get_server_tools',
+  'execute_tool',
+  'execute_tools',
+  'find_tool',
+  'list_tools',
+]
+
+test('S2, G4, B6: with nothing configured it serves the native and the meta-tools behind a token of its own', async () => {
+  await using toolway = await runServe(options)
+  expect(new URL(toolway.url).hostname).toBe('127.0.0.1')
+  await using client = await connect('v2', { endpoint: toolway })
+  expect((await client.listTools()).map(({ name }) => name)).toEqual(expect.arrayContaining(own))
+  const { content } = await client.callTool('hash', { data: 'abc', algorithm: 'sha256' })
+  expect(JSON.stringify(content)).toContain('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+  expect((await rawRequest(toolway.url, { body: '{}', headers: { 'content-type': 'application/json' } })).status).toBe(
+    401,
+  )
+})
+
+test('B6: the token is the same after a restart, and nothing is written where it was started', async () => {
+  const tokens: string[] = []
+  for (const _ of [1, 2]) {
+    await using toolway = await runServe(options)
+    tokens.push(toolway.token)
+    expect(await toolway.stop()).toMatchObject({ code: 0, survivors: [] })
+  }
+  expect(tokens[0]).toMatch(/^\S{20,}$/)
+  expect(tokens[1]).toBe(tokens[0])
+  expect(await readdir(options.cwd)).toEqual([])
+})
+
+test('B6: XDG folders are respected', async () => {
+  const state = join(folder.path, 'state')
+  const xdg = {
+    XDG_STATE_HOME: state,
+    XDG_CONFIG_HOME: join(folder.path, 'config'),
+    XDG_DATA_HOME: join(folder.path, 'data'),
+  }
+  const home = join(folder.path, 'other-home')
+  await mkdir(home)
+  await using toolway = await runServe({ cwd: options.cwd, env: { ...options.env, ...xdg, HOME: home } })
+  expect(toolway.token).toMatch(/^\S{20,}$/)
+  expect(await readdir(home)).toEqual([])
+  expect((await readdir(folder.path)).some((name) => name === 'state' || name === 'data')).toBe(true)
+})
+
+test('B11: the stdio door works without configuration too', async () => {
+  const program = { command: process.execPath, args: [toolwayMain, 'stdio'], env: options.env, cwd: options.cwd }
+  const peer: Peer = { program }
+  await using client = await connect('v1', peer)
+  expect((await client.listTools()).map(({ name }) => name)).toEqual(expect.arrayContaining(own))
+  const { content } = await client.callTool('native.hash', { data: 'abc', algorithm: 'md5' })
+  expect(JSON.stringify(content)).toContain('900150983cd24fb0d6963f7d28e17f72')
+  expect(await readdir(options.cwd)).toEqual([])
+})
+
+test('B6: to people it prints endpoint, token and a snippet to paste, and nothing on standard output', async () => {
+  const args = [toolwayMain, 'serve', '--port', '0']
+  const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  let printed = ''
+  let output = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    printed += text
+  })
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text
+  })
+  const exit = once(child, 'exit')
+  try {
+    await until(() => /claude mcp add/.test(printed) && /mcpServers/.test(printed), { what: 'the banner' })
+    expect(printed).toMatch(/http:\/\/127\.0\.0\.1:\d+\/mcp/)
+    expect(printed).toMatch(/Bearer tw_\S+/)
+  } finally {
+    child.kill('SIGTERM')
+  }
+  expect(await exit).toEqual([0, null])
+  expect(output).toBe('')
+})
