@@ -20,7 +20,8 @@ import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
 import { nativeTools } from './tools/native/index.ts'
 import { createConnect } from './upstream/connect.ts'
-import { createServer, type Server } from './upstream/server.ts'
+import { joinOffers } from './upstream/offers.ts'
+import { createServer } from './upstream/server.ts'
 import { version } from './version.ts'
 
 export interface GatewayOptions {
@@ -73,7 +74,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     complete: (call) => pipeline.complete(call),
     relay: (method, call) => pipeline.relay(method, call),
     subscribe: (caller, served, updated) => pipeline.subscribe(caller, served, updated),
-    offers: () => ({ capabilities: {}, instructions: joined(servers) }),
+    offers: () => joinOffers(servers),
     inform: (caller, method) => {
       for (const server of servers) server.inform(caller, method)
     },
@@ -168,17 +169,6 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
 const tokenFor = async ({ auth, stores }: Config): Promise<string | undefined> => {
   if (auth.token === 'none') return undefined
   return auth.token === 'generated' ? keptToken(stores.path) : auth.token
-}
-
-/** Longer than any server's advice should be, and short enough for a model's context. */
-const maxAdvice = 2_000
-const maxAdviceOfAll = 8_000
-
-/** What the servers want a model to know, each under its name. */
-function joined(servers: readonly Server[]): string {
-  const parts = servers.filter(({ instructions }) => instructions !== '')
-  const text = parts.map(({ name, instructions }) => `## ${name}\n${instructions.slice(0, maxAdvice)}`).join('\n\n')
-  return text.slice(0, maxAdviceOfAll)
 }
 
 const summary = (source: Source): ServerSummary => ({

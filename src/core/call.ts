@@ -37,6 +37,8 @@ export interface Caller {
   readonly session: string
   readonly address?: string
   readonly capabilities: Capabilities
+  /** The way to its client outside any call, where there is one. */
+  readonly peer?: Peer
 }
 
 /** The way back: to this call's caller and to no other. */

@@ -1,6 +1,7 @@
-import type { Access, Served, View } from '../core/access.ts'
+import type { Access, Offers, Served, View } from '../core/access.ts'
 import { entryOf } from '../core/call.fixture.ts'
-import type { Call, Handler } from '../core/call.ts'
+import type { Call, Caller, Handler } from '../core/call.ts'
+import { logLevels } from '../core/capabilities.ts'
 import type { Definition, Kind } from '../core/entry.ts'
 import { type ErrorCode, type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -15,10 +16,21 @@ export interface TestAccess extends Access {
   /** Tells that lists have changed. */
   change(...kinds: Kind[]): void
   readonly listeners: number
+  /** What is offered beside entries. */
+  offered: Offers
+  /** The resources that are followed, as their source spells them, with whom for. */
+  readonly followed: readonly { readonly caller: Caller; readonly uri: string }[]
+  /** Tells that a resource has changed. */
+  update(uri: string): void
+  /** What servers were informed of, and whose session is over. */
+  readonly informed: readonly (readonly [caller: Caller, method: string])[]
+  readonly gone: readonly Caller[]
 }
 
 /** The error object of the `server_error` tool, spelt as no serialiser of ours would. */
 export const serverError = '{ "code":-32099, "message":"disk \\u0066ull","data":{"n":1e2} }'
+/** The result of the `modern` tool, in the envelope of the stateless era. */
+export const modern = '{"resultType":"complete", "content":[{"type":"text","text":"m"}],"ttlMs":5}'
 /** The result of the `verbatim` tool, spelt likewise. */
 export const verbatim = '{"content":[{"type":"text","text":"\\u0068i"}],"unknown":{"n":1.0}}'
 
@@ -26,6 +38,9 @@ export function createTestAccess(): TestAccess {
   const calls: Call[] = []
   const released = new Set<() => void>()
   const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
+  const followed = new Set<{ readonly caller: Caller; readonly uri: string; readonly updated: () => void }>()
+  const informed: [Caller, string][] = []
+  const gone: Caller[] = []
 
   const tools: Record<string, Handler> = {
     echo: async ({ input }) => resultOf({ content: [{ type: 'text', text: JSON.stringify(input.arguments.value) }] }),
@@ -60,6 +75,25 @@ export function createTestAccess(): TestAccess {
     log: async ({ peer }) => {
       peer.notify('notifications/message', Json.raw(Buffer.from('{"level":"info",\n"data":"hi"}')))
       return textResult('done')
+    },
+    log_all: async ({ peer }) => {
+      for (const level of [...logLevels, 'unheard-of'])
+        peer.notify('notifications/message', Json.of({ level, data: level }))
+      return textResult(String(peer.logLevel))
+    },
+    modern: async () => ({ body: Json.raw(Buffer.from(modern)), isError: false }),
+    start: ({ peer, signal, input }) => {
+      const { endings = 1, size = 0 } = input.arguments.value as { endings?: number; size?: number }
+      peer.notify('notifications/message', Json.of({ level: 'info', data: 'begun' }))
+      return new Promise<Result>((resolve, reject) => {
+        released.add(() => {
+          for (let count = 0; count < endings; count++) {
+            peer.notify('notifications/message', Json.of({ level: 'info', data: `ending${'!'.repeat(size)}` }))
+          }
+          resolve(textResult('finished'))
+        })
+        signal.addEventListener('abort', () => reject(signal.reason))
+      })
     },
     ask: async ({ peer, signal, input }) => {
       const { method = 'sampling/createMessage' } = input.arguments.value as { method?: string }
@@ -124,10 +158,26 @@ export function createTestAccess(): TestAccess {
       return complete(call)
     },
     relay: () => Promise.reject(new Error('nothing to relay')),
-    offers: () => ({ capabilities: {}, instructions: '' }),
-    subscribe: () => Promise.reject(new Error('nothing to follow')),
-    inform() {},
-    left() {},
+    offered: { capabilities: {}, instructions: '' },
+    offers() {
+      return this.offered
+    },
+    async subscribe(caller, { uri = '' }, updated) {
+      if (uri === 'test://refused') throw new ToolwayError('DENIED_BY_POLICY', 'not for you')
+      const following = { caller, uri, updated }
+      followed.add(following)
+      return { [Symbol.asyncDispose]: async () => void followed.delete(following) }
+    },
+    get followed() {
+      return [...followed].map(({ caller, uri }) => ({ caller, uri }))
+    },
+    update(changed) {
+      for (const { uri, updated } of followed) if (uri === changed) updated()
+    },
+    informed,
+    gone,
+    inform: (caller, method) => void informed.push([caller, method]),
+    left: (caller) => void gone.push(caller),
     view: () => view,
     onChange(listener) {
       listeners.add(listener)

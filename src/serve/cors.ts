@@ -6,9 +6,14 @@ const requestHeaders = [
   'Accept',
   'Mcp-Session-Id',
   'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
   'Last-Event-ID',
   'Toolway-Agent',
-].join(', ')
+]
+
+/** Tools name headers of their own, so which there are is for the page to say. */
+const ofTools = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 
 /** Lets a page of an allowed origin read the answer. */
 export function allowOrigin(response: ServerResponse, origin: string): void {
@@ -22,9 +27,11 @@ export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
   method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 
 export function answerPreflight(response: ServerResponse): void {
+  const asked = response.req.headers['access-control-request-headers'] ?? ''
+  const params = asked.split(',').map((name) => name.trim())
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'POST, GET, DELETE',
-    'Access-Control-Allow-Headers': requestHeaders,
+    'Access-Control-Allow-Headers': [...requestHeaders, ...params.filter((name) => ofTools.test(name))].join(', '),
     'Access-Control-Max-Age': '600',
   })
   response.end()

@@ -2,7 +2,7 @@ import { Agent, request } from 'undici'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import type { HttpConfig } from '../config/schema.ts'
-import { createTestAccess } from './access.fixture.ts'
+import { createTestAccess, type TestAccess } from './access.fixture.ts'
 import { bearerTokens } from './authenticate.ts'
 import { openHttpDoor, serveHttp } from './http.ts'
 
@@ -26,11 +26,12 @@ interface Settings {
   readonly people?: boolean
   readonly token?: string | undefined
   readonly ready?: () => boolean
+  readonly access?: TestAccess
 }
 
 /** A real door on a free port, in front of the small catalog; time stands still unless a test moves it. */
 export async function openTestDoor(settings: Settings = {}) {
-  const access = createTestAccess()
+  const { access = createTestAccess() } = settings
   const clock = createManualClock()
   const log = createKeptLog()
   const config = httpConfig(settings.config)
@@ -76,8 +77,8 @@ export async function openTestDoor(settings: Settings = {}) {
     },
     fetchRaw,
     /** Opens a session by hand and talks in it. */
-    async session(capabilities: object = {}, headers: Headers = {}) {
-      const opened = await fetchRaw({ body: initializeWith(capabilities), headers })
+    async session(capabilities: object = {}, headers: Headers = {}, revision?: string) {
+      const opened = await fetchRaw({ body: initializeWith(capabilities, revision), headers })
       await opened.body.dump()
       const id = opened.headers['mcp-session-id'] as string
       const own = { 'mcp-session-id': id, ...headers }
@@ -90,8 +91,8 @@ export async function openTestDoor(settings: Settings = {}) {
           const { body } = await fetchRaw({ body: { jsonrpc: '2.0', id: requestId, method, params }, headers: own })
           return (await body.json()) as Answer
         },
-        stream: () =>
-          fetchRaw({ method: 'GET', headers: { ...own, accept: 'text/event-stream', 'content-type': undefined } }),
+        /** Opens a stream, behind an event if one is given. */
+        stream: (lastEventId?: string) => fetchRaw({ method: 'GET', headers: { ...own, ...listening(lastEventId) } }),
       }
     },
     async [Symbol.asyncDispose]() {
@@ -106,6 +107,12 @@ const bert = { principal: 'bert', authenticated: true, admin: false }
 
 const given = (headers: Headers) =>
   Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<string, string>
+
+const listening = (lastEventId: string | undefined): Headers => ({
+  accept: 'text/event-stream',
+  'content-type': undefined,
+  'last-event-id': lastEventId,
+})
 
 type Headers = Record<string, string | undefined>
 
@@ -147,14 +154,29 @@ export const initializeWith = (capabilities: object = {}, protocolVersion = '202
 
 /** The messages and comments of an event stream, one at a time. */
 export async function* events(body: AsyncIterable<Buffer>): AsyncGenerator<Event> {
+  for await (const { data, comment } of rawEvents(body)) {
+    if (data) yield JSON.parse(data)
+    else if (comment !== undefined) yield { jsonrpc: comment, id: null }
+  }
+}
+
+/** The blocks of an event stream as they are, those without a message too. */
+export interface RawEvent {
+  readonly id?: string
+  readonly retry?: string
+  readonly data?: string
+  readonly comment?: string
+}
+
+export async function* rawEvents(body: AsyncIterable<Buffer>): AsyncGenerator<RawEvent> {
   let text = ''
   for await (const chunk of body) {
     text += chunk
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
       const block = text.slice(0, end)
       text = text.slice(end + 2)
-      if (block.startsWith('data: ')) yield JSON.parse(block.slice('data: '.length))
-      else yield { jsonrpc: block, id: null }
+      if (block.startsWith(':')) yield { comment: block }
+      else yield Object.fromEntries(block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line)?.slice(1) ?? []))
     }
   }
 }

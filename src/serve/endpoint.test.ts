@@ -113,7 +113,7 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
   test('a revision that is not served is a 400 that names those that are', async () => {
     const { raw, session } = await openDoor()
     const { headers, send } = await session()
-    for (const revision of ['2026-07-28', '1999-01-01', '']) {
+    for (const revision of ['1999-01-01', '']) {
       const body = { jsonrpc: '2.0', id: 1, method: 'ping' }
       const { status, json } = await raw({ body, headers: { ...headers, 'mcp-protocol-version': revision } })
       expect(status).toBe(400)
@@ -179,9 +179,10 @@ describe('B2: the legacy era over HTTP', () => {
       protocolVersion: agreed,
       capabilities: {
         tools: { listChanged: true },
-        resources: { listChanged: true },
+        resources: { listChanged: true, subscribe: true },
         prompts: { listChanged: true },
         completions: {},
+        logging: {},
       },
       serverInfo: { name: 'toolway', version: '0.0.0' },
       instructions: 'Use the tools.',

@@ -7,11 +7,14 @@ import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { legacyRevisions } from '../wire/revisions.ts'
 import type { Authenticate, Identity } from './authenticate.ts'
+import { answerBatch, isBatch, readBatch } from './batch.ts'
 import { readBody } from './body.ts'
 import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
+import type { ModernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
 import { type Accepts, Exchange, readAccept } from './exchange.ts'
 import { type InboundRequest, readInbound } from './inbound.ts'
+import type { Outlet } from './peer.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import type { HttpSession, Sessions } from './sessions.ts'
 import { EventStream } from './stream.ts'
@@ -27,13 +30,14 @@ interface EndpointOptions {
   readonly config: HttpConfig
   readonly authenticate: Authenticate
   readonly era: LegacyEra
+  readonly modern: ModernHttp
   readonly sessions: Sessions
   readonly clock: Clock
   readonly log: Log
 }
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { config, authenticate, era, sessions, clock, log } = options
+  const { config, authenticate, era, modern, sessions, clock, log } = options
   let draining = false
 
   const sessionOf = (request: IncomingMessage, identity: Identity, id?: Id): HttpSession => {
@@ -56,21 +60,52 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     accepts: Accepts,
   ) => {
     try {
-      const { client, result } = era.greet(inbound.params)
+      const client = era.meet(inbound.params)
       const session = sessions.open(identity, client, request.socket.remoteAddress)
       log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
       response.setHeader('Mcp-Session-Id', session.id)
-      new Exchange(response, accepts, clock).answer(resultBytes(inbound.id, result))
+      new Exchange(response, accepts, clock, session.streams).answer(resultBytes(inbound.id, era.welcome(session)))
     } catch (thrown) {
       throw asRefusal(thrown, log, inbound.id)
     }
   }
 
-  const post = async (request: IncomingMessage, response: ServerResponse, identity: Identity, accepts: Accepts) => {
-    const inbound = readInbound(await readBody(request, config.maxBody))
+  /** Revision 2025-03-26 alone has batches: false where the session knows none. */
+  const batch = async (
+    body: Buffer,
+    request: IncomingMessage,
+    response: ServerResponse,
+    identity: Identity,
+    accepts: Accepts,
+  ) => {
+    if (request.headers['mcp-session-id'] === undefined) return false
+    const session = sessionOf(request, identity)
+    const messages = readBatch(session, body)
+    if (messages === undefined) return false
+    if (messages.every(({ kind }) => kind === 'answer' || kind === 'notification')) {
+      await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller })
+      response.writeHead(202, { 'Content-Length': 0 }).end()
+      return true
+    }
+    if (draining) throw shuttingDown()
+    const outlet = new Exchange(response, accepts, clock, session.streams)
+    const caller = callerAt(session, request)
+    outlet.answerBatch(await answerBatch({ era, session, batch: messages, outlet, caller }))
+    sessions.touch(session)
+    return true
+  }
+
+  const post = async (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
+    const body = await readBody(request, config.maxBody)
+    if (isBatch(body) && (await batch(body, request, response, identity, legacyAccepts(request)))) return
+    const inbound = readInbound(body)
     if (inbound.kind === 'unreadable') {
       throw new Refusal(400, inbound.code, inbound.message, { id: inbound.id })
     }
+    if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
+    // The era is a matter of each message: what follows holds for those with sessions.
+    if (await modern.take(inbound, { request, response, identity })) return
+    const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
       const session = sessionOf(request, identity)
       if (inbound.kind === 'answer') session.asks.settle(inbound)
@@ -78,13 +113,12 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       response.writeHead(202, { 'Content-Length': 0 }).end()
       return
     }
-    if (draining) throw shuttingDown(inbound.id)
     if (inbound.method === 'initialize') {
       initialize(inbound, request, response, identity, accepts)
       return
     }
     const session = sessionOf(request, identity, inbound.id)
-    const exchange = new Exchange(response, accepts, clock)
+    const exchange = new Exchange(response, accepts, clock, session.streams)
     const answer = await era.request(session, inbound, exchange, callerAt(session, request))
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer)
@@ -94,9 +128,17 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const get = (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
     const session = sessionOf(request, identity)
     if (draining) throw shuttingDown()
-    const stream = new EventStream(response, clock)
-    response.once('close', () => sessions.detach(session, stream))
-    sessions.attach(session, stream)
+    response.once('close', () => sessions.touch(session))
+    const connect = () => new EventStream(response, clock)
+    const last = request.headers['last-event-id']
+    if (typeof last !== 'string' || last === '') {
+      session.streams.listen(connect())
+      return
+    }
+    const found = session.streams.resume(last, connect)
+    if (found === 'unknown') throw unknownEvent()
+    // The way in which the standard of event streams tells a client not to come back.
+    if (found === 'over') response.writeHead(204).end()
   }
 
   const route = async (request: IncomingMessage, response: ServerResponse) => {
@@ -105,21 +147,19 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       throw wrongMethod(method, 'POST, GET, DELETE')
     }
     const identity = authenticate(headers.authorization)
-    const revision = headers['mcp-protocol-version']
-    if (revision !== undefined && !isLegacyRevision(revision)) throw unknownRevision()
+    if (method === 'POST') {
+      await post(request, response, identity)
+      return
+    }
+    checkRevision(request)
     if (method === 'DELETE') {
       sessions.end(sessionOf(request, identity))
       response.writeHead(204).end()
       return
     }
-    const accepts = readAccept(headers.accept)
-    if (method === 'GET') {
-      if (!accepts.stream && headers.accept !== undefined && !headers.accept.includes('*/*')) throw notAcceptable()
-      get(request, response, identity)
-      return
-    }
-    if (!accepts.json && !accepts.stream) throw notAcceptable()
-    await post(request, response, identity, accepts)
+    const { stream } = readAccept(headers.accept)
+    if (!stream && headers.accept !== undefined && !headers.accept.includes('*/*')) throw notAcceptable()
+    get(request, response, identity)
   }
 
   return {
@@ -128,8 +168,21 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     },
     drain() {
       draining = true
+      modern.drain()
     },
   }
+}
+
+function checkRevision({ headers }: IncomingMessage): void {
+  const revision = headers['mcp-protocol-version']
+  if (revision !== undefined && !isLegacyRevision(revision)) throw unknownRevision()
+}
+
+function legacyAccepts(request: IncomingMessage): Accepts {
+  checkRevision(request)
+  const accepts = readAccept(request.headers.accept)
+  if (!accepts.json && !accepts.stream) throw notAcceptable()
+  return accepts
 }
 
 /** A client may move between networks; the record of a call says where this one came from. */
@@ -137,6 +190,17 @@ function callerAt(session: HttpSession, request: IncomingMessage): Caller {
   const address = request.socket.remoteAddress
   return address === undefined || address === session.caller.address ? session.caller : { ...session.caller, address }
 }
+
+/** For a batch that nothing is sent for. */
+const nowhere: Outlet = { owner: undefined, send: () => false, abandon() {} }
+
+/** Not a 404: to clients that would mean that their session is over. */
+const unknownEvent = () =>
+  new Refusal(
+    400,
+    rpc.request,
+    'The Last-Event-ID header names no event that is kept here: open a stream without it, and send again what was not answered.',
+  )
 
 const unknownRevision = () =>
   new Refusal(

@@ -1,4 +1,4 @@
-import { ServerError, ToolwayError } from '../core/errors.ts'
+import { type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { resultOf } from '../core/result.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
@@ -18,25 +18,34 @@ export class ProtocolError extends Error {
   }
 }
 
+/** What a request that failed is answered with: a result that a model can read, or a JSON-RPC error. */
+export type Failure = { readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }
+
 /**
  * The one translation of anything thrown into an answer (E1). A tool call that was refused or failed is a result
  * that a model can read; everything else, and what was wrong with the request itself, is a JSON-RPC error.
  */
-export function errorAnswer(id: Id, method: string, thrown: unknown, log: Log): Buffer {
-  if (thrown instanceof ServerError) return errorBytes(id, thrown.error.bytes)
+export function failureOf(method: string, thrown: unknown, log: Log): Failure {
+  if (thrown instanceof ServerError) return { error: thrown.error.bytes }
   if (thrown instanceof ProtocolError) {
     const { code, message, data } = thrown
-    return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
+    return { error: data === undefined ? { code, message } : { code, message, data } }
   }
   const error = ours(thrown, method, log)
   const { kind, message, data } = error
-  if (method !== 'tools/call' || kind.malformed) return errorBytes(id, { code: kind.rpc, message, data })
+  if (method !== 'tools/call' || kind.malformed) return { error: { code: kind.rpc, message, data } }
   const refused = resultOf({
     content: [{ type: 'text', text: message }],
     isError: true,
     _meta: { 'dev.toolway/error': data },
   })
-  return resultBytes(id, refused.body.bytes)
+  return { result: refused.body.bytes }
+}
+
+/** The same as a whole message. */
+export function errorAnswer(id: Id, method: string, thrown: unknown, log: Log): Buffer {
+  const failure = failureOf(method, thrown, log)
+  return 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
 }
 
 /** The same for what is thrown before a request has become a call: the HTTP status tells it too. */

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import { batchBytes } from './batch.ts'
+import type { Feed } from './feed.ts'
 import type { Outlet } from './peer.ts'
 import { dropWhenStalled, EventStream, keepAliveMs } from './stream.ts'
+import type { Streams } from './streams.ts'
 
 /** The forms of an answer that a client says it takes. */
 export interface Accepts {
@@ -25,6 +28,7 @@ const large = 64 * 1024
 /**
  * The answer to one POST. It is plain JSON if the result comes first, and becomes a stream of events
  * as soon as something must be sent before the result, or when the client has waited long in silence.
+ * In a session with streams of its own it can be resumed from then on.
  */
 export class Exchange implements Outlet {
   /** Who to tell when the client goes away before its answer. */
@@ -32,56 +36,72 @@ export class Exchange implements Outlet {
   readonly #response: ServerResponse
   readonly #accepts: Accepts
   readonly #clock: Clock
+  readonly #streams: Streams | undefined
   readonly #timer: Disposable | undefined
-  #stream: EventStream | undefined
+  #line: Line | undefined
+  #feed: Feed | undefined
   #over = false
 
-  constructor(response: ServerResponse, accepts: Accepts, clock: Clock) {
+  constructor(response: ServerResponse, accepts: Accepts, clock: Clock, streams?: Streams) {
     this.#response = response
     this.#accepts = accepts
     this.#clock = clock
+    this.#streams = streams
     response.once('close', this.#gone)
-    if (accepts.stream) this.#timer = clock.after(keepAliveMs, this.#openStream)
+    if (accepts.stream) this.#timer = clock.after(keepAliveMs, this.#openLine)
   }
 
   send(message: Buffer): boolean {
     if (this.#over || !this.#accepts.stream) return false
-    return this.#openStream().send(message)
+    return this.#openLine().send(message)
   }
 
-  answer(message: Buffer): void {
+  /** Answers; a stream has its status already, so that another one can only be told where the answer is plain. */
+  answer(message: Buffer, status = 200): void {
     if (!this.#finish()) return
-    if (this.#stream === undefined && this.#accepts.json) {
+    if (this.#line === undefined && (this.#accepts.json || status !== 200)) {
       const length = message.length
-      this.#response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': length }).end(message)
-    } else {
-      const stream = this.#openStream()
-      stream.send(message)
-      stream.end()
-    }
+      this.#response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length }).end(message)
+    } else this.#openLine().end(message)
     // Whoever does not fetch a large answer must not keep it in our memory for ever.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)
+  }
+
+  /** Answers a batch: in one array, or one after the other where the answer has become a stream. */
+  answerBatch(messages: readonly Buffer[]): void {
+    if (messages.length === 0) this.abandon()
+    else if (this.#line === undefined && this.#accepts.json) this.answer(batchBytes(messages))
+    else {
+      for (const message of messages.slice(0, -1)) this.send(message)
+      this.answer(messages[messages.length - 1] as Buffer)
+    }
   }
 
   abandon(): void {
     if (!this.#finish()) return
     // The protocol wants no answer to a cancelled request, and HTTP wants one: a stream without events is both.
-    if (this.#stream !== undefined || this.#accepts.stream) this.#openStream().end()
+    if (this.#line !== undefined) this.#line.end()
+    else if (this.#accepts.stream) new EventStream(this.#response, this.#clock).end()
     else this.#response.writeHead(204).end()
   }
 
-  #openStream = (): EventStream => {
+  #openLine = (): Line => {
     this.#timer?.[Symbol.dispose]()
-    this.#stream ??= new EventStream(this.#response, this.#clock)
-    return this.#stream
+    if (this.#line !== undefined) return this.#line
+    const stream = new EventStream(this.#response, this.#clock)
+    this.#feed = this.#streams?.open(stream, () => this.owner?.cancel())
+    this.#line = this.#feed ?? stream
+    return this.#line
   }
 
   /**
-   * To the legacy era a lost connection is no cancellation, because the client may come back for its answer.
-   * Nobody can fetch an answer here afterwards, so work that goes on would be for nobody.
+   * A lost connection is no cancellation where the client can come back for its answer. Where it cannot, because it
+   * was never given an event to come back to, work that goes on would be for nobody.
    */
   #gone = (): void => {
-    if (this.#finish()) this.owner?.cancel()
+    if (this.#feed?.resumable || !this.#finish()) return
+    this.#feed?.end()
+    this.owner?.cancel()
   }
 
   #finish(): boolean {
@@ -90,4 +110,10 @@ export class Exchange implements Outlet {
     this.#timer?.[Symbol.dispose]()
     return true
   }
+}
+
+/** Where messages go once the answer is a stream. */
+interface Line {
+  send(message: Buffer): boolean
+  end(answer?: Buffer): void
 }

@@ -8,6 +8,8 @@ import { listChanged } from './changes.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { createEndpoint } from './endpoint.ts'
 import { type DoorInfo, legacyEra } from './eras/legacy.ts'
+import { modernEra } from './eras/modern.ts'
+import { modernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
 import { allowedHosts, bracketed } from './hosts.ts'
 import { listen } from './listen.ts'
@@ -48,9 +50,10 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
-  const sessions = createSessions(clock)
+  const sessions = createSessions({ access, clock, log })
   const era = legacyEra({ access, info, log })
-  const endpoint = createEndpoint({ config, authenticate, era, sessions, clock, log })
+  const modern = modernHttp({ era: modernEra({ access, info, clock, log }), clock, log })
+  const endpoint = createEndpoint({ config, authenticate, era, modern, sessions, clock, log })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`
 

@@ -1,5 +1,6 @@
 import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { hasDuplicateKeys } from '../wire/duplicates.ts'
 import { type Id, readMessage } from '../wire/message.ts'
 import { rpc } from './refusal.ts'
 
@@ -41,6 +42,10 @@ const none: Params = Object.freeze({})
 /** Reads one message from a client. What a client asks for is parsed, once: everything behind the door sees only that. */
 export function readInbound(bytes: Buffer): Inbound | Unreadable {
   const message = readMessage(bytes)
+  if ('params' in message && message.params !== undefined && hasDuplicateKeys(message.params)) {
+    const id = message.kind === 'request' ? message.id : null
+    return { kind: 'unreadable', id, code: rpc.request, message: 'A key occurs twice in "params": send each once.' }
+  }
   switch (message.kind) {
     case 'request':
       return { kind: 'request', id: message.id, method: message.method, params: parse(message.params) }

@@ -1,21 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import type { Access, Served } from '../core/access.ts'
-import type { Call, Caller, Handler, Input } from '../core/call.ts'
+import type { Call, Caller, Handler, Input, Peer } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { withoutEnvelope } from '../wire/modern.ts'
+import { underAskedUri } from './asked-uri.ts'
 import { ProtocolError } from './errors.ts'
 import { isObject, type Params } from './inbound.ts'
-import type { RequestPeer } from './peer.ts'
 import { rpc } from './refusal.ts'
+
+/** Whoever waits for an operation, and how it is told that nobody does any more. */
+export interface Waiter extends Peer {
+  readonly signal: AbortSignal
+}
 
 /** What clients of every era can do with entries. Each answers with the bytes of its result object. */
 export interface Operations {
   list(kind: Kind, params: Params, caller: Caller): Promise<Buffer>
-  callTool(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
-  readResource(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
-  getPrompt(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
-  complete(params: Params, caller: Caller, peer: RequestPeer): Promise<Buffer>
+  /** `inspect` sees the tool before it is called, and throws if it must not be called in this way. */
+  callTool(params: Params, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Buffer>
+  readResource(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
+  getPrompt(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
+  complete(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
 }
 
 const listFields: Readonly<Record<Kind, string>> = {
@@ -26,7 +33,7 @@ const listFields: Readonly<Record<Kind, string>> = {
 }
 
 export function createOperations(access: Access): Operations {
-  const run = async (handler: Handler, served: Served, input: Input, caller: Caller, peer: RequestPeer) => {
+  const run = async (handler: Handler, served: Served, input: Input, caller: Caller, peer: Waiter) => {
     const { entry } = served
     const call: Call = { id: callId(), caller, entry, input, signal: peer.signal, peer }
     return (await handler(call)).body.bytes
@@ -43,21 +50,27 @@ export function createOperations(access: Access): Operations {
       return Buffer.concat([Buffer.from(`{"${listFields[kind]}":`), items, Buffer.from(end)])
     },
 
-    async callTool(params, caller, peer) {
+    async callTool(params, caller, peer, inspect) {
       const served = await access.view(caller).resolve('tool', text(params, 'name'))
-      return run(access.handle, served, { arguments: argumentsOf(params), meta: metaOf(params) }, caller, peer)
+      inspect?.(served)
+      return run(access.handle, served, namedInput(params), caller, peer)
     },
 
     async readResource(params, caller, peer) {
-      const spelling = text(params, 'uri')
-      const served = await access.view(caller).resolve('resource', spelling)
-      const input = { arguments: Json.of({}), uri: served.uri ?? spelling, meta: metaOf(params) }
-      return run(access.handle, served, input, caller, peer)
+      const asked = text(params, 'uri')
+      const served = await access.view(caller).resolve('resource', asked)
+      const ofServer = served.uri ?? asked
+      const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(params), ...restOf(params, read) }
+      try {
+        return await run(access.handle, served, input, caller, peer)
+      } catch (thrown) {
+        throw underAskedUri(thrown, { ofServer, asked })
+      }
     },
 
     async getPrompt(params, caller, peer) {
       const served = await access.view(caller).resolve('prompt', text(params, 'name'))
-      return run(access.handle, served, { arguments: argumentsOf(params), meta: metaOf(params) }, caller, peer)
+      return run(access.handle, served, namedInput(params), caller, peer)
     },
 
     async complete(params, caller, peer) {
@@ -69,6 +82,7 @@ export function createOperations(access: Access): Operations {
         arguments: Json.of({ argument, ...(context !== undefined && { context }) }),
         ...(served.uri !== undefined && { uri: served.uri }),
         meta: metaOf(params),
+        ...restOf(params, completed),
       }
       return run(access.complete, served, input, caller, peer)
     },
@@ -91,9 +105,23 @@ function pageOf<T>(page: () => T): T {
   }
 }
 
-const argumentsOf = (params: Params) => Json.of(object(params, 'arguments'))
+const namedInput = (params: Params): Input => ({
+  arguments: Json.of(object(params, 'arguments')),
+  meta: metaOf(params),
+  ...restOf(params, named),
+})
 
-const metaOf = (params: Params) => object(params, '_meta')
+const metaOf = (params: Params) => withoutEnvelope(object(params, '_meta'))
+
+/** The members of params that an operation understands; all others go on as they came. */
+const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
+const read: ReadonlySet<string> = new Set(['uri', '_meta'])
+const completed: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
+
+function restOf(params: Params, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
+  const others = Object.keys(params).filter((key) => !understood.has(key))
+  return others.length === 0 ? {} : { rest: Object.fromEntries(others.map((key) => [key, params[key]])) }
+}
 
 function object(params: Params, field: string): Record<string, unknown> {
   const value = params[field] ?? {}

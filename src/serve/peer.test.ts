@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../tests/fixtures/until.ts'
 import { events, openTestDoor } from './door.fixture.ts'
+import { absenceMs } from './streams.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -88,13 +89,19 @@ describe("G3: asking the caller's own client", () => {
     expect(heard).toEqual(['roots/list', 'notifications/cancelled', 1])
   })
 
-  test('a client that goes away ends the waiting', async () => {
-    const { session, access } = await openDoor()
+  test('a client that goes away and does not come back ends the waiting', async () => {
+    const { session, access, clock } = await openDoor()
     const { send } = await session({ sampling: {} })
     const { body } = await send(asking())
     await events(body).next()
+    clock.advance(absenceMs)
+    expect(access.calls[0]?.signal.aborted).toBe(false)
     body.on('error', () => {}).destroy()
-    await until(() => access.calls[0]?.signal.aborted, { what: 'the cancellation' })
+    const over = () => {
+      clock.advance(absenceMs)
+      return access.calls[0]?.signal.aborted
+    }
+    await until(over, { what: 'the cancellation' })
   })
 
   test('questions to one client are bounded', async () => {

@@ -5,6 +5,7 @@ import { Json } from '../core/json.ts'
 import { notificationBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { type InboundRequest, isObject, type Params } from './inbound.ts'
+import { isWanted } from './log-level.ts'
 import type { Session } from './session.ts'
 
 /** Where one request's messages go: the answer to its own POST, or the one line of a stdio client. */
@@ -51,7 +52,7 @@ export class RequestPeer implements Peer {
   readonly rounds = false
 
   get logLevel(): LogLevel | undefined {
-    return undefined
+    return this.#session.logLevel
   }
 
   cancel(): void {
@@ -70,7 +71,7 @@ export class RequestPeer implements Peer {
   }
 
   notify(method: string, params: Json): void {
-    if (this.#answered) return
+    if (this.#answered || !isHeard(this.#session, method, params)) return
     if (method !== 'notifications/progress') {
       this.#outlet.send(notificationBytes(method, params))
       return
@@ -84,14 +85,39 @@ export class RequestPeer implements Peer {
   }
 
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
-    const capability = needed[method]
-    if (capability !== undefined && this.#session.capabilities[capability] === undefined) {
-      const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
-      return Promise.reject(new ToolwayError('INVALID_ARGUMENTS', sentence))
-    }
+    const refused = undeclared(this.#session, method)
+    if (refused !== undefined) return Promise.reject(refused)
     this.#over ??= new AbortController()
     if (this.#answered) this.#over.abort()
     const waiting = AbortSignal.any([signal, this.#over.signal])
     return this.#session.asks.ask((message) => this.#outlet.send(message), method, params, waiting)
   }
+}
+
+/** The way to a session's client outside any request; a question waits no longer than the session lasts. */
+export const sessionPeer = (session: () => Session, tell: (message: Buffer) => boolean, ended: AbortSignal): Peer => ({
+  rounds: false,
+  get logLevel() {
+    return session().logLevel
+  },
+  notify(method, params) {
+    if (isHeard(session(), method, params)) tell(notificationBytes(method, params))
+  },
+  ask(method, params, signal) {
+    const refused = undeclared(session(), method)
+    if (refused !== undefined) return Promise.reject(refused)
+    return session().asks.ask(tell, method, params, AbortSignal.any([signal, ended]))
+  },
+})
+
+/** A client that has said nothing gets whatever servers send: nothing is lost on the way. */
+const isHeard = ({ logLevel }: Session, method: string, params: Json): boolean =>
+  method !== 'notifications/message' || logLevel === undefined || isWanted(logLevel, params)
+
+/** Why a client cannot be asked for this, if it cannot. */
+function undeclared(session: Session, method: string): ToolwayError | undefined {
+  const capability = needed[method]
+  if (capability === undefined || session.capabilities[capability] !== undefined) return undefined
+  const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
+  return new ToolwayError('INVALID_ARGUMENTS', sentence)
 }

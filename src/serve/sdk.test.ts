@@ -1,7 +1,13 @@
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { CreateMessageRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CreateMessageRequestSchema,
+  LoggingMessageNotificationSchema,
+  ResourceUpdatedNotificationSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import { Agent, fetch as undiciFetch } from 'undici'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../tests/fixtures/until.ts'
 import { openTestDoor, token } from './door.fixture.ts'
@@ -16,28 +22,70 @@ const identity = { name: 'sdk', version: '1' }
 const withToken = { requestInit: { headers: { Authorization: `Bearer ${token}` } } }
 const answer = { role: 'assistant' as const, model: 'm', content: { type: 'text' as const, text: 'hello' } }
 
+/** A way out whose connections break when a test says so. */
+function brittleFetch() {
+  const agents = new Set<Agent>()
+  return {
+    fetch: ((url: string | URL, init?: RequestInit) => {
+      const dispatcher = new Agent()
+      agents.add(dispatcher)
+      return undiciFetch(url, { ...init, dispatcher } as Parameters<typeof undiciFetch>[1])
+    }) as unknown as typeof fetch,
+    async breakConnections() {
+      const broken = [...agents]
+      agents.clear()
+      await Promise.all(broken.map((agent) => agent.destroy()))
+    },
+  }
+}
+
 async function connectV1() {
   const door = open.use(await openTestDoor())
+  const { fetch, breakConnections } = brittleFetch()
   const client = new ClientV1(identity, { capabilities: { sampling: {} } })
-  const transport = new TransportV1(new URL(door.door.url), withToken)
+  const transport = new TransportV1(new URL(door.door.url), { ...withToken, fetch })
+  const logged: string[] = []
+  const updates: string[] = []
   let changes = 0
   client.setNotificationHandler(ToolListChangedNotificationSchema, () => void changes++)
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.level))
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => void updates.push(params.uri))
   client.setRequestHandler(CreateMessageRequestSchema, () => answer)
   await client.connect(transport as Parameters<typeof client.connect>[0])
+  open.defer(breakConnections)
   open.defer(() => client.close())
-  return { ...door, client, transport, changes: () => changes }
+  const again = async (sessionId: string) => {
+    const next = new ClientV1(identity)
+    const transport = new TransportV1(new URL(door.door.url), { ...withToken, sessionId })
+    await next.connect(transport as Parameters<typeof client.connect>[0])
+    open.defer(() => next.close())
+    return next
+  }
+  return { ...door, client, transport, changes: () => changes, logged, updates, breakConnections, again }
 }
 
 async function connectV2() {
   const door = open.use(await openTestDoor())
+  const { fetch, breakConnections } = brittleFetch()
   const client = new ClientV2(identity, { capabilities: { sampling: {} } })
-  const transport = new TransportV2(new URL(door.door.url), withToken)
+  const transport = new TransportV2(new URL(door.door.url), { ...withToken, fetch })
+  const logged: string[] = []
+  const updates: string[] = []
   let changes = 0
   client.setNotificationHandler('notifications/tools/list_changed', () => void changes++)
+  client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.level))
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => void updates.push(params.uri))
   client.setRequestHandler('sampling/createMessage', () => answer)
   await client.connect(transport)
+  open.defer(breakConnections)
   open.defer(() => client.close())
-  return { ...door, client, transport, changes: () => changes }
+  const again = async (sessionId: string) => {
+    const next = new ClientV2(identity)
+    await next.connect(new TransportV2(new URL(door.door.url), { ...withToken, sessionId }))
+    open.defer(() => next.close())
+    return next
+  }
+  return { ...door, client, transport, changes: () => changes, logged, updates, breakConnections, again }
 }
 
 describe.each([
@@ -102,6 +150,50 @@ describe.each([
     await until(() => changes() === 1, { what: 'the notification' })
   })
 
+  test('sets its log level', async () => {
+    const { client, logged } = await connect()
+    await client.setLoggingLevel('error')
+    await client.callTool({ name: 'log_all' })
+    expect(logged).toEqual(['error', 'critical', 'alert', 'emergency'])
+  })
+
+  test('follows a resource until it does not want to any more', async () => {
+    const { client, access, updates } = await connect()
+    const uri = 'test://7'
+    await client.subscribeResource({ uri })
+    access.update(uri)
+    await until(() => updates.length === 1, { what: 'the update' })
+    await client.unsubscribeResource({ uri })
+    expect(access.followed).toEqual([])
+    expect(updates).toEqual([uri])
+  })
+
+  test('comes back for its answer by itself when its connection breaks', async () => {
+    const { client, access, logged, breakConnections } = await connect()
+    const pending = client.callTool({ name: 'start' })
+    await until(() => logged.length === 1, { what: 'the first message' })
+    await breakConnections()
+    access.release()
+    expect((await pending).content).toEqual([{ type: 'text', text: 'finished' }])
+    expect(access.calls[0]?.signal.aborted).toBe(false)
+    expect(access.calls).toHaveLength(1)
+  })
+
+  test('fetches the answer to a call of a client that is gone, by its resumption token', async () => {
+    const { client, access, transport, again } = await connect()
+    const tokens: string[] = []
+    const lost = callWith(client, { name: 'start' }, { onresumptiontoken: (token: string) => tokens.push(token) })
+    lost.catch(() => {})
+    await until(() => tokens.length === 2, { what: 'the tokens' })
+    const sessionId = transport.sessionId as string
+    await client.close()
+    access.release()
+    const next = await again(sessionId)
+    const answer = await callWith(next, { name: 'start' }, { resumptionToken: tokens[1] })
+    expect(answer).toMatchObject({ content: [{ type: 'text', text: 'finished' }] })
+    expect(access.calls).toHaveLength(1)
+  })
+
   test('ends its session', async () => {
     const { transport, client } = await connect()
     await transport.terminateSession()
@@ -118,14 +210,6 @@ describe.each([
         : new ClientV2(identity).connect(new TransportV2(new URL(door.url), withToken))
     await expect(wrong).rejects.toThrow(/token|401|Unauthorized/i)
   })
-})
-
-test('B2: a client that tries the stateless era first finds its way to a session', async () => {
-  const { door } = open.use(await openTestDoor())
-  const client = new ClientV2(identity, { versionNegotiation: { mode: 'auto' } })
-  await client.connect(new TransportV2(new URL(door.url), withToken))
-  open.defer(() => client.close())
-  expect((await client.listTools()).tools[0]?.name).toBe('echo')
 })
 
 /** The generations differ in where they take the options. */

@@ -1,8 +1,12 @@
-import type { Caller } from '../core/call.ts'
+import type { Access } from '../core/access.ts'
+import type { Caller, Peer } from '../core/call.ts'
+import type { LogLevel } from '../core/capabilities.ts'
+import type { Log } from '../core/log.ts'
 import type { Id } from '../wire/message.ts'
 import { type Asks, createAsks } from './asks.ts'
 import type { Params } from './inbound.ts'
-import type { RequestPeer } from './peer.ts'
+import { type RequestPeer, sessionPeer } from './peer.ts'
+import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 
 /** What a client said of itself when it opened its session. */
 export interface Client {
@@ -10,22 +14,47 @@ export interface Client {
   readonly capabilities: Params
 }
 
-/** One client's conversation in the legacy era, whichever door it came through. */
-export interface Session extends Client {
+/** One client's conversation in the legacy era, whichever door it came through. Disposing of it ends it. */
+export interface Session extends Client, Disposable {
   readonly caller: Caller
   /** Its requests in flight. */
   readonly requests: Map<Id, RequestPeer>
   readonly asks: Asks
+  readonly subscriptions: Subscriptions
+  /** The way to the client outside any request. */
+  readonly peer: Peer
+  /** From which level on it wants log messages, once it has said so. */
+  logLevel: LogLevel | undefined
 }
 
-export const createSession = (caller: Caller, client: Client): Session => ({
-  ...client,
-  caller,
-  requests: new Map(),
-  asks: createAsks(),
-})
+interface SessionOptions {
+  readonly access: Access
+  readonly caller: Caller
+  readonly client: Client
+  readonly log: Log
+  /** Sends what belongs to no request; false if the client cannot be reached. */
+  tell(message: Buffer): boolean
+}
 
-/** Nobody waits for anything of this session any more. */
-export function cancelAll(session: Session): void {
-  for (const request of session.requests.values()) request.cancel()
+export function createSession(options: SessionOptions): Session {
+  const { access, client, log, tell } = options
+  const ended = new AbortController()
+  const peer = sessionPeer(() => session, tell, ended.signal)
+  const caller: Caller = { ...options.caller, capabilities: client.capabilities, peer }
+  const session: Session = {
+    ...client,
+    caller,
+    requests: new Map(),
+    asks: createAsks(),
+    subscriptions: createSubscriptions({ access, caller, log, tell }),
+    peer,
+    logLevel: undefined,
+    [Symbol.dispose]() {
+      for (const request of session.requests.values()) request.cancel()
+      session.subscriptions[Symbol.dispose]()
+      ended.abort()
+      access.left(caller)
+    },
+  }
+  return session
 }

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { Json } from '../core/json.ts'
+import { silentLog } from '../core/log.ts'
+import { createTestAccess } from './access.fixture.ts'
+import { createTestConnection } from './connection.fixture.ts'
 import type { RequestPeer } from './peer.ts'
 import { createSessions } from './sessions.ts'
-import type { EventStream } from './stream.ts'
 
 const anna = { principal: 'anna', authenticated: true, admin: false }
 const client = { revision: '2025-11-25', capabilities: {} }
@@ -10,8 +13,9 @@ const hour = 3_600_000
 
 function setUp(limit?: number) {
   const clock = createManualClock()
-  const sessions = createSessions(clock, limit)
-  return { clock, sessions, open: () => sessions.open(anna, client, '192.0.2.1') }
+  const access = createTestAccess()
+  const sessions = createSessions({ access, clock, log: silentLog, ...(limit !== undefined && { limit }) })
+  return { clock, access, sessions, open: () => sessions.open(anna, client, '192.0.2.1') }
 }
 
 describe('G3: sessions', () => {
@@ -21,7 +25,9 @@ describe('G3: sessions', () => {
     expect(new Set(ids).size).toBe(100)
     for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(16)
     const [id = ''] = ids
-    expect(sessions.find(id, 'anna')?.caller).toEqual({ agent: 'default', ...anna, session: id, address: '192.0.2.1' })
+    const { capabilities } = client
+    const caller = { agent: 'default', ...anna, session: id, capabilities, address: '192.0.2.1' }
+    expect(sessions.find(id, 'anna')?.caller).toMatchObject(caller)
     expect(sessions.find(id, 'bert')).toBeUndefined()
     expect(sessions.find(id, 'Anna')).toBeUndefined()
   })
@@ -42,7 +48,7 @@ describe('G3: sessions', () => {
     const listening = open()
     const calling = open()
     const idle = open()
-    listening.streams.add(stream([]))
+    listening.streams.listen(createTestConnection())
     calling.requests.set(1, {} as RequestPeer)
     clock.advance(2 * hour)
     expect(sessions.find(listening.id, 'anna')).toBe(listening)
@@ -53,10 +59,11 @@ describe('G3: sessions', () => {
   test('are idle only from the moment their last stream closes', () => {
     const { clock, sessions, open } = setUp()
     const listening = open()
-    const listener = stream([])
-    sessions.attach(listening, listener)
+    const listener = createTestConnection()
+    listening.streams.listen(listener)
     clock.advance(2 * hour)
-    sessions.detach(listening, listener)
+    listener.cut()
+    sessions.touch(listening)
     clock.advance(hour - 60_000)
     expect(sessions.find(listening.id, 'anna')).toBe(listening)
   })
@@ -64,7 +71,7 @@ describe('G3: sessions', () => {
   test('are bounded: the longest idle one gives way, never one in use', () => {
     const { clock, sessions, open } = setUp(3)
     const listening = open()
-    listening.streams.add(stream([]))
+    listening.streams.listen(createTestConnection())
     const used = open()
     const idle = open()
     clock.advance(1_000)
@@ -76,21 +83,97 @@ describe('G3: sessions', () => {
 
   test('that are all in use leave no room for another: OVERLOADED', () => {
     const { open } = setUp(1)
-    open().streams.add(stream([]))
+    open().streams.listen(createTestConnection())
     expect(open).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
   })
 
   test('cancel their calls and close their streams when they end, and keep no timer when all is over', () => {
-    const { clock, sessions, open } = setUp()
+    const { clock, sessions, access, open } = setUp()
     const told: string[] = []
     const session = open()
-    session.streams.add(stream(told))
+    const listener = createTestConnection()
+    session.streams.listen(listener)
     session.requests.set(1, { cancel: () => told.push('cancelled') } as unknown as RequestPeer)
     sessions[Symbol.dispose]()
-    expect(told).toEqual(['cancelled', 'ended'])
+    expect([told, listener.ended]).toEqual([['cancelled'], true])
     expect(sessions.find(session.id, 'anna')).toBeUndefined()
     expect(clock.pending).toBe(0)
+    expect(access.gone).toEqual([session.caller])
+  })
+
+  test.each([
+    ['ended', (set: ReturnType<typeof setUp>, session: ReturnType<typeof set.open>) => set.sessions.end(session)],
+    ['idle for too long', (set: ReturnType<typeof setUp>) => set.clock.advance(hour + 60_000)],
+    ['in the way of another', (set: ReturnType<typeof setUp>) => set.open()],
+  ])('that are %s leave: servers are told once, and nothing is followed any more', async (_why, over) => {
+    const set = setUp(1)
+    const session = set.open()
+    await session.subscriptions.add('test://static')
+    expect(set.access.followed).toHaveLength(1)
+    over(set, session)
+    set.sessions.end(session)
+    expect(set.access.gone).toEqual([session.caller])
+    await expect.poll(() => set.access.followed).toEqual([])
+  })
+
+  test('do not keep anybody waiting for an answer when they end', async () => {
+    const { sessions } = setUp()
+    const session = sessions.open(anna, { ...client, capabilities: { roots: {} } }, undefined)
+    const asked = session.peer.ask('roots/list', Json.of({}), new AbortController().signal)
+    sessions.end(session)
+    await expect(asked).rejects.toMatchObject({ code: 'CANCELLED' })
+    await expect(session.peer.ask('roots/list', Json.of({}), new AbortController().signal)).rejects.toMatchObject({
+      code: 'CANCELLED',
+    })
   })
 })
 
-const stream = (told: string[]) => ({ end: () => told.push('ended') }) as unknown as EventStream
+describe('G3: the way to a client outside any request', () => {
+  const waiting = new AbortController().signal
+
+  function openWith(capabilities: object) {
+    const { sessions } = setUp()
+    return sessions.open(anna, { ...client, capabilities: { ...capabilities } }, undefined)
+  }
+  const heard = ({ received }: ReturnType<typeof createTestConnection>) =>
+    received.filter(({ message }) => message).map(({ message }) => JSON.parse(message))
+
+  test('is its own stream, and its answer comes back', async () => {
+    const { peer, streams, asks } = openWith({ roots: {} })
+    const listener = createTestConnection()
+    streams.listen(listener)
+    const answer = peer.ask('roots/list', Json.of({}), waiting)
+    const [question] = heard(listener)
+    expect(question).toMatchObject({ method: 'roots/list', params: {} })
+    asks.settle({ kind: 'answer', id: question.id, result: Json.of({ roots: [] }) })
+    expect((await answer).value).toEqual({ roots: [] })
+  })
+
+  test('waits until there is a stream; a question that nobody waits for is taken back', async () => {
+    const { peer, streams } = openWith({ roots: {} })
+    const leaving = new AbortController()
+    const answer = peer.ask('roots/list', Json.of({}), leaving.signal)
+    const listener = createTestConnection()
+    streams.listen(listener)
+    leaving.abort()
+    await expect(answer).rejects.toMatchObject({ code: 'CANCELLED' })
+    const [question, cancelled] = heard(listener)
+    expect(cancelled).toMatchObject({ method: 'notifications/cancelled', params: { requestId: question.id } })
+  })
+
+  test('is closed to what the client did not declare', async () => {
+    const { peer } = openWith({ sampling: {} })
+    await expect(peer.ask('roots/list', Json.of({}), waiting)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  })
+
+  test('carries notifications; log messages from the level on that the client wants', () => {
+    const session = openWith({})
+    const listener = createTestConnection()
+    session.streams.listen(listener)
+    session.logLevel = 'warning'
+    for (const level of ['info', 'error']) session.peer.notify('notifications/message', Json.of({ level }))
+    session.peer.notify('notifications/elicitation/complete', Json.of({ elicitationId: 'e' }))
+    expect(heard(listener).map(({ params }) => params)).toEqual([{ level: 'error' }, { elicitationId: 'e' }])
+    expect(session.peer.logLevel).toBe('warning')
+  })
+})

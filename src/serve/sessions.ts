@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
+import type { Access } from '../core/access.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 import type { Identity } from './authenticate.ts'
-import { type Client, cancelAll, createSession, type Session } from './session.ts'
-import type { EventStream } from './stream.ts'
+import { createEventStore } from './events.ts'
+import { type Client, createSession, type Session } from './session.ts'
+import { Streams } from './streams.ts'
 
 /** A session whose client comes and goes with each request. */
 export interface HttpSession extends Session {
   readonly id: string
-  /** Open streams for what belongs to no request, the newest last. */
-  readonly streams: Set<EventStream>
-  /** What could not be told because no stream was open; each is kept once. */
-  readonly missed: Set<Buffer>
+  readonly streams: Streams
   lastUsed: number
 }
 
@@ -22,33 +22,40 @@ export interface Sessions extends Disposable {
   find(id: string, principal: string): HttpSession | undefined
   /** Counts as use: the idle time starts anew. */
   touch(session: HttpSession): void
-  /** Adds a stream for messages that belong to no request. */
-  attach(session: HttpSession, stream: EventStream): void
-  detach(session: HttpSession, stream: EventStream): void
-  /** Ends a session: its calls are cancelled, its streams closed. */
+  /** Ends a session: its calls are cancelled, its streams closed, what was kept for it is dropped. */
   end(session: HttpSession): void
   /** Tells every session, each on one stream. */
   tell(messages: ReadonlySet<Buffer>): void
-  /** Closes all streams and leaves the rest as it is. */
+  /** Closes all streams that clients listen on and leaves the rest as it is. */
   closeStreams(): void
+}
+
+interface SessionsOptions {
+  readonly access: Access
+  readonly clock: Clock
+  readonly log: Log
+  readonly limit?: number
 }
 
 const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
-/** A client needs one; a few more are those it has lost without our knowing. */
-const maxStreams = 4
 
-export function createSessions(clock: Clock, limit = maxSessions): Sessions {
+/** The first revision whose clients know an event without a message; dates compare as text. */
+const primedSince = '2025-11-25'
+
+export function createSessions(options: SessionsOptions): Sessions {
+  const { access, clock, log, limit = maxSessions } = options
   // The longest idle comes first: a session is put at the end again whenever it is used.
   const sessions = new Map<string, HttpSession>()
+  const events = createEventStore()
 
-  const isBusy = (session: HttpSession) => session.streams.size > 0 || session.requests.size > 0
+  const isBusy = (session: HttpSession) => session.streams.listening || session.requests.size > 0
 
   const end = (session: HttpSession) => {
-    sessions.delete(session.id)
-    cancelAll(session)
-    for (const stream of session.streams) stream.end()
+    if (!sessions.delete(session.id)) return
+    session[Symbol.dispose]()
+    session.streams[Symbol.dispose]()
   }
 
   const touch = (session: HttpSession) => {
@@ -73,20 +80,11 @@ export function createSessions(clock: Clock, limit = maxSessions): Sessions {
   }
   let timer = clock.after(sweepMs, sweep)
 
-  const tellOne = (session: HttpSession, message: Buffer) => {
-    for (const stream of [...session.streams].reverse()) if (stream.send(message)) return
-    session.missed.add(message)
-  }
-
-  const closeStreams = () => {
-    for (const session of sessions.values()) for (const stream of session.streams) stream.end()
-  }
-
   return {
     open(identity, client, address) {
       makeRoom()
       const id = randomBytes(16).toString('base64url')
-      const { capabilities } = client
+      const { capabilities, revision } = client
       const caller = {
         agent: 'default',
         ...identity,
@@ -94,8 +92,11 @@ export function createSessions(clock: Clock, limit = maxSessions): Sessions {
         capabilities,
         ...(address !== undefined && { address }),
       }
-      const base = createSession(caller, client)
-      const session = { ...base, id, streams: new Set<EventStream>(), missed: new Set<Buffer>(), lastUsed: clock.now() }
+      const streams = new Streams({ events: events.open(), primes: revision >= primedSince, clock })
+      const tell = (message: Buffer) => streams.tell(message)
+      // The session itself is one object with what HTTP adds to it: its parts hold on to it.
+      const base = createSession({ access, caller, client, log, tell })
+      const session = Object.assign(base, { id, streams, lastUsed: clock.now() })
       sessions.set(id, session)
       return session
     },
@@ -106,25 +107,13 @@ export function createSessions(clock: Clock, limit = maxSessions): Sessions {
       return session
     },
     touch,
-    attach(session, stream) {
-      const [oldest] = session.streams
-      if (oldest !== undefined && session.streams.size === maxStreams) {
-        session.streams.delete(oldest)
-        oldest.end()
-      }
-      session.streams.add(stream)
-      for (const message of session.missed) stream.send(message)
-      session.missed.clear()
-    },
-    detach(session, stream) {
-      session.streams.delete(stream)
-      touch(session)
-    },
     end,
     tell(messages) {
-      for (const session of sessions.values()) for (const message of messages) tellOne(session, message)
+      for (const session of sessions.values()) for (const message of messages) session.streams.tell(message)
     },
-    closeStreams,
+    closeStreams() {
+      for (const session of sessions.values()) session.streams.closeListening()
+    },
     [Symbol.dispose]() {
       timer[Symbol.dispose]()
       for (const session of sessions.values()) end(session)

@@ -64,7 +64,7 @@ describe('B2: the legacy era over stdio', () => {
     expect((await lines.next()).value).toBe(`{"jsonrpc":"2.0","id":2,"result":${verbatim}}`)
     send(called(3, 'pretty'))
     expect((await lines.next()).value).toBe('{"jsonrpc":"2.0","id":3,"result":{   "content": []  }}')
-    expect(access.calls[0]?.caller).toEqual(callOf().caller)
+    expect(access.calls[0]?.caller).toMatchObject(callOf().caller)
     input.end()
     await served
   })
@@ -101,6 +101,42 @@ describe('B2: the legacy era over stdio', () => {
     expect((await next()).result.content[0].text).toBe('{"model":"m"}')
     access.change('resource', 'template')
     expect((await next()).method).toBe('notifications/resources/list_changed')
+  })
+})
+
+describe('B2: what a legacy session has beside calls, over stdio', () => {
+  test('log levels, subscriptions and roots; servers hear when the client leaves', async () => {
+    const { initialize, send, next, access, input, served } = start()
+    await initialize({ roots: {} })
+    send({ id: 1, method: 'logging/setLevel', params: { level: 'emergency' } })
+    expect((await next()).result).toEqual({})
+    send(called(2, 'log_all'))
+    const heard = [await next(), await next(), await next()]
+    expect(heard.map(({ id, params }) => id ?? params.level)).toEqual(['emergency', 'unheard-of', 2])
+    send({ id: 3, method: 'resources/subscribe', params: { uri: 'test://7' } })
+    expect((await next()).result).toEqual({})
+    access.update('test://7')
+    expect(await next()).toMatchObject({ method: 'notifications/resources/updated', params: { uri: 'test://7' } })
+    send({ method: 'notifications/roots/list_changed' })
+    await until(() => access.informed.length === 1, { what: 'the news of the roots' })
+    input.end()
+    await served
+    expect(access.gone).toMatchObject([{ capabilities: { roots: {} } }])
+    expect(access.followed).toEqual([])
+  })
+
+  test('batches in revision 2025-03-26 alone', async () => {
+    for (const [revision, answer] of [
+      ['2025-03-26', [{ id: 1, result: {} }, { id: 2 }]],
+      ['2025-06-18', { id: null, error: { code: -32600 } }],
+    ] as const) {
+      const { input, next } = start()
+      input.write(`${JSON.stringify(initializeWith({}, revision))}\n`)
+      await next()
+      const batch = [{ id: 1, method: 'ping' }, { method: 'notifications/initialized' }, called(2, 'echo')]
+      input.write(`${JSON.stringify(batch.map((message) => ({ jsonrpc: '2.0', ...message })))}\n`)
+      expect(await next()).toMatchObject(answer)
+    }
   })
 })
 

@@ -6,14 +6,18 @@ import type { Log } from '../core/log.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
 import { maxMessage } from '../wire/limits.ts'
 import { createLineReader } from '../wire/lines.ts'
+import { answerBatch, type Batch, batchBytes, isBatch, readBatch } from './batch.ts'
 import { listChanged } from './changes.ts'
+import { eraOf } from './eras/choose.ts'
 import { type DoorInfo, legacyEra } from './eras/legacy.ts'
+import { modernEra } from './eras/modern.ts'
+import { modernLine } from './eras/modern-line.ts'
 import { errorAnswer, ProtocolError } from './errors.ts'
 import { type InboundRequest, readInbound } from './inbound.ts'
 import { createLineWriter } from './line-writer.ts'
 import type { Outlet } from './peer.ts'
 import { rpc } from './refusal.ts'
-import { cancelAll, createSession, type Session } from './session.ts'
+import { createSession, type Session } from './session.ts'
 
 /** How long calls in flight may go on when the client has closed its end. */
 const graceMs = 2_000
@@ -31,15 +35,17 @@ export async function serveStdio(options: {
   const { input, access, info, caller, clock, log } = options
   const era = legacyEra({ access, info, log })
   const writer = createLineWriter(options.output, input)
+  const modern = modernEra({ access, info, clock, log })
+  const modernRequests = modernLine({ era: modern, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
 
   const initialize = ({ id, method, params }: InboundRequest): Buffer => {
     try {
       if (session !== undefined) throw new ProtocolError(rpc.request, 'This session is initialised already.')
-      const { client, result } = era.greet(params)
-      session = createSession(caller, client)
-      return resultBytes(id, result)
+      const client = era.meet(params)
+      session = createSession({ access, caller, client, log, tell: writer.offer })
+      return resultBytes(id, era.welcome(session))
     } catch (thrown) {
       return errorAnswer(id, method, thrown, log)
     }
@@ -48,31 +54,47 @@ export async function serveStdio(options: {
   const answer = async (current: Session, request: InboundRequest) => {
     // One line serves all requests, so there is nothing to close when one is cancelled.
     const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
-    const message = await era.request(current, request, outlet, caller)
+    const message = await era.request(current, request, outlet, current.caller)
     if (message !== undefined) writer.write(message)
+  }
+
+  const answerAll = async (current: Session, batch: Batch) => {
+    const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
+    const answers = await answerBatch({ era, session: current, batch, outlet, caller: current.caller })
+    if (answers.length > 0) writer.write(batchBytes(answers))
+  }
+
+  const track = (work: Promise<void>) => {
+    const done = work.finally(() => answering.delete(done))
+    answering.add(done)
   }
 
   const receive = (line: Buffer) => {
     if (isBlank(line)) return
+    const batch = session !== undefined && isBatch(line) ? readBatch(session, line) : undefined
+    if (session !== undefined && batch !== undefined) {
+      track(answerAll(session, batch))
+      return
+    }
     const inbound = readInbound(line)
     if (inbound.kind === 'unreadable') {
       const { id, code, message } = inbound
       writer.write(errorBytes(id, { code, message }))
+    } else if (eraOf(inbound) === 'modern') {
+      if (inbound.kind === 'request') track(modernRequests.request(inbound))
+      else if (inbound.kind === 'notification') modernRequests.notification(inbound)
     } else if (inbound.kind === 'request' && inbound.method === 'initialize') writer.write(initialize(inbound))
     else if (session !== undefined) {
       if (inbound.kind === 'answer') session.asks.settle(inbound)
       else if (inbound.kind === 'notification') era.notification(session, inbound)
-      else {
-        const done = answer(session, inbound).finally(() => answering.delete(done))
-        answering.add(done)
-      }
+      else track(answer(session, inbound))
     } else if (inbound.kind === 'request') {
       const ping = inbound.method === 'ping'
       const message = 'The session is not open yet: send "initialize" first.'
       writer.write(
         ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpc.request, message }),
       )
-    }
+    } else if (inbound.kind === 'notification') modernRequests.notification(inbound)
   }
 
   const tooLong = () => {
@@ -91,7 +113,10 @@ export async function serveStdio(options: {
 
   await within(graceMs, clock, Promise.race([settled(answering), writer.closed]))
   changes[Symbol.dispose]()
-  if (session !== undefined) cancelAll(session)
+  modern.drain()
+  modernRequests.cancelAll()
+  for (const modernCaller of modernRequests.callers()) access.left(modernCaller)
+  session?.[Symbol.dispose]()
   await within(graceMs, clock, writer.flushed())
 }
 

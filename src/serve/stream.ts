@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { eventBytes, keepAlive } from '../wire/sse.ts'
+import type { Connection } from './feed.ts'
 
 /** Proxies and clients give a silent stream up after 30 to 60 seconds. */
 export const keepAliveMs = 15_000
@@ -8,11 +9,14 @@ export const keepAliveMs = 15_000
 /** What a stream may owe a reader that does not read, before it is dropped. */
 export const maxUnread = 1024 * 1024
 
+/** When a client that has lost its stream should come back. */
+const retryMs = 1_000
+
 /** A reader that has taken nothing for this long is gone, whatever its socket says. */
 const stalledMs = 60_000
 
 /** An HTTP answer that is a stream of events: kept alive, and bounded where its reader does not read. */
-export class EventStream {
+export class EventStream implements Connection {
   readonly #response: ServerResponse
   readonly #clock: Clock
   #timer: Disposable
@@ -36,8 +40,16 @@ export class EventStream {
     return this.#open
   }
 
+  onClose(listener: () => void): void {
+    this.#response.once('close', listener)
+  }
+
+  prime(id: string): void {
+    if (this.#open) this.#response.write(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`)
+  }
+
   /** Sends one message; false if the reader is gone, or has just been dropped because it does not read. */
-  send(message: Buffer): boolean {
+  send(message: Buffer, id?: string): boolean {
     if (!this.#open) return false
     // One message may be larger than the bound: only what was left unread before it counts.
     if (this.#response.writableLength > maxUnread) {
@@ -45,14 +57,23 @@ export class EventStream {
       this.#response.destroy()
       return false
     }
-    this.#response.write(eventBytes({ data: message }))
+    this.#write(message, id)
     return true
   }
 
-  end(): void {
+  resend(message: Buffer, id: string): void {
+    if (this.#open) this.#write(message, id)
+  }
+
+  end(answer?: Buffer): void {
+    if (answer !== undefined) this.send(answer)
     if (!this.#open) return
     this.#close()
     this.#response.end()
+  }
+
+  #write(data: Buffer, id?: string): void {
+    this.#response.write(eventBytes(id === undefined ? { data } : { data, id }))
   }
 
   #tick = (): void => {

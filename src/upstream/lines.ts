@@ -7,6 +7,7 @@ import type { Log } from '../core/log.ts'
 import type { Connect, Tenancy } from './connect.ts'
 import type { OpenLine } from './introduction.ts'
 import { createLine, type Line } from './line.ts'
+import { wantLogs } from './log-level.ts'
 import { createSpares } from './spares.ts'
 
 /** All lines to one server, and who gets which (G3). */
@@ -97,8 +98,9 @@ export function createLines(options: LinesOptions): Lines {
   async function use<T>({ caller, peer, signal }: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
     if (config.session === 'call') return useOnce(caller, work, signal)
     const line = lineOf(caller, peer)
-    return line.use((open) => {
-      open.connection.host = peer
+    return line.use(async (open) => {
+      open.connection.host = caller.peer ?? peer
+      if (peer.logLevel) await wantLogs(open, peer.logLevel, signal)
       return work(open)
     }, signal)
   }

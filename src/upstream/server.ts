@@ -14,6 +14,7 @@ import type { OpenLine } from './introduction.ts'
 import type { Line } from './line.ts'
 import { createLines, type LineUser } from './lines.ts'
 import { createListening, type Listening } from './listening.ts'
+import type { Advice } from './offers.ts'
 import { createOutlook, type Outlook } from './outlook.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
@@ -34,12 +35,10 @@ export interface ServerOptions {
 }
 
 /** An MCP server as a source of entries: what it offers is remembered, its lines are opened when somebody needs them. */
-export interface Server extends Source {
+export interface Server extends Source, Advice {
   /** Recalls what was known of it, and connects where the configuration asks for that. Never waits for the server. */
   start(): Promise<void>
   seenBy(capabilities: Capabilities): Source
-  /** What it wants a model to know. */
-  readonly instructions: string
   inform(caller: Caller, method: string): void
   left(caller: Caller): void
 }
@@ -72,7 +71,10 @@ export function createServer(options: ServerOptions): Server {
     },
     seenBy: (capabilities) => sourceOf(outlookOf(capabilities)),
     get instructions() {
-      return plain.descriptors?.instructions ?? lines.latest?.introduction.instructions ?? ''
+      return introduction()?.instructions ?? ''
+    },
+    get capabilities() {
+      return introduction()?.capabilities ?? {}
     },
     inform: (caller, method) => lines.inform(caller.session, method),
     left: (caller) => lines.left(caller.session),
@@ -82,6 +84,11 @@ export function createServer(options: ServerOptions): Server {
       subscriptions[Symbol.dispose]()
       await lines[Symbol.asyncDispose]()
     },
+  }
+
+  /** What the server said of itself last, in this run or before it. */
+  function introduction() {
+    return lines.latest?.introduction ?? plain.descriptors
   }
 
   function outlookOf(capabilities: Capabilities): Outlook {
@@ -181,19 +188,18 @@ export function createServer(options: ServerOptions): Server {
   }
 
   function status(outlook: Outlook): SourceStatus {
-    const { connected, failure, lost, latest } = lines
+    const { connected, failure, lost } = lines
     const { heard, missing, descriptors } = outlook
     const knownSince = descriptors?.fetchedAt
     const condition = { disabled: config.disabled, connected, failure, lost, listFailure: outlook.failure, missing }
-    const introduction = latest?.introduction ?? descriptors
+    const known = introduction()
     const lastError = (failure ?? lost)?.message
     return {
       ...judge({ ...condition, heard, knownSince }),
       since,
-      description:
-        text(config.description) ?? text(introduction?.serverInfo.title) ?? text(introduction?.serverInfo.name) ?? '',
+      description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
       transport: config.transport,
-      ...(introduction && { era: introduction.era, protocolVersion: introduction.protocolVersion }),
+      ...(known && { era: known.era, protocolVersion: known.protocolVersion }),
       ...(lastError !== undefined && { lastError }),
       ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs * 100) / 100 }),
       breaker: 'closed',

@@ -13,8 +13,8 @@ export interface Budget {
 /** One budget for all: checking never waits, so no two checks run at a time. */
 export const budget: Budget = { left: 0, spent: new BudgetSpent('checking took too many steps') }
 
-/** A step takes some 10 to 30 ns: this is the longest that everybody else may have to wait for one check. */
-export const stepsPerCheck = 3_000_000
+/** A step takes some 5 to 30 ns, and everybody else waits: a twentieth of a second at most. */
+export const stepsPerCheck = 2_000_000
 
 export function charge(steps: number): void {
   budget.left -= steps

@@ -43,7 +43,7 @@ export function compile(schema: Fields): Compiled | { readonly unfit: string } {
       // Perhaps another draft takes it.
     }
   }
-  return { unfit: 'it is not a valid JSON Schema' }
+  return { unfit: 'it cannot be compiled' }
 }
 
 /** Where none is named it is the latest, but many servers mean the one before and do not say so. */

@@ -38,17 +38,17 @@ export function expectation({ keyword, params, data, schema }: ErrorObject): str
     case 'const':
       return `must be ${shown(params.allowedValue)}`
     case 'minLength':
-      return `must be at least ${params.limit} characters long`
+      return `must be at least ${count(params.limit, 'character')} long`
     case 'maxLength':
-      return `must be at most ${params.limit} characters long`
+      return `must be at most ${count(params.limit, 'character')} long`
     case 'minItems':
-      return `must have at least ${params.limit} items`
+      return `must have at least ${count(params.limit, 'item')}`
     case 'maxItems':
-      return `must have at most ${params.limit} items`
+      return `must have at most ${count(params.limit, 'item')}`
     case 'minProperties':
-      return `must have at least ${params.limit} members`
+      return `must have at least ${count(params.limit, 'member')}`
     case 'maxProperties':
-      return `must have at most ${params.limit} members`
+      return `must have at most ${count(params.limit, 'member')}`
     case 'minimum':
     case 'maximum':
     case 'exclusiveMinimum':
@@ -73,6 +73,8 @@ export function expectation({ keyword, params, data, schema }: ErrorObject): str
       return undefined
   }
 }
+
+const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
 
 const typeName = (data: unknown, wanted: unknown) => {
   if (data === null) return 'null'

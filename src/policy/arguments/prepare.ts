@@ -35,22 +35,22 @@ export function prepare(schema: Fields): Prepared {
     let cost = 1
     for (const [keyword, value] of Object.entries(given)) {
       if (Object.hasOwn(applicators, keyword)) {
-        cost += typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+        cost += costOf(keyword, value)
         copy[keyword] = applied(keyword, value, `${pointer}/${step(keyword)}`, depth + 1)
       } else if (Object.hasOwn(assertions, keyword)) {
         if (!assertions[keyword]?.(value)) throw new Unfit(malformed)
-        cost += valuesIn(value)
+        cost += costOf(keyword, value)
         copy[keyword] = value
       }
     }
-    values += cost
+    values += valuesIn(copy)
     if (values > mostValues) throw new Unfit('it is too large')
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
     for (const reference of [$ref, $dynamicRef]) if (reference !== undefined) references.push(reference)
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
     // It means nothing without a type, and the compiler stops at it.
     if (copy.type === undefined) delete copy.nullable
-    return { ...copy, [costKeyword]: cost }
+    return { ...copy, [costKeyword]: Math.ceil(cost) }
   }
 
   const applied = (keyword: string, value: unknown, pointer: string, depth: number): unknown => {
@@ -77,7 +77,14 @@ export function prepare(schema: Fields): Prepared {
   }
 }
 
-/** How many values a value consists of; comparing with it may have to look at all of them. */
+/** In steps of the budget. An alternative that fails makes an error of its own; other members are quickly passed. */
+function costOf(keyword: string, value: unknown): number {
+  const members = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
+  if (keyword === 'anyOf' || keyword === 'oneOf') return 6 * members
+  return (keyword === 'enum' || keyword === 'const' ? valuesIn(value) : members) / 8
+}
+
+/** How many values a value consists of; whoever compares with it may have to look at all of them. */
 function valuesIn(value: unknown): number {
   const open = [value]
   let count = 0

@@ -64,7 +64,7 @@ describe('arguments against the schema of a tool', () => {
   test.each<[Fields, string]>([
     [{}, '"path" is missing, it must be a string.'],
     [{ path: 1 }, '"path" must be a string, not a number.'],
-    [{ path: '' }, '"path" must be at least 1 characters long.'],
+    [{ path: '' }, '"path" must be at least 1 character long.'],
     [{ path: '/a', mode: 'txt' }, '"mode" must be one of text, binary, lines (did you mean "text"?).'],
     [{ path: '/a', limit: 0 }, '"limit" must be at least 1.'],
     [{ path: '/a', limit: 1.5 }, '"limit" must be a whole number, not a fraction.'],
@@ -302,7 +302,7 @@ describe('hostile schemas and arguments', () => {
     const anyOf = Array.from({ length: 900 }, (_, index) => ({ const: `x${index}` }))
     const schema = { properties: { a: { type: 'array', items: { anyOf } } } }
     expect(await refusal(schema, { a: Array(500_000).fill('x899') })).toContain('too many to be checked')
-    expect(await refusal(schema, { a: Array(500).fill('x899') })).toBeUndefined()
+    expect(await refusal(schema, { a: Array(100).fill('x899') })).toBeUndefined()
   })
 
   test('F9: long lists are compared in linear time', async () => {

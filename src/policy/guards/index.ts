@@ -1,11 +1,11 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import { type Clock, systemClock } from '../../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import type { Guard, Guarded, Refuse } from './guard.ts'
 import { pathGuard } from './path.ts'
 import { parseSelector, type Selector, select } from './selector.ts'
 import { sqlGuard } from './sql.ts'
-import { type Lookup, systemLookup, urlGuard } from './url.ts'
+import { type Lookup, urlGuard } from './url.ts'
 
 export type GuardConfig = ServerConfig['guards'][number]
 
@@ -67,11 +67,7 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
   }
 }
 
-function guardOf(
-  config: GuardConfig,
-  refuse: Refuse,
-  { clock = systemClock, lookup = systemLookup }: GuardOptions,
-): Guard {
+function guardOf(config: GuardConfig, refuse: Refuse, { clock, lookup }: GuardOptions): Guard {
   switch (config.kind) {
     case 'path':
       return pathGuard(config, refuse)

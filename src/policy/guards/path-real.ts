@@ -14,24 +14,29 @@ export async function realPath(path: string): Promise<string> {
 
 /** Something to be written does not exist yet: the existing folder nearest to it decides. */
 async function resolvedInPart(path: string): Promise<string> {
-  const { root } = parse(path)
+  const { root, dir, base } = parse(path)
+  // Most often it is a new file in a folder that exists.
+  const folder = await resolved(dir)
+  if (folder !== undefined) return await unlessLink(join(folder, base))
   const names = path.slice(root.length).split(sep)
   let real = (await resolved(root)) ?? root
   // From the top downwards, because it ends at the first folder that is missing, however long the path is.
   for (const [index, name] of names.entries()) {
     const next = await resolved(join(real, name))
-    if (next === undefined) {
-      if (await exists(join(real, name))) throw new Untraceable('is a symbolic link to something that does not exist')
-      return join(real, ...names.slice(index))
-    }
+    if (next === undefined) return join(await unlessLink(join(real, name)), ...names.slice(index + 1))
     real = next
   }
   return real
 }
 
-const resolved = (path: string): Promise<string | undefined> => unlessMissing(realpath(path))
+/** A link that leads nowhere is no missing file: whoever writes to it makes one where it points. */
+async function unlessLink(missing: string): Promise<string> {
+  const found = await unlessMissing(lstat(missing))
+  if (found === undefined) return missing
+  throw new Untraceable('is a symbolic link to something that does not exist')
+}
 
-const exists = async (path: string): Promise<boolean> => (await unlessMissing(lstat(path))) !== undefined
+const resolved = (path: string): Promise<string | undefined> => unlessMissing(realpath(path))
 
 async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   try {

@@ -2,6 +2,7 @@ import { mkdir, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { shown } from '../../../tests/abuse/case.ts'
 import { honestPaths, pathAttacks } from '../../../tests/abuse/paths.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { compileGuards } from './index.ts'
@@ -28,18 +29,22 @@ const refusal = async (path: string, roots?: readonly string[]): Promise<Toolway
 }
 
 describe('path guard', () => {
-  test.each(pathAttacks)('F9: refused (%s) %j', async (_why, path) => {
-    const error = await refusal(folders.fill(path))
-    expect(error).toBeInstanceOf(ToolwayError)
-    expect(error).toMatchObject({
-      code: 'INVALID_PATH',
-      details: { server: 'files', rule: 'mcpServers.files.guards[0]' },
+  for (const [why, path] of pathAttacks) {
+    test(`F9: refused (${why}) ${shown(path)}`, async () => {
+      const error = await refusal(folders.fill(path))
+      expect(error).toBeInstanceOf(ToolwayError)
+      expect(error).toMatchObject({
+        code: 'INVALID_PATH',
+        details: { server: 'files', rule: 'mcpServers.files.guards[0]' },
+      })
     })
-  })
+  }
 
-  test.each(honestPaths)('F9: passed (%s) %j', async (_why, path) => {
-    expect(await refusal(folders.fill(path))).toBeUndefined()
-  })
+  for (const [why, path] of honestPaths) {
+    test(`F9: passed (${why}) ${shown(path)}`, async () => {
+      expect(await refusal(folders.fill(path))).toBeUndefined()
+    })
+  }
 
   test('F9: the refusal names the argument and the allowed folders, and says what to do', async () => {
     const { root, second } = folders

@@ -21,14 +21,16 @@ let loading: Promise<Module> | undefined
 /** Parses with PostgreSQL's own parser, which is loaded on first use. */
 export async function parseSql(text: string): Promise<readonly Statement[]> {
   loading ??= load()
-  const module = await loading
+  const current = loading
   try {
-    return parse(module, text)
+    const module = await current
+    // Another statement may have broken it in the meantime.
+    return current === loading ? parse(module, text) : await parseSql(text)
   } catch (error) {
     if (error instanceof SyntaxProblem) throw error
     // Nesting that overflows the stack leaves the module's memory as it was in the midst of things: take a fresh one.
-    loading = undefined
-    throw new SyntaxProblem('is nested too deeply to be checked')
+    if (current === loading) loading = undefined
+    throw error instanceof RangeError ? new SyntaxProblem('is nested too deeply to be checked') : error
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { shown } from '../../../tests/abuse/case.ts'
 import {
   honestMysql,
   honestSql,
@@ -30,11 +31,10 @@ const refusal = async (sql: string, kind: keyof typeof guards = 'postgres'): Pro
     return error as ToolwayError
   }
 }
-const label = (sql: string) => JSON.stringify(sql.length > 100 ? `${sql.slice(0, 100)}…` : sql)
 
 describe('SQL guard', () => {
   for (const [why, sql] of sqlAttacks) {
-    test(`F9: refused (${why}) ${label(sql)}`, async () => {
+    test(`F9: refused (${why}) ${shown(sql)}`, async () => {
       const error = await refusal(sql)
       expect(error).toBeInstanceOf(ToolwayError)
       expect(error?.code).toBe('UNSAFE_SQL')
@@ -42,7 +42,7 @@ describe('SQL guard', () => {
   }
 
   for (const [why, sql] of honestSql) {
-    test(`F9: passed (${why}) ${label(sql)}`, async () => {
+    test(`F9: passed (${why}) ${shown(sql)}`, async () => {
       expect(await refusal(sql)).toBeUndefined()
     })
   }
@@ -78,6 +78,14 @@ describe('SQL guard', () => {
       expect(await refusal('SELECT a FROM t')).toBeUndefined()
       expect((await refusal('DROP TABLE t'))?.code).toBe('UNSAFE_SQL')
     }
+  })
+
+  test('F9: a statement that overflows the parser does not disturb those beside it', async () => {
+    const deep = `SELECT ${'1+'.repeat(25_000)}1`
+    const all = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => refusal(index % 2 ? deep : 'SELECT a FROM t')),
+    )
+    expect(all.map((error) => error?.code)).toEqual(all.map((_, index) => (index % 2 ? 'UNSAFE_SQL' : undefined)))
   })
 
   test('F9: statements of one call are measured together', async () => {

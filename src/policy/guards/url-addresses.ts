@@ -12,8 +12,8 @@ interface Range {
 /** The special ranges of the IANA registries; the first that fits counts. */
 const ranges4 = table(readIPv4, {
   private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
-  // 169.254.0.0/16 is where clouds give out credentials, 168.63.129.16 the same of one whose address looks public.
-  reserved: `0.0.0.0/8 168.63.129.16/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
+  // Clouds give out credentials in 169.254.0.0/16; two of them at an address that looks public, or like any carrier's.
+  reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
     192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
 })
 const ranges6 = table(readIPv6, {

@@ -23,7 +23,7 @@ const metadata = [
 
 /** What a host's name alone tells, before it is looked up. */
 export function placeOfName(host: string): 'public' | 'private' | 'reserved' {
-  const name = host.toLowerCase().replace(/\.$/, '')
+  const name = host.toLowerCase().replace(/\.+$/, '')
   if (metadata.includes(name)) return 'reserved'
   // A name without a dot is completed by the search list of whoever looks it up.
   const inside = !name.includes('.') || internal.some((ending) => name.endsWith(`.${ending}`))

@@ -1,6 +1,6 @@
 import { lookup as resolve } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Guard, Guarded, Refuse } from './guard.ts'
 import { type Place, placeOf } from './url-addresses.ts'
@@ -18,8 +18,8 @@ export const systemLookup: Lookup = (host) => resolve(host, { all: true })
 
 export interface VetOptions {
   readonly allowPrivate: boolean
-  readonly clock: Clock
-  readonly lookup: Lookup
+  readonly clock?: Clock
+  readonly lookup?: Lookup
 }
 
 /** A URL that may be fetched. Connect to one of these addresses and to no other: the name may lead elsewhere by then. */
@@ -35,7 +35,8 @@ const longest = 8192
 const lookupMs = 5000
 
 /** Checks the form of a URL, its host, and every address that the host has (F9). Throws `UnsafeUrl`. */
-export async function vetUrl(text: string, { allowPrivate, clock, lookup }: VetOptions): Promise<VettedUrl> {
+export async function vetUrl(text: string, options: VetOptions): Promise<VettedUrl> {
+  const { allowPrivate, clock = systemClock, lookup = systemLookup } = options
   const url = plainUrl(text)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
@@ -50,8 +51,9 @@ export async function vetUrl(text: string, { allowPrivate, clock, lookup }: VetO
 
 /** Whether two URLs share scheme, host and port: a redirect to anywhere else is not followed. */
 export function sameOrigin(one: string | URL, other: string | URL): boolean {
-  const [a, b] = [new URL(one), new URL(other)]
-  return a.origin === b.origin && a.origin !== 'null'
+  if (!URL.canParse(String(one)) || !URL.canParse(String(other))) return false
+  const { origin } = new URL(one)
+  return origin === new URL(other).origin && origin !== 'null'
 }
 
 /** Names are looked up side by side, in a few threads that files need too. */

@@ -1,13 +1,16 @@
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
+import { type LogLevel, logLevels } from '../../core/capabilities.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { errorBytes, resultBytes } from '../../wire/encode.ts'
+import { toLegacy } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
+import { isLogLevel } from '../log-level.ts'
 import { createOperations } from '../operations.ts'
 import { type Outlet, RequestPeer } from '../peer.ts'
 import { rpc } from '../refusal.ts'
@@ -23,7 +26,9 @@ export interface DoorInfo {
 /** The revisions with sessions, from 2024-11-05 to 2025-11-25: what each message means, whichever door it came through. */
 export interface LegacyEra {
   /** Agrees with a client on a revision; throws if it does not say what it speaks. */
-  greet(params: Params): { readonly client: Client; readonly result: Buffer }
+  meet(params: Params): Client
+  /** What a client is told when its session is open. */
+  welcome(session: Session): Buffer
   /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
   request(session: Session, request: InboundRequest, outlet: Outlet, caller: Caller): Promise<Buffer | undefined>
   notification(session: Session, notification: InboundNotification): void
@@ -34,9 +39,10 @@ const maxRequests = 1_000
 
 const capabilities = {
   tools: { listChanged: true },
-  resources: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
   prompts: { listChanged: true },
   completions: {},
+  logging: {},
 }
 
 const nothing = Buffer.from('{}')
@@ -45,10 +51,10 @@ export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
 export function legacyEra(options: { access: Access; info: DoorInfo; log: Log }): LegacyEra {
-  const { info, log } = options
-  const operations = createOperations(options.access)
+  const { access, info, log } = options
+  const operations = createOperations(access)
 
-  const perform = (request: InboundRequest, caller: Caller, peer: RequestPeer): Promise<Buffer> | Buffer => {
+  const perform = async (session: Session, request: InboundRequest, caller: Caller, peer: RequestPeer) => {
     const { method, params } = request
     switch (method) {
       case 'tools/call':
@@ -67,6 +73,15 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
         return operations.getPrompt(params, caller, peer)
       case 'completion/complete':
         return operations.complete(params, caller, peer)
+      case 'resources/subscribe':
+        await session.subscriptions.add(uriOf(params))
+        return nothing
+      case 'resources/unsubscribe':
+        session.subscriptions.remove(uriOf(params))
+        return nothing
+      case 'logging/setLevel':
+        session.logLevel = levelOf(params)
+        return nothing
       case 'ping':
         return nothing
       case 'initialize':
@@ -77,20 +92,25 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
   }
 
   return {
-    greet(params) {
+    meet(params) {
       if (typeof params.protocolVersion !== 'string') {
         throw new ProtocolError(rpc.params, '"initialize" must say which "protocolVersion" the client speaks.')
       }
       const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
-      const { name, version, instructions } = info
-      const result = Json.of({
+      return { revision, capabilities: isObject(params.capabilities) ? params.capabilities : {} }
+    },
+
+    welcome({ revision, caller }) {
+      const { name, version } = info
+      const offers = access.offers(caller)
+      const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
+      return Json.of({
         protocolVersion: revision,
-        capabilities,
+        // What we do ourselves is ours to declare, whatever a server says under the same key.
+        capabilities: { ...offers.capabilities, ...capabilities },
         serverInfo: { name, version },
-        ...(instructions !== undefined && { instructions }),
-      })
-      const declared = isObject(params.capabilities) ? params.capabilities : {}
-      return { client: { revision, capabilities: declared }, result: result.bytes }
+        ...(instructions !== '' && { instructions }),
+      }).bytes
     },
 
     async request(session, request, outlet, caller) {
@@ -106,8 +126,8 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       }
       const peer = new RequestPeer(session, request, outlet)
       try {
-        const result = await perform(request, caller, peer)
-        return peer.signal.aborted ? undefined : resultBytes(id, result)
+        const result = await perform(session, request, caller, peer)
+        return peer.signal.aborted ? undefined : resultBytes(id, toLegacy(result))
       } catch (thrown) {
         return peer.signal.aborted ? undefined : errorAnswer(id, method, thrown, log)
       } finally {
@@ -117,6 +137,17 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
 
     notification(session, { method, params }) {
       if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
+      else if (method === 'notifications/roots/list_changed') access.inform(session.caller, method)
     },
   }
+}
+
+function uriOf({ uri }: Params): string {
+  if (typeof uri !== 'string' || uri === '') throw new ProtocolError(rpc.params, '"uri" must be a non-empty string.')
+  return uri
+}
+
+function levelOf({ level }: Params): LogLevel {
+  if (isLogLevel(level)) return level
+  throw new ProtocolError(rpc.params, `"level" must be one of ${logLevels.join(', ')}.`)
 }

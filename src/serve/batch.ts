@@ -1,0 +1,75 @@
+import type { Caller } from '../core/call.ts'
+import { errorBytes } from '../wire/encode.ts'
+import { carriable } from '../wire/one-line.ts'
+import { elements } from '../wire/scan.ts'
+import type { LegacyEra } from './eras/legacy.ts'
+import { type Inbound, readInbound, type Unreadable } from './inbound.ts'
+import type { Outlet } from './peer.ts'
+import type { Session } from './session.ts'
+
+/** The only revision that has batches. */
+const revisionWithBatches = '2025-03-26'
+
+/** More in one message is a client gone wild. */
+const maxMessages = 100
+
+/** Several messages in one, as one revision allows it. */
+export type Batch = readonly (Inbound | Unreadable)[]
+
+/** Whether these bytes begin a JSON array. */
+export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
+
+/** Reads a batch; `undefined` where this session knows none, where it is empty or too large, or no JSON. */
+export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
+  if (session.revision !== revisionWithBatches) return undefined
+  const messages = elements(carriable(bytes))
+  if (messages === undefined || messages.length === 0 || messages.length > maxMessages) return undefined
+  return messages.map(readInbound)
+}
+
+/** Handles each message; gives the answers to those that want one, when the last of them is there. */
+export async function answerBatch(options: {
+  readonly era: LegacyEra
+  readonly session: Session
+  readonly batch: Batch
+  readonly outlet: Outlet
+  readonly caller: Caller
+}): Promise<readonly Buffer[]> {
+  const { era, session, batch, outlet, caller } = options
+  const parts: Outlet[] = []
+  outlet.owner = {
+    cancel() {
+      for (const { owner } of parts) owner?.cancel()
+    },
+  }
+  const answers = batch.map((inbound) => {
+    if (inbound.kind === 'unreadable') {
+      const { id, code, message } = inbound
+      return errorBytes(id, { code, message })
+    }
+    if (inbound.kind === 'answer') session.asks.settle(inbound)
+    else if (inbound.kind === 'notification') era.notification(session, inbound)
+    else {
+      const { promise: abandoned, resolve } = Promise.withResolvers<undefined>()
+      const part: Outlet = {
+        owner: undefined,
+        send: (message) => outlet.send(message),
+        abandon: () => resolve(undefined),
+      }
+      parts.push(part)
+      return Promise.race([era.request(session, inbound, part, caller), abandoned])
+    }
+    return undefined
+  })
+  return (await Promise.all(answers)).filter((answer) => answer !== undefined)
+}
+
+/** Answers as the one message that a batch is answered with. */
+export function batchBytes(answers: readonly Buffer[]): Buffer {
+  const pieces = answers.flatMap((answer, index) => [index === 0 ? open : comma, answer])
+  return Buffer.concat([...pieces, close])
+}
+
+const open = Buffer.from('[')
+const comma = Buffer.from(',')
+const close = Buffer.from(']')

@@ -1,0 +1,75 @@
+import { type RpcErrorObject, ServerError } from '../../core/errors.ts'
+import type { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { errorBytes, resultBytes } from '../../wire/encode.ts'
+import { toModern } from '../../wire/eras.ts'
+import type { Id } from '../../wire/message.ts'
+import { modernErrors } from '../../wire/modern.ts'
+import { members } from '../../wire/scan.ts'
+import { failureOf } from '../errors.ts'
+import { isObject, type Params } from '../inbound.ts'
+import { missingCapability, missingFrom } from '../questions.ts'
+import { Refusal, rpc } from '../refusal.ts'
+import type { Envelope } from './envelope.ts'
+import { inputRequired, visiting, visitsOf } from './input-required.ts'
+
+/** A message and the HTTP status that goes with it, where there is HTTP. */
+export interface Answer {
+  readonly message: Buffer
+  readonly status: number
+}
+
+/** What servers of the legacy era say of a resource that they do not have. */
+const noSuchResource = -32002
+
+/**
+ * What a failed request is answered with. What the door itself refuses has a status of its own; everything that comes
+ * from behind the door is an answer like any other, but for a capability that the client lacks.
+ */
+export function modernFailure(request: Failed, thrown: unknown, log: Log): Answer {
+  const { id, method, params } = request
+  if (thrown instanceof Refusal) return refused(id, thrown)
+  if (thrown instanceof ServerError) return fromServer(request, thrown.error)
+  const failure = failureOf(method, thrown, log)
+  if ('result' in failure) return { message: resultBytes(id, toModern(failure.result)), status: 200 }
+  const error = Buffer.isBuffer(failure.error) ? failure.error : named(failure.error, method, params)
+  return { message: errorBytes(id, error), status: 200 }
+}
+
+interface Failed {
+  readonly id: Id
+  readonly method: string
+  readonly params: Params
+  readonly envelope: Pick<Envelope, 'capabilities'>
+}
+
+/** The answer that a refusal is, with the id of what was refused. */
+export function refused(id: Id | null, { status, code, message, details: { data } }: Refusal): Answer {
+  return { message: errorBytes(id, data === undefined ? { code, message } : { code, message, data }), status }
+}
+
+function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answer {
+  const visits = visitsOf(error.value)
+  if (visits !== undefined) {
+    const missing = missingFrom(envelope.capabilities, visiting)
+    if (missing !== undefined) return refused(id, missingCapability(missing))
+    return { message: resultBytes(id, inputRequired(visits)), status: 200 }
+  }
+  const { code } = error.value
+  if (code === noSuchResource) return { message: errorBytes(id, recoded(error.bytes, rpc.params)), status: 200 }
+  return { message: errorBytes(id, error.bytes), status: code === modernErrors.missingCapability ? 400 : 200 }
+}
+
+/** The same error under another number; every other byte stays. */
+function recoded(error: Buffer, number: number): Buffer {
+  const code = members(error)?.get('code')
+  if (code === undefined) return error
+  const at = code.byteOffset - error.byteOffset
+  return Buffer.concat([error.subarray(0, at), Buffer.from(String(number)), error.subarray(at + code.length)])
+}
+
+/** A resource that is not there is named as the caller named it. */
+function named(error: RpcErrorObject, method: string, { uri }: Params): RpcErrorObject {
+  if (method !== 'resources/read' || error.code !== rpc.params || typeof uri !== 'string') return error
+  return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
+}

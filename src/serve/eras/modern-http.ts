@@ -1,0 +1,93 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Id } from '../../wire/message.ts'
+import { headerNames } from '../../wire/modern.ts'
+import type { Identity } from '../authenticate.ts'
+import { Exchange, readAccept } from '../exchange.ts'
+import type { Inbound, InboundRequest } from '../inbound.ts'
+import { Refusal } from '../refusal.ts'
+import { admitNotification, admitRequest } from './admit.ts'
+import { eraOf } from './choose.ts'
+import type { ModernEra, ModernRequest } from './modern.ts'
+import { modernCaller } from './modern-caller.ts'
+import { modernFailure } from './modern-failure.ts'
+
+/** One POST of the stateless era, already known to come from somebody who may come in. */
+export interface ModernPost {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly identity: Identity
+}
+
+/** The stateless era over HTTP. */
+export interface ModernHttp {
+  /** Deals with a message if it is of this era; false if it is not. Rejects with a refusal where it is turned away. */
+  take(inbound: Inbound, post: ModernPost): Promise<boolean>
+  /** Nobody can come back any more. */
+  drain(): void
+}
+
+export function modernHttp({ era, clock, log }: { era: ModernEra; clock: Clock; log: Log }): ModernHttp {
+  const admitted = (inbound: InboundRequest, { request, identity }: ModernPost): ModernRequest => {
+    const { headers } = request
+    const envelope = admitRequest(inbound, headers)
+    const address = request.socket.remoteAddress
+    const base = { agent: 'default', ...identity, ...(address !== undefined && { address }) }
+    return { ...inbound, envelope, caller: modernCaller(base, envelope), headers }
+  }
+
+  /** A client that listens gets a stream, whatever it says it accepts: there is no other way to tell it anything. */
+  const listen = (request: ModernRequest, response: ServerResponse) => {
+    const exchange = new Exchange(response, { json: true, stream: true }, clock)
+    try {
+      exchange.owner = era.streams.open(request, request.caller, {
+        send: (message) => exchange.send(message),
+        end: (answer) => exchange.answer(answer),
+      })
+    } catch (thrown) {
+      const { message, status } = modernFailure(request, thrown, log)
+      exchange.answer(message, status)
+    }
+  }
+
+  const answer = async (inbound: InboundRequest, post: ModernPost) => {
+    const request = admitted(inbound, post)
+    const { response } = post
+    if (request.method === 'subscriptions/listen') {
+      listen(request, response)
+      return
+    }
+    const { json, stream } = readAccept(post.request.headers.accept)
+    // Who accepts nothing that we have gets what everybody can read.
+    const exchange = new Exchange(response, { json: json || !stream, stream }, clock)
+    const answer = await era.request(request, exchange)
+    if (answer === undefined) exchange.abandon()
+    else exchange.answer(answer.message, answer.status)
+  }
+
+  return {
+    async take(inbound, post) {
+      const { headers } = post.request
+      try {
+        if (eraOf(inbound, versionOf(headers)) === 'legacy') return false
+        if (inbound.kind === 'request') await answer(inbound, post)
+        else if (inbound.kind === 'notification') {
+          // To cancel is to close the stream of the answer, so there is nothing that a notification could tell us.
+          admitNotification(inbound, headers)
+          post.response.writeHead(202, { 'Content-Length': 0 }).end()
+        }
+        return true
+      } catch (thrown) {
+        throw inbound.kind === 'request' && thrown instanceof Refusal ? identified(thrown, inbound.id) : thrown
+      }
+    },
+    drain: () => era.drain(),
+  }
+}
+
+const versionOf = ({ [headerNames.version]: version }: IncomingHttpHeaders): string | undefined =>
+  typeof version === 'string' ? version.trim() : undefined
+
+const identified = ({ status, code, message, details }: Refusal, id: Id): Refusal =>
+  new Refusal(status, code, message, { ...details, id })

@@ -1,0 +1,104 @@
+import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { errorBytes } from '../../wire/encode.ts'
+import type { Id } from '../../wire/message.ts'
+import type { InboundNotification, InboundRequest } from '../inbound.ts'
+import type { LineWriter } from '../line-writer.ts'
+import type { Outlet } from '../peer.ts'
+import { rpc } from '../refusal.ts'
+import { admitRequest } from './admit.ts'
+import type { ModernEra, ModernRequest } from './modern.ts'
+import { modernCaller } from './modern-caller.ts'
+import { modernFailure } from './modern-failure.ts'
+
+/** The stateless era over one line, which all requests share: each is known by its id until it is answered. */
+export interface ModernLine {
+  /** Settles when the request is answered, or needs no answer any more. Never rejects. */
+  request(inbound: InboundRequest): Promise<void>
+  notification(inbound: InboundNotification): void
+  /** Everybody for whom something may be kept. */
+  callers(): Iterable<Caller>
+  /** Nobody waits for anything any more. */
+  cancelAll(): void
+}
+
+/** What one client may have in flight: more is a client gone wild. */
+const maxRequests = 1_000
+
+export function modernLine(options: {
+  readonly era: ModernEra
+  readonly caller: Caller
+  readonly writer: LineWriter
+  readonly log: Log
+}): ModernLine {
+  const { era, writer, log } = options
+  const requests = new Map<Id, Outlet>()
+  const callers = new Map<string, Caller>()
+
+  const admitted = (inbound: InboundRequest): ModernRequest => {
+    const envelope = admitRequest(inbound)
+    const caller = modernCaller(options.caller, envelope)
+    callers.set(caller.session, caller)
+    return { ...inbound, envelope, caller }
+  }
+
+  const listen = (request: ModernRequest, outlet: Outlet) => {
+    outlet.owner = era.streams.open(request, request.caller, {
+      send: writer.offer,
+      end(answer) {
+        requests.delete(request.id)
+        writer.write(answer)
+      },
+    })
+  }
+
+  const answer = async (request: ModernRequest) => {
+    const { id } = request
+    const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
+    requests.set(id, outlet)
+    if (request.method === 'subscriptions/listen') {
+      listen(request, outlet)
+      return
+    }
+    const answer = await era.request(request, outlet)
+    // One that was cancelled is not answered, and its id may be in use again.
+    if (requests.get(id) !== outlet) return
+    requests.delete(id)
+    if (answer !== undefined) writer.write(answer.message)
+  }
+
+  return {
+    async request(inbound) {
+      const { id } = inbound
+      if (requests.has(id)) {
+        const message = 'A request with this id is still in flight: give each request its own id.'
+        writer.write(errorBytes(id, { code: rpc.request, message }))
+        return
+      }
+      try {
+        if (requests.size >= maxRequests) {
+          const sentence = `There are ${maxRequests} requests in flight: wait for some of them to be answered.`
+          throw new ToolwayError('OVERLOADED', sentence)
+        }
+        await answer(admitted(inbound))
+      } catch (thrown) {
+        requests.delete(id)
+        const request = { ...inbound, envelope: { capabilities: {} } }
+        writer.write(modernFailure(request, thrown, log).message)
+      }
+    },
+    notification({ method, params }) {
+      if (method !== 'notifications/cancelled') return
+      const id = params.requestId as Id
+      const { owner } = requests.get(id) ?? {}
+      requests.delete(id)
+      owner?.cancel()
+    },
+    callers: () => callers.values(),
+    cancelAll() {
+      for (const { owner } of requests.values()) owner?.cancel()
+      requests.clear()
+    },
+  }
+}

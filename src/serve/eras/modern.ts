@@ -1,0 +1,174 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Kind } from '../../core/entry.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { resultBytes } from '../../wire/encode.ts'
+import { toModern } from '../../wire/eras.ts'
+import { metaKeys } from '../../wire/modern.ts'
+import { modernRevision } from '../../wire/revisions.ts'
+import { type InboundRequest, isObject, type Params } from '../inbound.ts'
+import { createListenStreams, type ListenStreams } from '../listen-streams.ts'
+import { type Leg, OpenCall } from '../open-call.ts'
+import { createOperations, type Waiter } from '../operations.ts'
+import { createParked, invalidState } from '../parked.ts'
+import type { Outlet } from '../peer.ts'
+import { Refusal, rpc } from '../refusal.ts'
+import { checkParams } from './admit.ts'
+import type { Envelope } from './envelope.ts'
+import { inputRequired } from './input-required.ts'
+import type { DoorInfo } from './legacy.ts'
+import { type Answer, modernFailure } from './modern-failure.ts'
+
+/** A request of the stateless era that has been let in. */
+export interface ModernRequest extends InboundRequest {
+  readonly envelope: Envelope
+  readonly caller: Caller
+  /** Where it came with some. */
+  readonly headers?: IncomingHttpHeaders
+}
+
+/** Revision 2026-07-28: what each message means, whichever door it came through. */
+export interface ModernEra {
+  /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
+  request(request: ModernRequest, outlet: Outlet): Promise<Answer | undefined>
+  readonly streams: ListenStreams
+  /** Nobody can come back any more: streams end, and calls that wait for their callers are cancelled. */
+  drain(): void
+}
+
+/** Lists depend on who asks, and servers tell us when they change: clients that listen need not wait for this. */
+const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
+/** What a server says about its resources stays; where it says nothing, nobody may keep them. */
+const readHint = { ttlMs: 0, cacheScope: 'private' } as const
+
+const capabilities = {
+  tools: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  prompts: { listChanged: true },
+  completions: {},
+  logging: {},
+}
+
+const lists: ReadonlyMap<string, Kind> = new Map([
+  ['tools/list', 'tool'],
+  ['resources/list', 'resource'],
+  ['resources/templates/list', 'template'],
+  ['prompts/list', 'prompt'],
+])
+
+export function modernEra(options: { access: Access; info: DoorInfo; clock: Clock; log: Log }): ModernEra {
+  const { access, info, clock, log } = options
+  const operations = createOperations(access)
+  const parked = createParked(clock)
+  const serverInfo = { name: info.name, version: info.version }
+  const streams = createListenStreams({ access, serverInfo, clock, log })
+
+  // What we make ourselves names us as its server. What is only carried keeps whatever `_meta` its own server gave it.
+  const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
+  const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
+
+  const discover = (caller: Caller): Buffer => {
+    const offers = access.offers(caller)
+    // The tasks of the legacy era have no place in this one.
+    const { tasks: _, ...others } = offers.capabilities
+    const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
+    return Json.of({
+      supportedVersions: [modernRevision],
+      capabilities: { ...others, ...capabilities },
+      ...(instructions !== '' && { instructions }),
+      ...own,
+    }).bytes
+  }
+
+  const list = async (kind: Kind, { params, caller }: ModernRequest): Promise<Buffer> =>
+    Buffer.concat([listHead, (await operations.list(kind, params, caller)).subarray(1)])
+
+  const perform = ({ method, params, caller, headers }: ModernRequest, peer: Waiter): Promise<Buffer> => {
+    switch (method) {
+      case 'tools/call':
+        return operations.callTool(params, caller, peer, ({ definition }) => {
+          if (headers !== undefined) checkParams(headers, definition.inputSchema, params)
+        })
+      case 'resources/read':
+        return operations.readResource(params, caller, peer)
+      case 'prompts/get':
+        return operations.getPrompt(params, caller, peer)
+      default:
+        return operations.complete(params, caller, peer)
+    }
+  }
+
+  /** Begins a call, or goes back to one that has asked for more. */
+  const openCall = (request: ModernRequest, leg: Leg): { call: OpenCall; begin: boolean } => {
+    const { method, params, caller } = request
+    const { requestState } = params
+    if (requestState !== undefined && typeof requestState !== 'string') throw invalidState()
+    const owner = { principal: caller.principal, method, name: nameOf(params) }
+    if (parked.recognises(requestState)) return { call: parked.resume(requestState, owner), begin: false }
+    const admit = method === 'completion/complete' ? neverAsked : () => parked.admit(call, owner)
+    const call = new OpenCall(leg, admit)
+    return { call, begin: true }
+  }
+
+  const run = async (request: ModernRequest, outlet: Outlet): Promise<Buffer | undefined> => {
+    const { method, params, envelope } = request
+    const { progressToken } = params._meta as Params
+    const { capabilities, logLevel } = envelope
+    const leg: Leg = { capabilities, logLevel, progressToken, send: (message) => outlet.send(message) }
+    const { call, begin } = openCall(request, leg)
+    outlet.owner = call
+    const waiting = call.turn(leg, isObject(params.inputResponses) ? params.inputResponses : {})
+    if (begin) call.run((peer) => perform(request, peer))
+    const turn = await waiting
+    // A caller that has gone away meanwhile will never hear what it was asked.
+    if (turn.kind === 'asked' && !call.signal.aborted) return inputRequired(turn.questions, parked.park(call))
+    parked.forget(call)
+    if (turn.kind === 'failed') throw turn.thrown
+    if (turn.kind !== 'done') return undefined
+    return toModern(turn.result, method === 'resources/read' ? readHint : undefined)
+  }
+
+  const answer = async (request: ModernRequest, outlet: Outlet): Promise<Buffer | undefined> => {
+    const { method, caller } = request
+    const kind = lists.get(method)
+    if (kind !== undefined) return list(kind, request)
+    switch (method) {
+      case 'tools/call':
+      case 'resources/read':
+      case 'prompts/get':
+      case 'completion/complete':
+        return run(request, outlet)
+      case 'server/discover':
+        return discover(caller)
+      default:
+        throw new Refusal(404, rpc.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+    }
+  }
+
+  return {
+    async request(request, outlet) {
+      try {
+        const result = await answer(request, outlet)
+        return result && { message: resultBytes(request.id, result), status: 200 }
+      } catch (thrown) {
+        return modernFailure(request, thrown, log)
+      }
+    },
+    streams,
+    drain() {
+      streams.end()
+      parked.close()
+    },
+  }
+}
+
+/** What a call is about, as its caller spells it: a retry must say the same. */
+const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
+
+const neverAsked = () => {
+  throw new ToolwayError('INVALID_ARGUMENTS', 'A caller that wants a completion cannot be asked for anything.')
+}

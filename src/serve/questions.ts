@@ -1,0 +1,45 @@
+import type { Capabilities } from '../core/capabilities.ts'
+import { modernErrors } from '../wire/modern.ts'
+import { isObject } from './inbound.ts'
+import { Refusal } from './refusal.ts'
+
+/** What a client must have declared before it may be asked; `undefined` for what no client is ever asked in mid-call. */
+export function requiredFor(method: string, params: unknown): Capabilities | undefined {
+  const asked = isObject(params) ? params : {}
+  switch (method) {
+    case 'elicitation/create':
+      return { elicitation: asked.mode === 'url' ? { url: {} } : { form: {} } }
+    case 'sampling/createMessage':
+      return { sampling: asked.tools === undefined && asked.toolChoice === undefined ? {} : { tools: {} } }
+    case 'roots/list':
+      return { roots: {} }
+    default:
+      return undefined
+  }
+}
+
+/** The part of the required capabilities that a client did not declare, if there is one. */
+export function missingFrom(declared: Capabilities, required: Capabilities): Capabilities | undefined {
+  const missing: Record<string, unknown> = {}
+  for (const [name, needed] of Object.entries(required)) {
+    const own = declared[name]
+    if (!isObject(own)) {
+      missing[name] = needed
+      continue
+    }
+    const further = Object.keys(needed as object).filter((key) => own[key] === undefined && !isImplied(name, key, own))
+    if (further.length > 0) missing[name] = Object.fromEntries(further.map((key) => [key, {}]))
+  }
+  return Object.keys(missing).length === 0 ? undefined : missing
+}
+
+/** The answer to a call that cannot do without them. */
+export const missingCapability = (missing: Capabilities): Refusal => {
+  const names = Object.keys(missing).join(', ')
+  const sentence = `This call needs something of its client that it did not declare for it: ${names}.`
+  return new Refusal(400, modernErrors.missingCapability, sentence, { data: { requiredCapabilities: missing } })
+}
+
+/** Elicitation without a word about its modes has always meant forms. */
+const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
+  name === 'elicitation' && key === 'form' && own.url === undefined

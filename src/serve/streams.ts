@@ -1,0 +1,131 @@
+import type { Clock } from '../core/clock.ts'
+import type { Events } from './events.ts'
+import { type Connection, Feed, readEventId } from './feed.ts'
+
+/** How long a call goes on for a client that has lost its stream and does not come back for the answer. */
+export const absenceMs = 300_000
+
+/** A client needs one; a few more are those it has lost without our knowing. */
+const maxListening = 4
+
+/** What waits for a client without a stream. */
+const maxMissed = 2_048
+const maxMissedBytes = 1024 * 1024
+
+/**
+ * The event streams of one session over HTTP: one for each answer that has become a stream (p1, p2, …) and those that
+ * the client opens for what belongs to no request (g1, g2, …). Each message goes to one of them, once.
+ */
+export class Streams implements Disposable {
+  readonly #events: Events
+  readonly #primes: boolean
+  readonly #clock: Clock
+  /** Feeds that something may still be sent on. */
+  readonly #feeds = new Map<string, Feed>()
+  /** Those that are for what belongs to no request and have a connection, the newest last. */
+  readonly #listening = new Map<string, Feed>()
+  /** What could not be told because no stream was open; each is kept once. */
+  readonly #missed = new Set<Buffer>()
+  #missedBytes = 0
+  #count = 0
+  #over = false
+
+  constructor(options: { readonly events: Events; readonly primes: boolean; readonly clock: Clock }) {
+    this.#events = options.events
+    this.#primes = options.primes
+    this.#clock = options.clock
+  }
+
+  /** Whether the client has a stream open for what belongs to no request. */
+  get listening(): boolean {
+    return this.#listening.size > 0
+  }
+
+  /** Begins the stream of one answer; `abandoned` is told when its client has been away for too long. */
+  open(connection: Connection, abandoned: () => void): Feed {
+    const name = `p${++this.#count}`
+    const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
+    this.#feeds.set(name, feed)
+    feed.connect(connection)
+    return feed
+  }
+
+  /** Begins a stream for what belongs to no request. */
+  listen(connection: Connection): void {
+    this.#listen(`g${++this.#count}`, connection)
+  }
+
+  /**
+   * Goes on behind an event, on the connection that is then asked for. `over` means that the client has had everything;
+   * `unknown`, that there was no such event or that the answer behind it is no longer kept.
+   */
+  resume(id: string, connect: () => Connection): 'resumed' | 'over' | 'unknown' {
+    const from = readEventId(id)
+    if (from === undefined || from.number > this.#events.newest) return 'unknown'
+    const { stream, number } = from
+    if (Number(stream.slice(1)) > this.#count) return 'unknown'
+    if (stream.startsWith('g')) {
+      this.#listen(stream, connect(), number)
+      return 'resumed'
+    }
+    const feed = this.#feeds.get(stream)
+    if (feed !== undefined) {
+      feed.connect(connect(), number)
+      return 'resumed'
+    }
+    if (!this.#events.isOver(stream)) return 'unknown'
+    if (this.#events.after(stream, number).every(({ message }) => message === undefined)) return 'over'
+    const connection = connect()
+    this.#feed(stream).connect(connection, number)
+    connection.end()
+    return 'resumed'
+  }
+
+  /** Sends what belongs to no request, now or when there is a stream for it; false if the client cannot be reached. */
+  tell(message: Buffer): boolean {
+    if (this.#over) return false
+    for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true
+    if (this.#missed.has(message)) return true
+    if (this.#missed.size === maxMissed || this.#missedBytes + message.length > maxMissedBytes) return false
+    this.#missed.add(message)
+    this.#missedBytes += message.length
+    return true
+  }
+
+  /** Ends the streams for what belongs to no request. */
+  closeListening(): void {
+    for (const feed of this.#listening.values()) feed.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.#over = true
+    this.closeListening()
+    for (const feed of this.#feeds.values()) feed.close()
+    this.#missed.clear()
+    this.#events[Symbol.dispose]()
+  }
+
+  #listen(name: string, connection: Connection, after?: number): void {
+    const gone = () => void (this.#listening.get(name) === feed && this.#listening.delete(name))
+    const feed = this.#listening.get(name) ?? this.#feed(name, gone, gone)
+    // Put behind the others again, where it is the one to be told.
+    this.#listening.delete(name)
+    const [oldest] = this.#listening.values()
+    if (oldest !== undefined && this.#listening.size === maxListening) oldest.close()
+    this.#listening.set(name, feed)
+    feed.connect(connection, after)
+    for (const message of this.#missed) {
+      if (!feed.offer(message)) break
+      this.#missed.delete(message)
+      this.#missedBytes -= message.length
+    }
+  }
+
+  #feed(
+    name: string,
+    lost: () => Disposable | undefined = () => undefined,
+    over: () => void = () => void this.#feeds.delete(name),
+  ): Feed {
+    return new Feed({ name, events: this.#events, primes: this.#primes, lost, over })
+  }
+}

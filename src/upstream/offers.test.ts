@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { joinOffers } from './offers.ts'
+
+const server = (name: string, instructions = '', capabilities = {}) => ({ name, instructions, capabilities })
+
+test('B2: instructions are joined under the name of their server, and bounded', () => {
+  const { instructions } = joinOffers([server('a', 'Use wisely.'), server('b'), server('c', 'x'.repeat(5_000))])
+  expect(instructions).toBe(`## a\nUse wisely.\n\n## c\n${'x'.repeat(2_000)}`)
+  const many = Array.from({ length: 50 }, (_, index) => server(`s${index}`, 'y'.repeat(2_000)))
+  expect(joinOffers(many).instructions).toHaveLength(8_000)
+})
+
+test('B2: extensions are united, and tasks are offered where some server runs them', () => {
+  const tasks = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
+  const { capabilities } = joinOffers([
+    server('a', '', { tools: {}, extensions: { 'x/one': {} } }),
+    server('b', '', { tasks, extensions: { 'x/two': { deep: 1 } } }),
+  ])
+  expect(capabilities).toEqual({
+    tasks: { cancel: {}, requests: { tools: { call: {} } } },
+    extensions: { 'x/one': {}, 'x/two': { deep: 1 } },
+  })
+  expect(joinOffers([server('a')])).toEqual({ capabilities: {}, instructions: '' })
+})
