@@ -52,7 +52,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return session
   }
 
-  const initialize = (
+  const initialize = async (
     inbound: InboundRequest,
     request: IncomingMessage,
     response: ServerResponse,
@@ -64,7 +64,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const session = sessions.open(identity, client, request.socket.remoteAddress)
       log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
       response.setHeader('Mcp-Session-Id', session.id)
-      new Exchange(response, accepts, clock, session.streams).answer(resultBytes(inbound.id, era.welcome(session)))
+      const welcome = await era.welcome(session)
+      new Exchange(response, accepts, clock, session.streams).answer(resultBytes(inbound.id, welcome))
     } catch (thrown) {
       throw asRefusal(thrown, log, inbound.id)
     }
@@ -114,7 +115,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       return
     }
     if (inbound.method === 'initialize') {
-      initialize(inbound, request, response, identity, accepts)
+      await initialize(inbound, request, response, identity, accepts)
       return
     }
     const session = sessionOf(request, identity, inbound.id)

@@ -25,10 +25,13 @@ export function readAccept(accept: string | undefined): Accepts {
 /** Beyond this an answer may be more than the kernel takes off our hands at once. */
 const large = 64 * 1024
 
+/** Beyond this an answer is worth resuming: a call that takes longer should survive a lost connection. */
+const aMomentMs = 100
+
 /**
  * The answer to one POST. It is plain JSON if the result comes first, and becomes a stream of events
  * as soon as something must be sent before the result, or when the client has waited long in silence.
- * In a session with streams of its own it can be resumed from then on.
+ * In a session with streams of its own it becomes one that can be resumed after a moment already.
  */
 export class Exchange implements Outlet {
   /** Who to tell when the client goes away before its answer. */
@@ -48,7 +51,7 @@ export class Exchange implements Outlet {
     this.#clock = clock
     this.#streams = streams
     response.once('close', this.#gone)
-    if (accepts.stream) this.#timer = clock.after(keepAliveMs, this.#openLine)
+    if (accepts.stream) this.#timer = clock.after(streams ? aMomentMs : keepAliveMs, this.#openLine)
   }
 
   send(message: Buffer): boolean {

@@ -4,6 +4,7 @@ import type { Call, Caller, Handler, Input, Peer } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { readTaskId } from '../core/task-id.ts'
 import { withoutEnvelope } from '../wire/modern.ts'
 import { underAskedUri } from './asked-uri.ts'
 import { ProtocolError } from './errors.ts'
@@ -23,6 +24,8 @@ export interface Operations {
   readResource(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
   getPrompt(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
   complete(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
+  /** Asks about a task that a tool has started for this caller. */
+  task(method: string, params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
 }
 
 const listFields: Readonly<Record<Kind, string>> = {
@@ -86,8 +89,20 @@ export function createOperations(access: Access): Operations {
       }
       return run(access.complete, served, input, caller, peer)
     },
+
+    async task(method, params, caller, peer) {
+      const task = readTaskId(text(params, 'taskId'))
+      if (task === undefined) throw invalid('Task not found: the "taskId" must be one that you were given.')
+      const served = await access.view(caller).find('tool', task.server, task.tool)
+      const input = { arguments: Json.of({}), meta: metaOf(params), ...restOf(params, asked) }
+      const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
+      return run(relay, served, input, caller, peer)
+    },
   }
 }
+
+/** Whoever waits for the result of a task may have to wait for as long as the task takes. */
+const maxTaskMs = 24 * 3_600_000
 
 function resolveReference(view: ReturnType<Access['view']>, ref: Params): Promise<Served> {
   if (ref.type === 'ref/prompt') return view.resolve('prompt', text(ref, 'name'))
@@ -115,6 +130,7 @@ const metaOf = (params: Params) => withoutEnvelope(object(params, '_meta'))
 
 /** The members of params that an operation understands; all others go on as they came. */
 const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
+const asked: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
 const completed: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
 

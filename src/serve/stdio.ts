@@ -39,15 +39,18 @@ export async function serveStdio(options: {
   const modernRequests = modernLine({ era: modern, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
+  /** Nothing may be said to a client before it has been greeted. */
+  let welcomed = false
 
-  const initialize = ({ id, method, params }: InboundRequest): Buffer => {
+  const initialize = async ({ id, method, params }: InboundRequest): Promise<void> => {
     try {
       if (session !== undefined) throw new ProtocolError(rpc.request, 'This session is initialised already.')
       const client = era.meet(params)
       session = createSession({ access, caller, client, log, tell: writer.offer })
-      return resultBytes(id, era.welcome(session))
+      writer.write(resultBytes(id, await era.welcome(session)))
+      welcomed = true
     } catch (thrown) {
-      return errorAnswer(id, method, thrown, log)
+      writer.write(errorAnswer(id, method, thrown, log))
     }
   }
 
@@ -83,7 +86,7 @@ export async function serveStdio(options: {
     } else if (eraOf(inbound) === 'modern') {
       if (inbound.kind === 'request') track(modernRequests.request(inbound))
       else if (inbound.kind === 'notification') modernRequests.notification(inbound)
-    } else if (inbound.kind === 'request' && inbound.method === 'initialize') writer.write(initialize(inbound))
+    } else if (inbound.kind === 'request' && inbound.method === 'initialize') track(initialize(inbound))
     else if (session !== undefined) {
       if (inbound.kind === 'answer') session.asks.settle(inbound)
       else if (inbound.kind === 'notification') era.notification(session, inbound)
@@ -103,7 +106,7 @@ export async function serveStdio(options: {
   }
 
   const changes = access.onChange((kinds) => {
-    if (session !== undefined) for (const message of listChanged(kinds)) writer.offer(message)
+    if (welcomed) for (const message of listChanged(kinds)) writer.offer(message)
   })
   const lines = createLineReader({ maxLength: maxMessage, line: receive, tooLong })
   input.on('data', lines.push)

@@ -150,6 +150,33 @@ test('G3: on a line of one caller everything is for that caller, also outside a 
   expect(log).toEqual(['ann asked roots/list'])
 })
 
+test('G3: one who wants no log messages is not in the way of one who does', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  connection.onUnclear = () => log.push('unclear')
+  const wants = { ...named('ann', log), logLevel: 'info' as const }
+  for (const who of [wants, { ...named('bob', log), logLevel: undefined }]) {
+    connection.request({ ...ask('tools/call'), peer: who }).catch(() => {})
+  }
+  server.say({ method: 'notifications/message', params: { level: 'info', data: 'x' } })
+  expect(log).toEqual(['ann told notifications/message'])
+  await connection[Symbol.asyncDispose]()
+})
+
+test('G3: an owner without a session may be several, and none hears what is for another', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  connection.owned = true
+  connection.onUnclear = () => log.push('unclear')
+  for (const name of ['ann', 'bob']) {
+    connection.request({ ...ask('tools/call'), peer: { ...named(name, log), rounds: true } }).catch(() => {})
+  }
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual(['unclear'])
+  await connection[Symbol.asyncDispose]()
+})
+
 test('G3: a question that the server calls off is called off', async () => {
   const { connection, peer: server } = await open({})
   let signal: AbortSignal | undefined

@@ -145,7 +145,7 @@ export async function openConnection(
         notified(message.method, message.params, exchange)
         break
       case 'request':
-        questions.answer(message, () => addressee(exchange))
+        questions.answer(message, () => addressee(message.method, exchange))
         break
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
@@ -166,7 +166,7 @@ export async function openConnection(
       if (typeof token === 'number') pending.get(token)?.request.peer?.notify(method, progress)
     } else if (method === 'notifications/cancelled') questions.calledOff(params)
     else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
-      addressee(exchange)?.notify(method, Json.raw(params ?? Buffer.from('{}')))
+      addressee(method, exchange)?.notify(method, Json.raw(params ?? Buffer.from('{}')))
     } else {
       const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.heard
       if (listener) listener(method, params)
@@ -178,11 +178,17 @@ export async function openConnection(
    * The caller that a message is for: the one on whose stream it came, the only one with a call under way, or the
    * owner of the line. A message to one caller never reaches another: where nothing tells, it reaches nobody.
    */
-  function addressee(exchange: number | undefined): Peer | undefined {
+  function addressee(method: string, exchange: number | undefined): Peer | undefined {
     if (exchange !== undefined && pending.has(exchange)) return pending.get(exchange)?.request.peer
-    const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
-    if (connection.owned) return peers.at(-1) ?? connection.host
-    if (peers.length > 1) connection.onUnclear()
+    const logs = method === 'notifications/message'
+    const peers = [...pending.values()]
+      .flatMap(({ request }) => request.peer ?? [])
+      .filter(({ logLevel }) => !logs || logLevel !== undefined)
+    // Callers that come in rounds have no session: an owner of that kind may be several of the same kind.
+    if (connection.owned && !peers.some(({ rounds }) => rounds)) return peers.at(-1) ?? connection.host
+    // Over HTTP a server that speaks beside its calls' streams will do so when several are under way, too.
+    const speaksAside = transport.kind === 'http' && method !== 'notifications/elicitation/complete'
+    if (peers.length > 1 || (peers.length === 1 && speaksAside && !connection.owned)) connection.onUnclear()
     return peers.length === 1 ? peers[0] : undefined
   }
 

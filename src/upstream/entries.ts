@@ -14,7 +14,7 @@ import { type Phrase, phrase } from './phrase.ts'
 import { answersTo, asksForMore, sealedResult, unsealedRest } from './rounds.ts'
 import { servedResult } from './served-uris.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import { relayTask, servedTasks } from './tasks.ts'
+import { relayTask, startedTask } from './tasks.ts'
 import { traitsOf } from './traits.ts'
 
 export interface EntryOptions {
@@ -103,7 +103,7 @@ const forward = (about: About, options: EntryOptions): Handler => {
     for (let round = 0; ; round++) {
       const bytes = await say(about, call, rest, options)
       if (!asksForMore(bytes))
-        return resultFrom(startsTask(bytes, call) ? servedTasks(bytes, call, options.seal) : bytes, options)
+        return resultFrom(startsTask(bytes, call) ? startedTask(bytes, call, options.seal) : bytes, options)
       if (call.peer.rounds || round === maxRounds) {
         return { body: sealedResult(bytes, options.seal, binding), isError: false }
       }

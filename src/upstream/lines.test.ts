@@ -12,7 +12,7 @@ import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
 
 const asking = { elicitation: {} }
 
-function linesWith(changes: object, era: Introduction['era'] = 'legacy') {
+function linesWith(changes: object, era: Introduction['era'] = 'legacy', mayLog = true) {
   const peers: (ScriptedPeer & Tenancy)[] = []
   const clock = createManualClock()
   const config = configSchema.parse({ mcpServers: { s: changes } }).mcpServers.s as ServerConfig
@@ -30,6 +30,7 @@ function linesWith(changes: object, era: Introduction['era'] = 'legacy') {
       const introduction = { era, protocolVersion: '1', serverInfo: {}, capabilities: {} }
       return { connection, introduction, identity: { name: 'toolway', version: '1' } }
     },
+    mayLog: () => mayLog,
     opened() {},
     closed() {},
     changed() {},
@@ -44,6 +45,7 @@ function linesWith(changes: object, era: Introduction['era'] = 'legacy') {
   return { lines, peers, use, clock }
 }
 
+const loud = { rounds: true, logLevel: 'info' } as const
 const stdio = { command: 'x' }
 const http = { url: 'http://127.0.0.1:1/mcp' }
 
@@ -68,6 +70,11 @@ test('G3: over stdio, who can be asked gets a line of its own, because the wire 
 test('G3: over stdio, who wants log messages gets a line of its own', async () => {
   const { use } = linesWith(stdio)
   expect(await use({ session: 'a' }, { logLevel: 'info' })).not.toBe(await use({ session: 'b' }, { logLevel: 'info' }))
+})
+
+test('G3: a server that never logs needs no line for those who want log messages', async () => {
+  const { use } = linesWith(stdio, 'legacy', false)
+  expect(await use({ session: 'a' }, { logLevel: 'info' })).toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
 test('G3: over HTTP a line is shared by those who declared the same', async () => {
@@ -121,6 +128,31 @@ test('G3: calls of a client that answers in rounds do not share a line that cann
   done.resolve()
   expect(await busy).not.toBe(beside)
   expect(await use({ session: 'm', capabilities: asking }, { rounds: true })).toBe(await busy)
+})
+
+test('G3: so do not the calls of several clients of one kind that want log messages of one stateless server', async () => {
+  const { lines, peers, use } = linesWith(stdio, 'modern')
+  const shared = await use({ session: 'm' })
+  const call = callOf({ caller: { ...callOf().caller, session: 'm' }, peer: { ...callOf().peer, ...loud } })
+  const done = Promise.withResolvers<void>()
+  const busy = Array.from({ length: 10 }, () =>
+    lines.use(call, async ({ connection }) => {
+      await done.promise
+      return connection
+    }),
+  )
+  await expect.poll(() => peers.length).toBe(11)
+  done.resolve()
+  const used = await Promise.all(busy)
+  expect(new Set([shared, ...used]).size).toBe(11)
+  await expect.poll(() => peers.filter(({ disposed }) => disposed).length).toBe(2)
+})
+
+test('G3: a line that somebody gets log messages on is not everybody\'s', async () => {
+  const { use } = linesWith(stdio, 'modern')
+  const own = await use({ session: 'a' }, loud)
+  expect(own.owned).toBe(true)
+  expect(await use({ session: 'b' })).not.toBe(own)
 })
 
 test('B2: a server of the stateless era needs one line, which goes with none of its callers', async () => {

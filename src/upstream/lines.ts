@@ -34,6 +34,8 @@ export interface LinesOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly connect: Connect
+  /** Whether the server may send log messages. */
+  mayLog(): boolean
   opened(open: OpenLine, capabilities: Capabilities, line: Line): void
   closed(line: Line, error?: ToolwayError): void
   changed(): void
@@ -43,22 +45,26 @@ export interface LinesOptions {
 
 /** Lines that belong to callers: beyond this the longest unused one is closed. */
 const maxOwned = 256
-/** How many calls of one client that cannot be asked in mid-call go on beside one another. */
+/** How many lines are kept for the calls of one client that go on beside one another; more are opened for one call. */
 const maxBeside = 8
 
 export function createLines(options: LinesOptions): Lines {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
+  /** One stream for everything that the server says, whomever it is for. */
+  const oneStream = config.transport !== 'http'
   const shared = new Map<string, Line>()
   const owned = new Map<string, Line>()
   const fleeting = new Set<Line>()
+  /** Lines whose owners get whatever is logged on them. */
+  const loud = new WeakSet<Line>()
   const spares = createSpares(config.session === 'shared' ? 0 : config.spares, (capabilities) =>
     create({ capabilities, owned: true }),
   )
   /** A server of the stateless era is told with each request whom it is for, so that one line serves all. */
   let stateless: Line | undefined
   /** Set when the server has spoken to one of several callers and nothing told which. */
-  let apart = config.session === 'caller'
+  let unclear = false
   let open = 0
   let failure: ToolwayError | undefined
   let lost: ToolwayError | undefined
@@ -78,7 +84,10 @@ export function createLines(options: LinesOptions): Lines {
       return latest
     },
     use,
-    of: (caller) => lineOf(caller),
+    of({ capabilities, session }) {
+      if (stateless) return stateless
+      return needsOwn(capabilities) ? ownedLine(ownKey(session, 0), capabilities) : sharedLine(capabilities)
+    },
     forListing(capabilities) {
       if (stateless) return stateless
       return config.session === 'call' || needsOwn(capabilities) ? spares.peek(capabilities) : sharedLine(capabilities)
@@ -110,23 +119,28 @@ export function createLines(options: LinesOptions): Lines {
     try {
       return await line.use(work, signal)
     } finally {
-      end(line)
+      if (line !== stateless) end(line)
     }
   }
 
-  function lineOf(caller: Caller, peer?: Call['peer']): Line {
+  /** Undefined for a call that needs a line of its own where all that are kept for its client are in use. */
+  function lineOf(caller: Caller, peer: Call['peer']): Line | undefined {
     const { capabilities, session } = caller
-    const logs = stdio && peer?.logLevel !== undefined
+    const logs = oneStream && peer.logLevel !== undefined && options.mayLog()
     if (stateless && !logs) return stateless
     if (!logs && !needsOwn(capabilities)) return sharedLine(capabilities)
-    // A client that answers in rounds must get each question as the answer to the call that caused it.
-    const beside = stdio && peer?.rounds === true && !stateless ? freeOf(session) : 0
-    return ownedLine(ownKey(session, beside), capabilities)
+    // A client that answers in rounds must get each question as the answer to the call that caused it; and who comes
+    // without a session may be several clients of one kind.
+    const beside = peer.rounds && (oneStream || unclear) ? freeOf(session) : 0
+    if (beside === undefined) return undefined
+    const line = ownedLine(ownKey(session, beside), capabilities)
+    if (logs) loud.add(line)
+    return line
   }
 
   /** Where the wire does not tell whom the server speaks to, those it may speak to get lines of their own. */
   function needsOwn(capabilities: Capabilities): boolean {
-    return apart || (stdio && canBeAsked(capabilities))
+    return config.session === 'caller' || unclear || (oneStream && canBeAsked(capabilities))
   }
 
   function sharedLine(capabilities: Capabilities): Line {
@@ -147,9 +161,9 @@ export function createLines(options: LinesOptions): Lines {
     return line
   }
 
-  function freeOf(session: string): number {
+  function freeOf(session: string): number | undefined {
     for (let beside = 0; beside < maxBeside; beside++) if (!owned.get(ownKey(session, beside))?.busy) return beside
-    return 0
+    return undefined
   }
 
   function linesOf(session: string): Line[] {
@@ -179,7 +193,7 @@ export function createLines(options: LinesOptions): Lines {
         lost = undefined
         latest = opened
         opened.connection.onUnclear = keepApart
-        if (opened.introduction.era === 'modern' && config.session === 'shared' && !stateless) {
+        if (opened.introduction.era === 'modern' && config.session === 'shared' && !stateless && !loud.has(line)) {
           adopt(line)
           opened.connection.owned = false
         }
@@ -209,8 +223,8 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   function keepApart(): void {
-    if (apart) return
-    apart = true
+    if (unclear) return
+    unclear = true
     log.warn({ server }, 'the server spoke to one of several callers without telling which; each gets its own line now')
   }
 }

@@ -53,7 +53,8 @@ export function createServer(options: ServerOptions): Server {
   let since = clock.now()
   let latencyMs: number | undefined
 
-  const lines = createLines({ server: name, config, connect: options.connect, opened, closed, changed, clock, log })
+  const { connect } = options
+  const lines = createLines({ server: name, config, connect, mayLog, opened, closed, changed, clock, log })
   const subscriptions = createSubscriptions({
     server: name,
     lineOf: (caller) => (config.session === 'call' ? lines.forListing(caller.capabilities) : lines.of(caller)),
@@ -89,6 +90,11 @@ export function createServer(options: ServerOptions): Server {
   /** What the server said of itself last, in this run or before it. */
   function introduction() {
     return lines.latest?.introduction ?? plain.descriptors
+  }
+
+  function mayLog(): boolean {
+    const known = introduction()
+    return known === undefined || known.capabilities.logging !== undefined
   }
 
   function outlookOf(capabilities: Capabilities): Outlook {

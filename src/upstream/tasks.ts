@@ -9,31 +9,12 @@ import { bytesOf, type Replacement, splice, textOf } from '../wire/splice.ts'
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** Whose a task is: what was sealed for one caller says nothing to another. */
-const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
+/** The result of a call that has started a task: the task goes by an id that is good for this caller alone. */
+export const startedTask = (result: Buffer, call: Call, seal: Seal): Buffer =>
+  withTaskIds(result, (id) => newId(id, call, seal))
 
-/** A result in which tasks go by the ids under which this caller knows them. */
-export function servedTasks(result: Buffer, call: Call, seal: Seal): Buffer {
-  if (!result.includes('"taskId"')) return result
-  const { server, name: tool } = call.entry
-  const served = (id: string) => writeTaskId({ server, tool, sealed: seal.close(id, bindingOf(call)) })
-  const top = members(result)
-  const related = membersOf(membersOf(top?.get('_meta'))?.get(relatedTask))
-  const found = [top?.get('taskId'), membersOf(top?.get('task'))?.get('taskId'), related?.get('taskId')]
-  const replacements = found.flatMap((slice): Replacement[] => {
-    const id = textOf(slice)
-    return slice && id !== undefined ? [[slice, bytesOf(served(id))]] : []
-  })
-  return splice(
-    result,
-    replacements.sort(([a], [b]) => a.byteOffset - b.byteOffset),
-  )
-}
-
-const membersOf = (bytes: Buffer | undefined) => (bytes ? members(bytes) : undefined)
-
-/** Passes on a request about a task, with the id by which the server knows it. */
-export function relayTask(
+/** Passes on a request about a task, with the id by which the server knows it; the answer has the caller's again. */
+export async function relayTask(
   method: string,
   call: Call,
   seal: Seal,
@@ -44,7 +25,34 @@ export function relayTask(
   const taskId = sealed && seal.open(sealed, bindingOf(call))
   if (!taskId) {
     const message = `Task not found: ${method} needs the id of a task of yours.`
-    return Promise.reject(new ServerError(Json.of({ code: -32602, message })))
+    throw new ServerError(Json.of({ code: -32602, message }))
   }
-  return send(taskId).then((bytes) => ({ body: Json.raw(servedTasks(bytes, call, seal)), isError: false }))
+  const bytes = await send(taskId)
+  const known = withTaskIds(bytes, (id) => (id === taskId ? (given as string) : newId(id, call, seal)))
+  return { body: Json.raw(known), isError: false }
 }
+
+function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
+  if (!result.includes('"taskId"')) return result
+  const top = members(result)
+  const related = inside(inside(top?.get('_meta'))?.get(relatedTask))
+  const found = [top?.get('taskId'), inside(top?.get('task'))?.get('taskId'), related?.get('taskId')]
+  const replacements = found.flatMap((slice): Replacement[] => {
+    const id = textOf(slice)
+    return slice && id !== undefined ? [[slice, bytesOf(served(id))]] : []
+  })
+  return splice(
+    result,
+    replacements.sort(([a], [b]) => a.byteOffset - b.byteOffset),
+  )
+}
+
+const inside = (bytes: Buffer | undefined) => bytes && members(bytes)
+
+function newId(id: string, call: Call, seal: Seal): string {
+  const { server, name: tool } = call.entry
+  return writeTaskId({ server, tool, sealed: seal.close(id, bindingOf(call)) })
+}
+
+/** Whose a task is: what was sealed for one caller says nothing to another. */
+const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')

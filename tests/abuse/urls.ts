@@ -11,6 +11,7 @@ export const urlAttacks: readonly Case[] = [
   ['localhost', 'http://localhost/'],
   ['localhost', 'http://LOCALHOST:8080/'],
   ['localhost', 'http://localhost./'],
+  ['localhost', 'http://localhost../'],
   ['localhost', 'http://app.localhost/'],
   ['localhost', 'http://localhost.localdomain/'],
   ['localhost', 'http://ip6-localhost/'],

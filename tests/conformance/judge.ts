@@ -37,17 +37,22 @@ export function judge(results: readonly ScenarioResult[], expected: readonly Exp
   }
 }
 
-/** The checks that succeed in the first run and not in the second, required or not. */
+/**
+ * The checks that succeed in the first run and not in the second, required or not. One that has become a mere remark
+ * is not lost: the suite makes it where a server has taken another way that the protocol allows, such as plain JSON.
+ */
 export function lost(direct: readonly ScenarioResult[], through: readonly ScenarioResult[]): string[] {
   const remaining = new Map(through.flatMap(numbered).map(({ key, check }) => [key, check]))
   return direct
     .flatMap(numbered)
-    .filter(({ key, check }) => check.status === 'SUCCESS' && remaining.get(key)?.status !== 'SUCCESS')
+    .filter(({ key, check }) => check.status === 'SUCCESS' && !isKept(remaining.get(key)))
     .map(({ key }) => {
       const check = remaining.get(key)
       return `${key} ${check ? `${check.status}: ${check.errorMessage ?? ''}` : 'was not made'}`
     })
 }
+
+const isKept = (check: Check | undefined) => check?.status === 'SUCCESS' || check?.status === 'INFO'
 
 /** Checks of the same name are told apart by their number. */
 function numbered({ scenario, checks }: ScenarioResult): { key: string; check: Check }[] {

@@ -28,7 +28,7 @@ export interface LegacyEra {
   /** Agrees with a client on a revision; throws if it does not say what it speaks. */
   meet(params: Params): Client
   /** What a client is told when its session is open. */
-  welcome(session: Session): Buffer
+  welcome(session: Session): Promise<Buffer>
   /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
   request(session: Session, request: InboundRequest, outlet: Outlet, caller: Caller): Promise<Buffer | undefined>
   notification(session: Session, notification: InboundNotification): void
@@ -73,6 +73,10 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
         return operations.getPrompt(params, caller, peer)
       case 'completion/complete':
         return operations.complete(params, caller, peer)
+      case 'tasks/get':
+      case 'tasks/result':
+      case 'tasks/cancel':
+        return operations.task(method, params, caller, peer)
       case 'resources/subscribe':
         await session.subscriptions.add(uriOf(params))
         return nothing
@@ -100,8 +104,10 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       return { revision, capabilities: isObject(params.capabilities) ? params.capabilities : {} }
     },
 
-    welcome({ revision, caller }) {
+    async welcome({ revision, caller }) {
       const { name, version } = info
+      // What servers offer beside entries is known as soon as they are.
+      await access.view(caller).ready()
       const offers = access.offers(caller)
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({

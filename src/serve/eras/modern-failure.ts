@@ -44,7 +44,7 @@ interface Failed {
 }
 
 /** The answer that a refusal is, with the id of what was refused. */
-export function refused(id: Id | null, { status, code, message, details: { data } }: Refusal): Answer {
+function refused(id: Id | null, { status, code, message, details: { data } }: Refusal): Answer {
   return { message: errorBytes(id, data === undefined ? { code, message } : { code, message, data }), status }
 }
 

@@ -16,6 +16,7 @@ import { type Leg, OpenCall } from '../open-call.ts'
 import { createOperations, type Waiter } from '../operations.ts'
 import { createParked, invalidState } from '../parked.ts'
 import type { Outlet } from '../peer.ts'
+import { missingCapability } from '../questions.ts'
 import { Refusal, rpc } from '../refusal.ts'
 import { checkParams } from './admit.ts'
 import type { Envelope } from './envelope.ts'
@@ -71,7 +72,9 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
   const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
 
-  const discover = (caller: Caller): Buffer => {
+  const discover = async (caller: Caller): Promise<Buffer> => {
+    // What servers offer beside entries is known as soon as they are.
+    await access.view(caller).ready()
     const offers = access.offers(caller)
     // The tasks of the legacy era have no place in this one.
     const { tasks: _, ...others } = offers.capabilities
@@ -97,8 +100,10 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
         return operations.readResource(params, caller, peer)
       case 'prompts/get':
         return operations.getPrompt(params, caller, peer)
-      default:
+      case 'completion/complete':
         return operations.complete(params, caller, peer)
+      default:
+        return operations.task(method, params, caller, peer)
     }
   }
 
@@ -109,7 +114,7 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     if (requestState !== undefined && typeof requestState !== 'string') throw invalidState()
     const owner = { principal: caller.principal, method, name: nameOf(params) }
     if (parked.recognises(requestState)) return { call: parked.resume(requestState, owner), begin: false }
-    const admit = method === 'completion/complete' ? neverAsked : () => parked.admit(call, owner)
+    const admit = isParkable(method) ? () => parked.admit(call, owner) : neverAsked
     const call = new OpenCall(leg, admit)
     return { call, begin: true }
   }
@@ -123,9 +128,10 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     outlet.owner = call
     const waiting = call.turn(leg, isObject(params.inputResponses) ? params.inputResponses : {})
     if (begin) call.run((peer) => perform(request, peer))
-    const turn = await waiting
-    // A caller that has gone away meanwhile will never hear what it was asked.
-    if (turn.kind === 'asked' && !call.signal.aborted) return inputRequired(turn.questions, parked.park(call))
+    let turn = await waiting
+    // A call that has ended meanwhile has an outcome, and nobody needs to be asked any more.
+    if (call.signal.aborted) turn = await call.turn(leg)
+    if (turn.kind === 'asked') return inputRequired(turn.questions, parked.park(call))
     parked.forget(call)
     if (turn.kind === 'failed') throw turn.thrown
     if (turn.kind !== 'done') return undefined
@@ -141,6 +147,11 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
       case 'resources/read':
       case 'prompts/get':
       case 'completion/complete':
+        return run(request, outlet)
+      case 'tasks/get':
+      case 'tasks/update':
+      case 'tasks/cancel':
+        requireExtension(tasksExtension, request.envelope)
         return run(request, outlet)
       case 'server/discover':
         return discover(caller)
@@ -166,9 +177,24 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
   }
 }
 
+/** Only these may be answered with questions. */
+const isParkable = (method: string): boolean =>
+  method === 'tools/call' || method === 'resources/read' || method === 'prompts/get'
+
+const tasksExtension = 'io.modelcontextprotocol/tasks'
+
+/** The methods of an extension are for those who say that they know it. */
+function requireExtension(name: string, { capabilities }: Envelope): void {
+  if (isObject(capabilities.extensions) && capabilities.extensions[name] !== undefined) return
+  throw missingCapability({ extensions: { [name]: {} } })
+}
+
 /** What a call is about, as its caller spells it: a retry must say the same. */
 const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
 
 const neverAsked = () => {
-  throw new ToolwayError('INVALID_ARGUMENTS', 'A caller that wants a completion cannot be asked for anything.')
+  throw new ToolwayError(
+    'INVALID_ARGUMENTS',
+    'A caller can be asked for something only by tools, resources and prompts.',
+  )
 }
