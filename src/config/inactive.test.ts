@@ -17,7 +17,6 @@ native: { tools: [hash, fetch] }
 defaults: { expose: code }
 `
   expect(await inactive(text)).toEqual({
-    'mcpServers.a.session': 'sessions per caller (caller)',
     'mcpServers.a.readOnly': 'read-only servers',
     'mcpServers.a.guards': 'argument guards',
     'mcpServers.a.restarts': 'restart limits',

@@ -16,8 +16,6 @@ interface Row {
 
 /** What is accepted but not active yet; a feature that lands takes its row away. */
 const table: readonly Row[] = [
-  { feature: 'sessions per caller', keys: ['mcpServers.*.session'], values: ['caller', 'call'] },
-  { feature: 'warm spares', keys: ['mcpServers.*.spares'] },
   { feature: 'restart limits', keys: ['mcpServers.*.restarts'] },
   { feature: 'approval by a person', keys: ['mcpServers.*.approve'] },
   { feature: 'read-only servers', keys: ['mcpServers.*.readOnly'] },

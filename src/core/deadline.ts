@@ -2,6 +2,8 @@ import type { Clock } from './clock.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
+  /** Stops the time until disposed of; several pauses may overlap. */
+  pause(): Disposable
 }
 
 /** A signal that aborts with `reason()` after `ms`, or with its parent's reason before that. Dispose of it when done. */
@@ -10,13 +12,31 @@ export function deadline(clock: Clock, ms: number, reason: () => Error, parent?:
   const abort = () => controller.abort(parent?.reason)
   if (parent?.aborted) abort()
   parent?.addEventListener('abort', abort, { once: true })
-  const timer = clock.after(ms, () => controller.abort(reason()))
+  const start = (left: number) => clock.after(left, () => controller.abort(reason()))
+  let due = clock.now() + ms
+  let timer = start(ms)
+  let pauses = 0
+  let left = ms
+  let over = false
   return {
     signal: controller.signal,
+    pause() {
+      if (pauses++ > 0) return { [Symbol.dispose]: resume }
+      timer[Symbol.dispose]()
+      left = due - clock.now()
+      return { [Symbol.dispose]: resume }
+    },
     [Symbol.dispose]() {
+      over = true
       timer[Symbol.dispose]()
       parent?.removeEventListener('abort', abort)
     },
+  }
+
+  function resume(): void {
+    if (--pauses > 0 || over) return
+    due = clock.now() + left
+    timer = start(left)
   }
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf } from '../core/call.fixture.ts'
 import type { Handler } from '../core/call.ts'
+import { Json } from '../core/json.ts'
 import { textResult } from '../core/result.ts'
 import { timeout } from './timeout.ts'
 
@@ -39,4 +40,23 @@ test('a call that answers leaves no timer behind', async () => {
   const clock = createManualClock()
   await timeout(clock)(callOf(), async () => textResult('done'))
   expect(clock.pending).toBe(0)
+})
+
+test('F10: while the caller is asked something, the time does not run', async () => {
+  const clock = createManualClock()
+  const question = Promise.withResolvers<Json>()
+  const caller = { ...callOf().caller, capabilities: { elicitation: {} } }
+  const peer = { ...callOf().peer, ask: () => question.promise }
+  const answer = timeout(clock)(callOf({ caller, peer }), async (call) => {
+    await call.peer.ask('elicitation/create', Json.of({}), call.signal)
+    return deaf(call)
+  })
+  await clock.pass(29_000)
+  await clock.pass(600_000)
+  question.resolve(Json.of({}))
+  const caught = expect(answer).rejects.toMatchObject({ code: 'TIMEOUT' })
+  await clock.pass(29_999)
+  expect(clock.pending).toBe(1)
+  await clock.pass(1)
+  await caught
 })
