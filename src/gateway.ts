@@ -146,6 +146,8 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
       await Promise.all(servers.map((server) => server.refresh()))
     },
     async listen() {
+      // What is remembered is made ready to be sent before anybody can ask for it.
+      access.view(local).page('tool')
       return open.use(await serveHttp({ config: config.server, token, access, info, ready: () => true, clock, log }))
     },
     stdio: (input, output) => serveStdio({ input, output, access, info, caller: local, clock, log }),
