@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { createSeal } from '../core/seal.ts'
 import { ProtocolError } from './errors.ts'
 import type { OpenCall } from './open-call.ts'
 import { rpc } from './refusal.ts'
-import { passingSeal } from './seal.ts'
 
 /** Whose call it is, and what it calls: only the same can come back to it. */
 export interface Owner {
@@ -54,7 +54,8 @@ const prefix = 'toolway-call.'
 const defaults: ParkedLimits = { all: 2_000, each: 500 }
 
 export function createParked(clock: Clock, limits: ParkedLimits = defaults): Parked {
-  const seal = passingSeal()
+  // An open call does not outlive this process, and neither need the key.
+  const seal = createSeal(randomBytes(32).toString('base64url'))
   const places = new Map<string, Place>()
   const placeOf = new Map<OpenCall, Place>()
   const counts = new Map<string, number>()

@@ -105,6 +105,7 @@ test('what is not JSON-RPC is ignored', async () => {
 
 const named = (name: string, log: string[]) =>
   peer({
+    logLevel: 'info',
     ask: async (method) => {
       log.push(`${name} asked ${method}`)
       return Json.of({ answer: name })
@@ -154,8 +155,7 @@ test('G3: one who wants no log messages is not in the way of one who does', asyn
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.onUnclear = () => log.push('unclear')
-  const wants = { ...named('ann', log), logLevel: 'info' as const }
-  for (const who of [wants, { ...named('bob', log), logLevel: undefined }]) {
+  for (const who of [named('ann', log), { ...named('bob', log), logLevel: undefined }]) {
     connection.request({ ...ask('tools/call'), peer: who }).catch(() => {})
   }
   server.say({ method: 'notifications/message', params: { level: 'info', data: 'x' } })

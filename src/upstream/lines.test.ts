@@ -148,7 +148,7 @@ test('G3: so do not the calls of several clients of one kind that want log messa
   await expect.poll(() => peers.filter(({ disposed }) => disposed).length).toBe(2)
 })
 
-test('G3: a line that somebody gets log messages on is not everybody\'s', async () => {
+test("G3: a line that somebody gets log messages on is not everybody's", async () => {
   const { use } = linesWith(stdio, 'modern')
   const own = await use({ session: 'a' }, loud)
   expect(own.owned).toBe(true)

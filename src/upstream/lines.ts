@@ -105,13 +105,13 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   async function use<T>({ caller, peer, signal }: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
-    if (config.session === 'call') return useOnce(caller, work, signal)
-    const line = lineOf(caller, peer)
-    return line.use(async (open) => {
+    const prepared = async (open: OpenLine) => {
       open.connection.host = caller.peer ?? peer
       if (peer.logLevel) await wantLogs(open, peer.logLevel, signal)
       return work(open)
-    }, signal)
+    }
+    const line = config.session === 'call' ? undefined : lineOf(caller, peer)
+    return line ? line.use(prepared, signal) : useOnce(caller, prepared, signal)
   }
 
   async function useOnce<T>(caller: Caller, work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T> {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { createSeal } from '../stores/seal.ts'
+import { createSeal } from '../core/seal.ts'
 import { answersTo, asksForMore, sealedResult, unsealedRest } from './rounds.ts'
 
 const seal = createSeal('a secret for the test')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import { Json } from '../core/json.ts'
-import { createSeal } from '../stores/seal.ts'
+import { createSeal } from '../core/seal.ts'
 import { relayTask, startedTask } from './tasks.ts'
 
 const seal = createSeal('a secret for the test')

@@ -41,14 +41,18 @@ describe.each(requiredBy)('conformance %s', (requirements, count) => {
 /** One server and no renaming, because the suite knows its entries by name; no token, because it cannot send one. */
 async function toolwayInFrontOf(url: string, open: AsyncDisposableStack): Promise<string> {
   const folder = open.use(await temporaryFolder())
-  const file = await writeConfig(folder.path, {
-    server: { port: 0 },
-    auth: { token: 'none' },
-    naming: { strategy: 'flat' },
-    defaults: { expose: 'direct' },
-    native: { tools: [] },
-    mcpServers: { fixture: { url } },
-  }, 'conformance')
+  const file = await writeConfig(
+    folder.path,
+    {
+      server: { port: 0 },
+      auth: { token: 'none' },
+      naming: { strategy: 'flat' },
+      defaults: { expose: 'direct' },
+      native: { tools: [] },
+      mcpServers: { fixture: { url } },
+    },
+    'conformance',
+  )
   const loaded = await loadConfig({ paths: [file], env: process.env, cwd: folder.path })
   const gateway = open.use(await createGateway(loaded, { log: silentLog }))
   return (await gateway.listen()).url

@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import { able, type CallerKind, connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
 import { heardIn } from '../../fixtures/conversation/turns.ts'
 import type { Endpoint } from '../../fixtures/toolway.ts'
@@ -10,12 +11,12 @@ export interface Talker extends AsyncDisposable {
 }
 
 /** Where all callers wait for one another, so that their calls are surely under way at once. */
-export interface Meeting {
+interface Meeting {
   arrive(): Promise<void>
 }
 
 /** Everybody waits until so many have arrived; then they go on, and may meet again. */
-export function createMeeting(size: number): Meeting {
+function createMeeting(size: number): Meeting {
   let waiting: (() => void)[] = []
   return {
     arrive: () =>
@@ -35,7 +36,7 @@ interface TalkerOptions {
 }
 
 /** All of them bear the same name to the outside: two windows of one program are two callers. */
-export async function connectTalker(endpoint: Endpoint, { name, kind, meeting }: TalkerOptions): Promise<Talker> {
+async function connectTalker(endpoint: Endpoint, { name, kind, meeting }: TalkerOptions): Promise<Talker> {
   const asked: string[] = []
   const caller = await connectCaller(kind, endpoint, {
     capabilities: able,
@@ -61,7 +62,7 @@ function wordsOf({ message, messages }: Params): unknown {
 }
 
 /** One conversation; says what its caller was told and asked on the way, in the order of each kind. */
-export async function talk({ name, caller, asked }: Talker, tool: string, marker: string) {
+async function talk({ name, caller, asked }: Talker, tool: string, marker: string) {
   const before = { heard: caller.heard.length, asked: asked.length }
   const { content } = await caller.call(tool, { marker }, { progress: true })
   const heard = caller.heard.slice(before.heard)
@@ -75,8 +76,26 @@ export async function talk({ name, caller, asked }: Talker, tool: string, marker
   }
 }
 
+/** So many callers, who meet in each of their conversations. */
+export async function connectTalkers(
+  endpoint: Endpoint,
+  kinds: readonly CallerKind[],
+  open: AsyncDisposableStack,
+): Promise<Talker[]> {
+  const meeting = createMeeting(kinds.length)
+  const talkers = kinds.map((kind, index) => connectTalker(endpoint, { name: `${kind}-${index}`, kind, meeting }))
+  return Promise.all(talkers.map(async (talker) => open.use(await talker)))
+}
+
+/** All of them at once: each must hear and be asked what is its own, all of it and nothing else. */
+export async function converseAll(talkers: readonly Talker[], tool: string, round: number): Promise<void> {
+  const marker = ({ name }: Talker) => `${name}#${round}`
+  const outcomes = await Promise.all(talkers.map((talker) => talk(talker, tool, marker(talker))))
+  expect(outcomes).toEqual(talkers.map((talker) => expected(talker.name, marker(talker))))
+}
+
 /** What one conversation is to come to, and nothing else. */
-export const expected = (name: string, marker: string) => ({
+const expected = (name: string, marker: string) => ({
   ...heardIn(marker, 1),
   answers: [`${name} says ${marker}/1`, `the model of ${name} says ${marker}/1`],
   name,

@@ -3,16 +3,16 @@ import { describe, expect, test } from 'vitest'
 import type { CallerKind } from '../../fixtures/callers.ts'
 import { type Era, startConversation } from '../../fixtures/conversation/http.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
-import { connectTalker, createMeeting, expected, talk } from './talk.ts'
+import { connectTalkers, converseAll } from './talk.ts'
 
 const rounds = 25
 const program = fileURLToPath(new URL('../../fixtures/conversation/program.ts', import.meta.url))
 
-const companies: Record<string, CallerKind[]> = {
-  'two legacy callers': ['v1', 'v2'],
-  'two modern callers': ['modern', 'modern'],
-  'four callers of both eras': ['v1', 'modern', 'v2', 'modern'],
-}
+const companies: [string, CallerKind[]][] = [
+  ['two legacy callers', ['v1', 'v2']],
+  ['two modern callers', ['modern', 'modern']],
+  ['four callers of both eras', ['v1', 'modern', 'v2', 'modern']],
+]
 
 const servers = [
   ['legacy', 'HTTP'],
@@ -26,24 +26,37 @@ async function serverEntry(era: Era, wire: string, open: AsyncDisposableStack) {
   return { url: open.use(await startConversation(era)).url }
 }
 
-describe.each(servers)('one %s server over %s', (era, wire) => {
-  test.each(Object.entries(companies))(
+describe.concurrent.each(servers)('one %s server over %s', (era, wire) => {
+  test.each(companies)(
     'B2, G3: %s at once hear and are asked what is their own, all of it and nothing else',
     async (_, kinds) => {
       await using open = new AsyncDisposableStack()
       const server = await serverEntry(era, wire, open)
       const toolway = open.use(await startToolway({ mcpServers: { talks: server } }))
-      const meeting = createMeeting(kinds.length)
-      const talkers = await Promise.all(
-        kinds.map((kind, index) => connectTalker(toolway, { name: `${kind}-${index}`, kind, meeting })),
-      )
-      for (const talker of talkers) open.use(talker)
-      for (let round = 0; round < rounds; round++) {
-        const outcomes = await Promise.all(
-          talkers.map((talker) => talk(talker, 'talks__converse', `${talker.name}#${round}`)),
-        )
-        expect(outcomes).toEqual(talkers.map(({ name }) => expected(name, `${name}#${round}`)))
-      }
+      const talkers = await connectTalkers(toolway, kinds, open)
+      for (let round = 0; round < rounds; round++) await converseAll(talkers, 'talks__converse', round)
     },
   )
+})
+
+test('B2, G3: a server that speaks beside its calls, so that nothing tells whom it means, is told apart by itself', async () => {
+  await using open = new AsyncDisposableStack()
+  const { url } = open.use(await startConversation('legacy', 'aside'))
+  const toolway = open.use(await startToolway({ mcpServers: { talks: { url } } }))
+  const talkers = await connectTalkers(toolway, ['v1', 'modern', 'v2', 'modern'], open)
+  const alone = await connectTalkers(toolway, ['v2'], open)
+  await converseAll(alone, 'talks__converse', 0)
+  expect(toolway.log.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('its own line now'))
+  for (let round = 0; round < rounds; round++) await converseAll(talkers, 'talks__converse', round)
+})
+
+test('G3: more calls at once of one program than lines are kept for it, and none hears another', async () => {
+  await using open = new AsyncDisposableStack()
+  const toolway = open.use(await startToolway({ mcpServers: { talks: await serverEntry('legacy', 'stdio', open) } }))
+  const talkers = await connectTalkers(
+    toolway,
+    Array.from({ length: 10 }, () => 'modern' as const),
+    open,
+  )
+  await converseAll(talkers, 'talks__converse', 0)
 })
