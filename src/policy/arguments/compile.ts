@@ -62,7 +62,11 @@ function checkWith(Draft: Draft, schema: object, options: Options, steps: number
   const validate = compiler.compile(schema)
   return (args) => {
     budget.left = steps
-    return validate(args) ? [] : (validate.errors ?? [])
+    if (validate(args)) return []
+    const errors = validate.errors ?? []
+    // They hold on to the arguments.
+    validate.errors = null
+    return errors
   }
 }
 

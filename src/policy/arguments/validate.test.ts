@@ -257,6 +257,12 @@ describe('hostile schemas and arguments', () => {
     expect(await refusal(schema, { b: `${'a'.repeat(50_000)}!` })).toBeDefined()
   })
 
+  test('F9: matching many strings against large patterns ends', async () => {
+    const schema = { properties: { a: { type: 'array', items: { pattern: '(a|aa|aaa|aaaa){0,200}b$' } } } }
+    expect(await refusal(schema, { a: ['aaab'] })).toBeUndefined()
+    expect(await refusal(schema, { a: Array(100).fill('ab'.repeat(500)) })).toContain('too many to be checked')
+  })
+
   test('F9: a pattern that cannot be matched in linear time is left to the server', async () => {
     const schema = { properties: { a: { type: 'string', pattern: '^(?=.*\\d)(\\w)\\1$', maxLength: 5 } } }
     expect(await refusal(schema, { a: 'xyz' })).toBeUndefined()

@@ -64,8 +64,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     }
     if (problems === undefined) throw refused('they are too many to be checked; send fewer or simpler ones')
     if (problems.length === 0) return
-    const all = isSmall(args) ? attempt(() => made.explain(args)) : undefined
-    throw refused(sentenceOf(all?.length ? all : problems))
+    throw refused(sentenceOf(explained(made, args) ?? problems))
   }
 
   return (schema, args, tool) => {
@@ -83,6 +82,13 @@ function attempt<T>(work: () => T): T | undefined {
     if (error instanceof BudgetSpent || error instanceof RangeError) return undefined
     throw error
   }
+}
+
+/** All that is wrong, or `undefined` where that would take too long. */
+function explained({ explain }: Compiled, args: Fields): readonly ErrorObject[] | undefined {
+  if (!isSmall(args)) return undefined
+  const all = attempt(() => explain(args))
+  return all?.length ? all : undefined
 }
 
 function isSmall(args: unknown): boolean {

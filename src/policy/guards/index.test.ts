@@ -52,6 +52,7 @@ describe('guards', () => {
     [{ options: '/etc/passwd' }, 'The argument "options" must be an object.'],
     [{ sql: false }, 'The argument "sql" must be a string.'],
     [{ path: '/data/a\0' }, 'The argument "path" has a NUL character.'],
+    [{ sql: "SELECT '\ufffd'" }, 'The argument "sql" has characters that are not valid Unicode.'],
     [{ sql: '\ud800' }, 'The argument "sql" has characters that are not valid Unicode.'],
     [{ paths: Array(257).fill('/data/a') }, 'The argument "paths[]" has more than 256 values; send fewer at a time.'],
   ])('F9: a guarded argument of the wrong type is refused (%#)', (args, message) => {

@@ -77,8 +77,7 @@ function lenientUtf8(bytes: readonly number[]): string {
       continue
     }
     const rest = bytes.slice(at + 1, at + 1 + more)
-    // C0 and C1 begin nothing but overlong forms, whose second byte careless decoders do not even look at.
-    const continued = rest.length === more && (lead < 0xc2 || rest.every((byte) => byte >> 6 === 2))
+    const continued = rest.length === more && rest.every((byte) => byte >> 6 === 2)
     const point = rest.reduce((bits, byte) => (bits << 6) | (byte & 0x3f), lead & (0x3f >> more))
     if (continued) at += more
     text += continued && point <= 0x10ffff ? String.fromCodePoint(point) : '\ufffd'

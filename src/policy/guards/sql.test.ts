@@ -49,6 +49,7 @@ describe('SQL guard', () => {
 
   test.each([
     ['DELETE FROM users', 'is DELETE, but only reading is allowed here; use SELECT'],
+    ['SELECT 1 FROM t FOR UPDATE', 'locks rows; leave FOR UPDATE and FOR SHARE out'],
     ['SELECT 1; SELECT 2', 'has 2 SQL statements; send one at a time'],
     ['SELECT 1 FROM', 'has a syntax error at character 14; write one PostgreSQL statement'],
     ["SELECT 'hunter2", 'has a syntax error at character 8; write one PostgreSQL statement'],
@@ -73,11 +74,12 @@ describe('SQL guard', () => {
   })
 
   test('F9: the guard still works after statements that overflow the parser', async () => {
-    for (let attempt = 0; attempt < 5; attempt++) {
-      expect((await refusal(`SELECT ${'1+'.repeat(25_000)}1`))?.code).toBe('UNSAFE_SQL')
-      expect(await refusal('SELECT a FROM t')).toBeUndefined()
-      expect((await refusal('DROP TABLE t'))?.code).toBe('UNSAFE_SQL')
+    // A module that is kept after an overflow breaks for good at about the thirtieth.
+    for (let attempt = 0; attempt < 40; attempt++) {
+      expect((await refusal(`SELECT ${'1+'.repeat(25_000)}1`))?.message).toContain('nested too deeply')
     }
+    expect(await refusal('SELECT a FROM t')).toBeUndefined()
+    expect((await refusal('DROP TABLE t'))?.message).toContain('is DROP')
   })
 
   test('F9: a statement that overflows the parser does not disturb those beside it', async () => {
