@@ -7,7 +7,7 @@ import type { Result, ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
 import { matches } from '../core/wildcard.ts'
 import { paramHeaders } from '../wire/modern.ts'
-import { peekBoolean } from '../wire/scan.ts'
+import { members, peekBoolean } from '../wire/scan.ts'
 import type { OpenLine } from './introduction.ts'
 import type { LineUser } from './lines.ts'
 import { type Phrase, phrase } from './phrase.ts'
@@ -129,12 +129,13 @@ function send(what: Pick<Phrase, 'method' | 'members' | 'name' | 'headers'>, cal
 
 /** Only a caller that asked for a task, or a server that says so, makes one of a result. */
 const startsTask = (result: Buffer, { input }: Call): boolean =>
-  input.rest?.task !== undefined || result.includes('"resultType":"task"')
+  input.rest?.task !== undefined ||
+  (result.includes('"task"') && members(result)?.get('resultType')?.toString() === '"task"')
 
 const relay = (method: string, call: Call, options: EntryOptions): Promise<Result> =>
-  relayTask(method, call, options.seal, (taskId) => {
+  relayTask(method, call, options.seal, (taskId, asked) => {
     const members = [Buffer.from(JSON.stringify({ ...call.input.rest, taskId }).slice(1, -1))]
-    return send({ method, name: taskId, members }, call, options)
+    return send({ method, name: taskId, members }, asked, options)
   })
 
 const completion = (ref: object, { use }: EntryOptions): Handler => {

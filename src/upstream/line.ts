@@ -14,6 +14,8 @@ export interface Line extends AsyncDisposable {
   use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps it from being closed as idle. */
   hold(): Disposable
+  /** Whether somebody uses it now. */
+  readonly inUse: boolean
   /** Whether somebody uses or holds it. */
   readonly busy: boolean
 }
@@ -45,6 +47,7 @@ export function createLine(options: LineOptions): Line {
   let failures = 0
   let retryAt = 0
   let inUse = 0
+  let held = 0
   let lastUse = 0
   let idleTimer: Disposable | undefined
   let closing: Promise<void> = Promise.resolve()
@@ -57,20 +60,23 @@ export function createLine(options: LineOptions): Line {
       return failure
     },
     open: async (signal) => usable() ?? (await waitFor(opened(), signal)),
-    get busy() {
+    get inUse() {
       return inUse > 0
     },
+    get busy() {
+      return inUse > 0 || held > 0
+    },
     hold() {
-      inUse++
+      held++
       return {
         [Symbol.dispose]() {
-          inUse--
+          held--
           lastUse = clock.now()
         },
       }
     },
     async use(work, signal) {
-      using _ = line.hold()
+      using _ = used()
       const open = usable() ?? (await waitFor(opened(), signal))
       try {
         return await work(open)
@@ -87,6 +93,16 @@ export function createLine(options: LineOptions): Line {
     },
   }
   return line
+
+  function used(): Disposable {
+    inUse++
+    return {
+      [Symbol.dispose]() {
+        inUse--
+        lastUse = clock.now()
+      },
+    }
+  }
 
   /** The open line; one that is down already makes room for a new one before anybody is told. */
   function usable(): OpenLine | undefined {
@@ -140,7 +156,7 @@ export function createLine(options: LineOptions): Line {
     if (ms === undefined) return
     idleTimer = clock.after(ms, () => {
       const rest = (options.idleMs as number) - (clock.now() - lastUse)
-      if (inUse > 0) return watchIdle(options.idleMs)
+      if (line.busy) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
       log.debug({ server }, 'closed an idle server; the next call wakes it')
       void close()

@@ -148,6 +148,28 @@ test('G3: so do not the calls of several clients of one kind that want log messa
   await expect.poll(() => peers.filter(({ disposed }) => disposed).length).toBe(2)
 })
 
+test.each(['legacy', 'modern'] as const)(
+  'G3: what a client follows of a %s server and what it calls is one process',
+  async (era) => {
+    const { lines, use } = linesWith(stdio, era)
+    const peer = { ...callOf().peer, logLevel: 'info' as const }
+    const caller = { ...callOf().caller, session: 'a', capabilities: asking, peer }
+    const line = lines.of(caller)
+    using _ = line.hold()
+    const { connection } = await line.open(new AbortController().signal)
+    expect(await use(caller, peer)).toBe(connection)
+    expect(await use({ ...caller, session: 'b' }, peer)).not.toBe(connection)
+  },
+)
+
+test('G3: a line over which something is followed is not in use by a call', async () => {
+  const { lines, use, peers } = linesWith(stdio)
+  const caller = { ...callOf().caller, session: 'm', capabilities: asking }
+  using _ = lines.of(caller).hold()
+  await use(caller, { rounds: true })
+  expect(peers).toHaveLength(1)
+})
+
 test("G3: a line that somebody gets log messages on is not everybody's", async () => {
   const { use } = linesWith(stdio, 'modern')
   const own = await use({ session: 'a' }, loud)

@@ -84,9 +84,10 @@ export function createLines(options: LinesOptions): Lines {
       return latest
     },
     use,
-    of({ capabilities, session }) {
-      if (stateless) return stateless
-      return needsOwn(capabilities) ? ownedLine(ownKey(session, 0), capabilities) : sharedLine(capabilities)
+    of({ capabilities, session, peer }) {
+      const logs = wantsLogs(peer)
+      if (stateless && !logs) return stateless
+      return logs || needsOwn(capabilities) ? ownLine(session, 0, capabilities, logs) : sharedLine(capabilities)
     },
     forListing(capabilities) {
       if (stateless) return stateless
@@ -126,16 +127,18 @@ export function createLines(options: LinesOptions): Lines {
   /** Undefined for a call that needs a line of its own where all that are kept for its client are in use. */
   function lineOf(caller: Caller, peer: Call['peer']): Line | undefined {
     const { capabilities, session } = caller
-    const logs = oneStream && peer.logLevel !== undefined && options.mayLog()
+    const logs = wantsLogs(peer)
     if (stateless && !logs) return stateless
     if (!logs && !needsOwn(capabilities)) return sharedLine(capabilities)
     // A client that answers in rounds must get each question as the answer to the call that caused it; and who comes
     // without a session may be several clients of one kind.
     const beside = peer.rounds && (oneStream || unclear) ? freeOf(session) : 0
-    if (beside === undefined) return undefined
-    const line = ownedLine(ownKey(session, beside), capabilities)
-    if (logs) loud.add(line)
-    return line
+    return beside === undefined ? undefined : ownLine(session, beside, capabilities, logs)
+  }
+
+  /** Whether this caller is sent log messages that nothing but its own line could tell from those of others. */
+  function wantsLogs(peer: Call['peer'] | undefined): boolean {
+    return oneStream && peer?.logLevel !== undefined && options.mayLog()
   }
 
   /** Where the wire does not tell whom the server speaks to, those it may speak to get lines of their own. */
@@ -147,6 +150,12 @@ export function createLines(options: LinesOptions): Lines {
     const profile = profileOf(capabilities)
     const line = shared.get(profile) ?? create({ capabilities, owned: false })
     shared.set(profile, line)
+    return line
+  }
+
+  function ownLine(session: string, beside: number, capabilities: Capabilities, logs: boolean): Line {
+    const line = ownedLine(ownKey(session, beside), capabilities)
+    if (logs) loud.add(line)
     return line
   }
 
@@ -162,7 +171,7 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   function freeOf(session: string): number | undefined {
-    for (let beside = 0; beside < maxBeside; beside++) if (!owned.get(ownKey(session, beside))?.busy) return beside
+    for (let beside = 0; beside < maxBeside; beside++) if (!owned.get(ownKey(session, beside))?.inUse) return beside
     return undefined
   }
 

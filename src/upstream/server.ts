@@ -58,7 +58,10 @@ export function createServer(options: ServerOptions): Server {
   const subscriptions = createSubscriptions({
     server: name,
     lineOf: (caller) => (config.session === 'call' ? lines.forListing(caller.capabilities) : lines.of(caller)),
-    changed: (line) => listening.get(line)?.listen(subscriptions.of(line)),
+    // A change in any process of a stateless server is a change of the server.
+    changed: () => {
+      for (const ear of listening.values()) ear.listen(subscriptions.uris())
+    },
     clock,
     log,
   })
@@ -159,7 +162,8 @@ export function createServer(options: ServerOptions): Server {
     if (introduction.era === 'modern') {
       const ear = createListening(open, { server: name, heard, clock, log })
       listening.set(line, ear)
-      if (subscriptions.of(line).length > 0) ear.listen(subscriptions.of(line))
+      const followed = subscriptions.uris()
+      if (followed.length > 0) ear.listen(followed)
     } else subscriptions.reopened(line, open)
     changed()
     for (const outlook of seenThrough(open, capabilities)) outlook.opened(open)

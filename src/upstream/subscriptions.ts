@@ -10,8 +10,8 @@ import { phrase } from './phrase.ts'
 /** Who follows which resources of one server; counted, so that the server is asked once for all of them. */
 export interface Subscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /** The URIs that are followed over this line. */
-  of(line: Line): string[]
+  /** All that is followed, over whichever line. */
+  uris(): string[]
   /** A resource has changed. */
   updated(uri: string): void
   /** A line is open again: whatever was followed over it is followed anew. */
@@ -24,7 +24,7 @@ export interface SubscriptionsOptions {
   readonly server: string
   lineOf(caller: Caller): Line
   /** Tells a server of the stateless era, which wants to hear all of it at once, that something has changed. */
-  changed(line: Line): void
+  changed(): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -53,8 +53,8 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     return known
   }
 
-  const tell = async (line: Line, open: OpenLine, method: string, uri: string): Promise<void> => {
-    if (open.introduction.era === 'modern') return options.changed(line)
+  const tell = async (open: OpenLine, method: string, uri: string): Promise<void> => {
+    if (open.introduction.era === 'modern') return options.changed()
     using limit = deadline(clock, askWithinMs, () => tooSlow(server, method))
     const members = [Buffer.from(`"uri":${JSON.stringify(uri)}`)]
     await open.connection.request(phrase(open, { method, members, capabilities: {}, signal: limit.signal }))
@@ -66,7 +66,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     on(line).delete(uri)
     if (on(line).size === 0) followed.delete(line)
     entry.hold[Symbol.dispose]()
-    if (line.current) await tell(line, line.current, 'resources/unsubscribe', uri).catch(() => {})
+    if (line.current) await tell(line.current, 'resources/unsubscribe', uri).catch(() => {})
   }
 
   return {
@@ -82,7 +82,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
         told: false,
         asked: line.open(never).then((open) => {
           entry.told = true
-          return tell(line, open, 'resources/subscribe', uri)
+          return tell(open, 'resources/subscribe', uri)
         }),
       }
       entry.listeners.add(updated)
@@ -95,14 +95,14 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       }
       return { [Symbol.asyncDispose]: () => release(line, uri, updated) }
     },
-    of: (line) => [...(followed.get(line)?.keys() ?? [])],
+    uris: () => [...new Set([...followed.values()].flatMap((uris) => [...uris.keys()]))],
     updated(uri) {
       for (const uris of followed.values()) for (const listener of uris.get(uri)?.listeners ?? []) listener()
     },
     reopened(line, open) {
       for (const [uri, entry] of followed.get(line) ?? []) {
         if (!entry.told) continue
-        entry.asked = tell(line, open, 'resources/subscribe', uri)
+        entry.asked = tell(open, 'resources/subscribe', uri)
         entry.asked.catch((error) => log.warn({ server, uri, err: error }, 'could not follow a resource again'))
       }
     },

@@ -1,4 +1,4 @@
-import type { Call } from '../core/call.ts'
+import type { Call, Peer } from '../core/call.ts'
 import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Result } from '../core/result.ts'
@@ -18,7 +18,7 @@ export async function relayTask(
   method: string,
   call: Call,
   seal: Seal,
-  send: (taskId: string) => Promise<Buffer>,
+  send: (taskId: string, call: Call) => Promise<Buffer>,
 ): Promise<Result> {
   const given = call.input.rest?.taskId
   const sealed = typeof given === 'string' ? readTaskId(given)?.sealed : undefined
@@ -27,10 +27,19 @@ export async function relayTask(
     const message = `Task not found: ${method} needs the id of a task of yours.`
     throw new ServerError(Json.of({ code: -32602, message }))
   }
-  const bytes = await send(taskId)
-  const known = withTaskIds(bytes, (id) => (id === taskId ? (given as string) : newId(id, call, seal)))
-  return { body: Json.raw(known), isError: false }
+  const known = (bytes: Buffer): Json<never> =>
+    Json.raw(withTaskIds(bytes, (id) => (id === taskId ? (given as string) : newId(id, call, seal))))
+  const bytes = await send(taskId, { ...call, peer: through(call.peer, known) })
+  return { body: known(bytes), isError: false }
 }
+
+/** What a server says and asks on the way names its task, too. */
+const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer => ({
+  rounds: peer.rounds,
+  logLevel: peer.logLevel,
+  notify: (method, params) => peer.notify(method, known(params.bytes)),
+  ask: (method, params, signal) => peer.ask(method, known(params.bytes), signal),
+})
 
 function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
   if (!result.includes('"taskId"')) return result

@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load.ts'
-import { silentLog } from '../../src/core/log.ts'
-import { createGateway } from '../../src/gateway.ts'
-import { writeConfig } from '../fixtures/config-file.ts'
-import { temporaryFolder } from '../fixtures/folders.ts'
 import { startFixture } from './fixture/http.ts'
 import { expectedFailures, judge, lost } from './judge.ts'
 import { type Revision, runSuite, type ScenarioResult } from './run.ts'
+import { toolwayInFrontOf } from './toolway.ts'
 
 const requiredBy: [Revision, number][] = [
   ['2025-11-25', 30],
@@ -37,23 +33,3 @@ describe.each(requiredBy)('conformance %s', (requirements, count) => {
     expect(lost(direct, through)).toEqual([])
   })
 })
-
-/** One server and no renaming, because the suite knows its entries by name; no token, because it cannot send one. */
-async function toolwayInFrontOf(url: string, open: AsyncDisposableStack): Promise<string> {
-  const folder = open.use(await temporaryFolder())
-  const file = await writeConfig(
-    folder.path,
-    {
-      server: { port: 0 },
-      auth: { token: 'none' },
-      naming: { strategy: 'flat' },
-      defaults: { expose: 'direct' },
-      native: { tools: [] },
-      mcpServers: { fixture: { url } },
-    },
-    'conformance',
-  )
-  const loaded = await loadConfig({ paths: [file], env: process.env, cwd: folder.path })
-  const gateway = open.use(await createGateway(loaded, { log: silentLog }))
-  return (await gateway.listen()).url
-}

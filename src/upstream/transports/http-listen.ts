@@ -21,11 +21,14 @@ export async function listen(options: {
   readonly signal: AbortSignal
   open(lastEventId: string | undefined, receive: (head: Head) => Body): Promise<Head>
   deliver(data: Buffer): void
+  /** There was a stream once, and now the server does not know us any more. */
+  forgotten(): void
 }): Promise<void> {
   const { server, clock, log, signal } = options
   let lastId: string | undefined
   let pauseMs = firstPauseMs
   let nextPauseMs = firstPauseMs
+  let known = false
 
   while (!signal.aborted) {
     const ended = Promise.withResolvers<void>()
@@ -47,7 +50,10 @@ export async function listen(options: {
     }
     try {
       const head = await options.open(lastId, (head) => (isStream(head) ? read() : ignored(head)))
-      if (isStream(head)) await ended.promise
+      if (isStream(head)) {
+        known = true
+        await ended.promise
+      } else if (known && (head.status === 404 || head.status === 400)) return options.forgotten()
       else if (head.status < 500 && head.status !== 408 && head.status !== 429) {
         log.debug({ server, status: head.status }, 'the server has no stream of its own')
         return

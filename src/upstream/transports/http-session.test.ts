@@ -82,6 +82,17 @@ describe("the server's own stream", () => {
     expect(heard.downs).toBe(0)
   })
 
+  test('F12: a server that has had a stream and does not know us any more has been started again: the line is down', async () => {
+    let opened = 0
+    const { heard, transport } = await rogue((got, response) => {
+      if (got.method !== 'GET') return
+      if (++opened === 1) stream(response).end(': hello\n\n')
+      else response.writeHead(404).end()
+    })
+    expect(await heard.down).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(transport.usable).toBe(false)
+  })
+
   test('F12: a server that is too busy for its stream is asked again, in the time that it names', async () => {
     let asked = 0
     const pauses: number[] = []

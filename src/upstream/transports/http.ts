@@ -71,6 +71,7 @@ export function httpTransport(options: HttpOptions): Transport {
         signal: listening.signal,
         open: get,
         deliver: (data) => receiver?.message(data),
+        forgotten: endSession,
       })
     },
     [Symbol.asyncDispose]() {

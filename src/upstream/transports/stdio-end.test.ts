@@ -90,6 +90,7 @@ describe('a server that stops listening', () => {
     if (which === 'input') {
       await heard.until((message) => message.kind === 'response' && message.id === 1)
       await expect(start('echo')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+      expect(transport.usable).toBe(false)
     }
     expect((await heard.down).message).toContain(`closed its ${which} and was stopped`)
     await gone(pid)

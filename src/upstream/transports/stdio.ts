@@ -121,7 +121,12 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     stdin.cork()
     stdin.write(oneLine(body))
     // Without its line end a message cannot have been read: a failure here means that it surely did not run.
-    stdin.write(newline, (error) => (error ? reject(over ?? unavailable('stopped reading')) : resolve()))
+    stdin.write(newline, (error) => {
+      if (!error) return resolve()
+      // Often the first to notice that the process has died: whoever comes next needs another one.
+      over ??= unavailable('stopped reading')
+      reject(over)
+    })
     stdin.uncork()
     return promise
   }

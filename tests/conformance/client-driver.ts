@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { takeSteps } from './client-steps.ts'
+
+export interface ClientDriver extends AsyncDisposable {
+  /** What the suite has to run. */
+  readonly command: string
+}
+
+/** Does in this process what the suite wants of its clients: a program for each would have to load everything anew. */
+export async function startClientDriver(): Promise<ClientDriver> {
+  const server = createServer(async (request, response) => {
+    try {
+      await takeSteps(JSON.parse(await text(request)))
+      response.writeHead(204).end()
+    } catch (error) {
+      response.writeHead(500).end(String((error as Error).stack))
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const program = fileURLToPath(new URL('./client-command.ts', import.meta.url))
+  const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    command: [process.execPath, program, own].map((word) => `'${word}'`).join(' '),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startClientDriver } from './client-driver.ts'
+import { expectedFailures, judge } from './judge.ts'
+import { type Revision, runSuite, type ScenarioResult } from './run.ts'
+
+const requiredBy: [Revision, number][] = [
+  ['2025-11-25', 18],
+  ['2026-07-28', 32],
+]
+
+describe.each(requiredBy)('conformance %s', (requirements, count) => {
+  const open = new AsyncDisposableStack()
+  let results: ScenarioResult[]
+
+  beforeAll(async () => {
+    const { command } = open.use(await startClientDriver())
+    results = await runSuite({ command, requirements })
+  }, 120_000)
+  afterAll(() => open.disposeAsync())
+
+  test("B2: on its servers' side Toolway passes every required scenario but those about acquiring tokens", () => {
+    expect(results.filter(({ required }) => required)).toHaveLength(count)
+    expect(judge(results, expectedFailures('client', requirements))).toEqual({ unexpected: [], stale: [] })
+  })
+
+  test('B2: what is expected to fail is about acquiring tokens, and nothing else', () => {
+    for (const entry of expectedFailures('client', requirements)) expect(entry).toMatch(/^auth\//)
+  })
+
+  test('B2: schemas pass through Toolway with every keyword', () => {
+    const preservation = results.find(({ scenario }) => scenario === 'json-schema-2020-12-preservation')
+    expect(judge([{ ...preservation, required: true } as ScenarioResult], [])).toEqual({ unexpected: [], stale: [] })
+  })
+})
