@@ -74,7 +74,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     complete: (call) => pipeline.complete(call),
     relay: (method, call) => pipeline.relay(method, call),
     subscribe: (caller, served, updated) => pipeline.subscribe(caller, served, updated),
-    offers: () => joinOffers(servers),
+    offers: (caller) => joinOffers(servers.filter((server) => mayUseSome(caller, server))),
     inform: (caller, method) => {
       for (const server of servers) server.inform(caller, method)
     },
@@ -117,6 +117,10 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     clock,
     log,
   })
+  const mayUseSome = (caller: Caller, server: Source) => {
+    const entries = server.entries()
+    return entries.length === 0 || entries.some((entry) => decide(caller, entry).allowed)
+  }
   const pipeline = createPipeline({ decide, clock, log })
 
   // The meta-tools' descriptions say what is behind them, so they change with it.

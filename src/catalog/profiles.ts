@@ -31,12 +31,26 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     },
   }
 
+  function forgetOldest(): void {
+    for (const [profile, catalog] of catalogs) {
+      if (catalog === plain) continue
+      catalogs.delete(profile)
+      for (const following of listeners.values()) following.delete(profile)
+      catalog[Symbol.dispose]()
+      return
+    }
+  }
+
   function catalogOf(capabilities: Capabilities): Catalog {
     const profile = profileOf(capabilities)
     const known = catalogs.get(profile)
-    if (known) return known
-    // A client of an unheard-of kind beyond the bound sees what the plainest kind sees.
-    if (catalogs.size >= maxProfiles) return plain
+    if (known) {
+      // Put at the end again: the first one after the plainest is the longest unused.
+      if (known !== plain) catalogs.delete(profile)
+      catalogs.set(profile, known)
+      return known
+    }
+    if (catalogs.size >= maxProfiles) forgetOldest()
     const sources = options.sources.map((source) => source.seenBy?.(capabilities) ?? source)
     const catalog = createCatalog({ ...options, sources })
     catalogs.set(profile, catalog)

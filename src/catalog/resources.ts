@@ -88,9 +88,9 @@ const reading = (item: Item, uri: string): Served => ({
 })
 
 /** Policy and audit must see what is really read, so the entry is named after it; any entry of the server can read it. */
-const unlisted = ({ server, traits, run }: Entry, uri: string, served: string): Served => ({
+const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
   name: served,
-  entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run },
+  entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, ...(subscribe && { subscribe }) },
   definition: { uri: served },
   uri,
 })

@@ -53,3 +53,14 @@ test('a pause stops the time, and overlapping pauses end with the last', () => {
   clock.advance(1)
   expect(limit.signal.aborted).toBe(true)
 })
+
+test("work that fails after its waiter has gone is nobody's unhandled failure", async () => {
+  const unhandled: unknown[] = []
+  const listen = (reason: unknown) => unhandled.push(reason)
+  process.on('unhandledRejection', listen)
+  const gone = AbortSignal.abort(new Error('gone'))
+  await expect(waitFor(Promise.reject(new Error('late')), gone)).rejects.toThrow('gone')
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('unhandledRejection', listen)
+  expect(unhandled).toEqual([])
+})

@@ -42,6 +42,8 @@ export function deadline(clock: Clock, ms: number, reason: () => Error, parent?:
 
 /** Waits for shared work on behalf of one waiter: its signal ends the waiting, never the work. */
 export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  // Whoever has stopped waiting need not hear how it ended.
+  work.catch(() => {})
   if (signal.aborted) throw signal.reason
   const { promise, reject } = Promise.withResolvers<never>()
   const stop = () => reject(signal.reason)

@@ -7,19 +7,26 @@ import { ToolwayError } from '../core/errors.ts'
 /** Ends a call at its deadline (F10), also when whatever runs it does not listen to the signal. */
 export const timeout = (clock: Clock): Interceptor => {
   return async (call, next) => {
+    // Nothing is begun for somebody who has gone already.
+    call.signal.throwIfAborted()
     const ms = call.timeoutMs ?? call.entry.traits.timeoutMs
     const tooLate = () => {
       const sentence = `${call.entry.server}.${call.entry.name} did not answer within ${ms} ms and was cancelled.`
       return new ToolwayError('TIMEOUT', sentence, { server: call.entry.server })
     }
     using limit = deadline(clock, ms, tooLate, call.signal)
-    const peer = canBeAsked(call.caller.capabilities) ? patient(call.peer, limit) : call.peer
+    const peer = canBeAsked(call.caller.capabilities) ? patient(call.peer, limit, clock) : call.peer
     return await waitFor(next({ ...call, peer, signal: limit.signal }), limit.signal)
   }
 }
 
+/** As long as a person may take to answer. */
+const askedForMs = 600_000
+
+const nobodyAnswers = () => new ToolwayError('TIMEOUT', 'Nobody has answered the question of this server in time.')
+
 /** While somebody thinks about a server's question, the server's time does not run. */
-const patient = (peer: Peer, limit: Deadline): Peer => ({
+const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => ({
   rounds: peer.rounds,
   get logLevel() {
     return peer.logLevel
@@ -27,6 +34,7 @@ const patient = (peer: Peer, limit: Deadline): Peer => ({
   notify: (method, params) => peer.notify(method, params),
   async ask(method, params, signal) {
     using _ = limit.pause()
-    return await peer.ask(method, params, signal)
+    using patience = deadline(clock, askedForMs, nobodyAnswers, signal)
+    return await peer.ask(method, params, patience.signal)
   },
 })

@@ -76,6 +76,7 @@ async function greet(
     connection = await openConnection(transport, { server, owned, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
     const introduction = await (greeting === 'probe' ? introduce : initialize)(connection, options)
+    connection.serving = true
     return { connection, introduction, identity }
   } catch (error) {
     await transport[Symbol.asyncDispose]()

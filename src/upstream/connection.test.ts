@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import type { Peer } from '../core/call.ts'
-import { ServerError } from '../core/errors.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { openConnection } from './connection.ts'
@@ -154,6 +154,7 @@ test('G3: on a line of one caller everything is for that caller, also outside a 
 test('G3: one who wants no log messages is not in the way of one who does', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
+  connection.logsByRequest = true
   connection.onUnclear = () => log.push('unclear')
   for (const who of [named('ann', log), { ...named('bob', log), logLevel: undefined }]) {
     connection.request({ ...ask('tools/call'), peer: who }).catch(() => {})
@@ -218,4 +219,54 @@ test('B2: what a listener hears is told to the listener', async () => {
   await listening
   expect(heard).toEqual(['notifications/tools/list_changed'])
   expect(other).toEqual(['notifications/tools/list_changed', 'notifications/prompts/list_changed'])
+})
+
+test('G3: a call that was called off may still speak up, and is not mistaken for another', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  const gone = new AbortController()
+  connection.request({ ...ask('tools/call', gone.signal), peer: named('ann', log) }).catch(() => {})
+  await nextTurn()
+  gone.abort(new Error('too late'))
+  connection.request({ ...ask('tools/call'), peer: named('bob', log) }).catch(() => {})
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual([])
+  server.say({ id: 1, result: {} })
+  server.say({ id: 'r', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual(['bob asked elicitation/create'])
+  await connection[Symbol.asyncDispose]()
+})
+
+test('G3: a question is asked again where the call it was asked through ends first', async () => {
+  const { connection, peer: server } = await open({})
+  connection.owned = true
+  const log: string[] = []
+  const over = Promise.withResolvers<Json>()
+  connection.request({ ...ask('tools/call'), peer: named('first', log) }).catch(() => {})
+  const ends = peer({ ask: () => over.promise })
+  connection.request({ ...ask('tools/call'), peer: ends }).catch(() => {})
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  server.say({ id: 2, result: {} })
+  over.reject(new ToolwayError('CANCELLED', 'The call is over.'))
+  await nextTurn()
+  expect(log).toEqual(['first asked elicitation/create'])
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', result: { answer: 'first' } })
+  await connection[Symbol.asyncDispose]()
+})
+
+test('F12: what was under way when the line was closed may have run', async () => {
+  const { connection } = await open({})
+  const under = connection.request(ask('tools/call'))
+  await connection[Symbol.asyncDispose]()
+  await expect(under).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  await expect(connection.request(ask('tools/call'))).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+})
+
+test('an answer that is no answer ends its request instead of letting it wait', async () => {
+  const { connection, peer: server } = await open({})
+  const answer = connection.request(ask('tools/call'))
+  server.say({ id: 1, result: null })
+  await expect(answer).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
 })

@@ -17,6 +17,10 @@ export interface Connection extends AsyncDisposable {
   host: Peer | undefined
   /** Only one caller uses this line, so that whatever the server says is for it. */
   owned: boolean
+  /** The server logs for a request only if that asks for it. */
+  logsByRequest: boolean
+  /** Both sides know each other: what is under way from now on are calls. */
+  serving: boolean
   /** Whether a request is called off by a message; a line where closing its stream does that needs none. */
   cancelsByMessage: boolean
   /** Notifications that belong to no request, such as list_changed. */
@@ -59,6 +63,8 @@ export async function openConnection(
 ): Promise<Connection> {
   const { server, log } = options
   const pending = new Map<number, Pending>()
+  /** Calls that nobody waits for and that were not answered: when they were called off. */
+  const calledOff = new Map<number, number>()
   const questions = createQuestions(transport, log)
   let lastId = 0
   let closed = false
@@ -69,12 +75,14 @@ export async function openConnection(
     notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
     host: undefined,
     owned: options.owned,
+    serving: false,
+    logsByRequest: false,
     cancelsByMessage: true,
     onNotification: () => {},
     onUnclear: () => {},
     onClosed: () => {},
     async [Symbol.asyncDispose]() {
-      failAll(gone())
+      failAll(interrupted())
       await transport[Symbol.asyncDispose]()
     },
   }
@@ -83,7 +91,7 @@ export async function openConnection(
     message,
     failed: (exchange, error) => settle(exchange)?.reject(error),
     closed: (error) => {
-      failAll(error)
+      failAll(connection.serving ? interrupted(error) : error)
       connection.onClosed(error)
     },
   }
@@ -100,6 +108,7 @@ export async function openConnection(
     pending.set(id, { request, resolve, reject })
     const cancel = () => {
       if (!pending.delete(id)) return
+      if (request.peer) calledOff.set(id, performance.now())
       if (connection.cancelsByMessage) callOff(id)
       reject(request.signal.reason)
     }
@@ -149,11 +158,12 @@ export async function openConnection(
         break
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
-        if (exchange !== undefined) settle(exchange)?.reject(garbled(message.reason))
+        settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
     }
   }
 
   function answered(id: Id | null): Pending | undefined {
+    if (typeof id === 'number') calledOff.delete(id)
     const waiting = typeof id === 'number' ? settle(id) : undefined
     if (!waiting) log.debug({ server, id }, 'ignored an answer that nobody waits for')
     return waiting
@@ -169,7 +179,9 @@ export async function openConnection(
       addressee(method, exchange)?.notify(method, Json.raw(params ?? Buffer.from('{}')))
     } else {
       const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.heard
+      const peer = exchange === undefined ? undefined : pending.get(exchange)?.request.peer
       if (listener) listener(method, params)
+      else if (peer && !isForEverybody(method)) peer.notify(method, Json.raw(params ?? Buffer.from('{}')))
       else connection.onNotification(method, params)
     }
   }
@@ -179,17 +191,32 @@ export async function openConnection(
    * owner of the line. A message to one caller never reaches another: where nothing tells, it reaches nobody.
    */
   function addressee(method: string, exchange: number | undefined): Peer | undefined {
-    if (exchange !== undefined && pending.has(exchange)) return pending.get(exchange)?.request.peer
+    if (exchange !== undefined) return pending.get(exchange)?.request.peer
     const logs = method === 'notifications/message'
-    const peers = [...pending.values()]
-      .flatMap(({ request }) => request.peer ?? [])
-      .filter(({ logLevel }) => !logs || logLevel !== undefined)
+    const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
+    // Only a server that is told with each request who wants to hear keeps silent towards the others.
+    const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
     // Callers that come in rounds have no session: an owner of that kind may be several of the same kind.
     if (connection.owned && !peers.some(({ rounds }) => rounds)) return peers.at(-1) ?? connection.host
     // Over HTTP a server that speaks beside its calls' streams will do so when several are under way, too.
     const speaksAside = transport.kind === 'http' && method !== 'notifications/elicitation/complete'
-    if (peers.length > 1 || (peers.length === 1 && speaksAside && !connection.owned)) connection.onUnclear()
-    return peers.length === 1 ? peers[0] : undefined
+    if (wanting.length > 1 || (wanting.length === 1 && speaksAside && !connection.owned)) connection.onUnclear()
+    // A call that was called off may go on at the server, and speak up.
+    return wanting.length === 1 && !someGoOn() ? wanting[0] : undefined
+  }
+
+  function someGoOn(): boolean {
+    const oldest = performance.now() - goesOnMs
+    for (const [id, since] of calledOff) if (since < oldest) calledOff.delete(id)
+    return calledOff.size > 0
+  }
+
+  /** Whatever was sent may have run: only its own error may say that it surely has not. */
+  function interrupted(error?: ToolwayError): ToolwayError {
+    if (error?.code === 'OUTCOME_UNKNOWN') return error
+    const why = error?.message ?? `The line to ${server} was closed.`
+    const sentence = `${why} Whether the call took effect is not known: look before you repeat it.`
+    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server, cause: error })
   }
 
   function gone(): ToolwayError {
@@ -201,6 +228,15 @@ export async function openConnection(
     return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server })
   }
 }
+
+/** How long a call that was called off is reckoned to go on at the server. */
+const goesOnMs = 300_000
+
+/** News about the server itself, on whichever stream they come. Those of a task name it by an id that is not the caller's. */
+const isForEverybody = (method: string): boolean =>
+  method.endsWith('/list_changed') ||
+  method === 'notifications/resources/updated' ||
+  method === 'notifications/tasks/status'
 
 /** On a wire without streams, what a listener hears names the request that listens. */
 function subscriptionOf(params: Buffer | undefined): number | undefined {

@@ -12,7 +12,7 @@ import type { OpenLine } from './introduction.ts'
 import type { LineUser } from './lines.ts'
 import { type Phrase, phrase } from './phrase.ts'
 import { answersTo, asksForMore, sealedResult, unsealedRest } from './rounds.ts'
-import { servedResult } from './served-uris.ts'
+import { servedResult, servedTaskResult } from './served-uris.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { relayTask, startedTask } from './tasks.ts'
 import { traitsOf } from './traits.ts'
@@ -132,11 +132,13 @@ const startsTask = (result: Buffer, { input }: Call): boolean =>
   input.rest?.task !== undefined ||
   (result.includes('"task"') && members(result)?.get('resultType')?.toString() === '"task"')
 
-const relay = (method: string, call: Call, options: EntryOptions): Promise<Result> =>
-  relayTask(method, call, options.seal, (taskId, asked) => {
+const relay = async (method: string, call: Call, options: EntryOptions): Promise<Result> => {
+  const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
     const members = [Buffer.from(JSON.stringify({ ...call.input.rest, taskId }).slice(1, -1))]
     return send({ method, name: taskId, members }, asked, options)
   })
+  return { body: servedTaskResult(body, options.servedUri), isError }
+}
 
 const completion = (ref: object, { use }: EntryOptions): Handler => {
   return async (call) => {

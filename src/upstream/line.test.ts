@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
+import { createBackoff } from './backoff.ts'
 import { openConnection } from './connection.ts'
 import type { OpenLine } from './introduction.ts'
 import { createLine } from './line.ts'
@@ -14,6 +15,7 @@ const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo:
 
 function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: () => boolean } = {}) {
   const clock = createManualClock()
+  const backoff = createBackoff(clock)
   const peers: ScriptedPeer[] = []
   const events: string[] = []
   const line = createLine({
@@ -24,6 +26,7 @@ function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: ()
       peers.push(peer)
       return { connection: await openConnection(peer.transport, options, signal), introduction, identity }
     },
+    backoff,
     idleMs,
     opened: () => events.push('opened'),
     closed: (error) => events.push(`closed${error ? `: ${error.message}` : ''}`),
@@ -33,7 +36,7 @@ function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: ()
   })
   const echo = () =>
     line.use(({ connection }) => connection.request({ method: 'echo', params: () => undefined, signal: never }), never)
-  return { line, clock, peers, events, echo }
+  return { line, clock, peers, events, echo, backoff }
 }
 
 test('G2: a line is opened on first use, once for all who wait', async () => {
@@ -82,7 +85,7 @@ test('F12: an error of a line that is alive is not repeated', async () => {
 
 test('T1/T5: after a failure the server is refused fast for a growing while, then tried again', async () => {
   let broken = true
-  const { clock, echo, line } = lineWith({ fails: () => broken })
+  const { clock, echo, backoff } = lineWith({ fails: () => broken })
   await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 1_000 } })
   clock.advance(1_000)
@@ -91,7 +94,7 @@ test('T1/T5: after a failure the server is refused fast for a growing while, the
   broken = false
   clock.advance(2_000)
   await expect(echo()).resolves.toBeDefined()
-  expect(line.failure).toBeUndefined()
+  expect(backoff.failure).toBeUndefined()
 })
 
 test('G2: an idle line is closed, one in use is not, and the next call wakes it', async () => {
@@ -120,6 +123,7 @@ test('G2: one who stops waiting for a slow server does not disturb the others', 
   const line = createLine({
     server: 's',
     connect: () => slow.promise,
+    backoff: createBackoff(clock),
     idleMs: undefined,
     ...callbacks,
     clock,
@@ -141,4 +145,24 @@ test('B7: disposal ends an attempt under way and closes what is open', async () 
   await line[Symbol.asyncDispose]()
   expect(peers[0]?.disposed).toBe(true)
   await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+})
+
+test('F12: a call that was sent is not sent again when another one finds the line dead', async () => {
+  const { line, peers, echo } = lineWith()
+  await echo()
+  const sent: string[] = []
+  const slow = line.use(({ connection }) => {
+    sent.push('slow')
+    return connection.request({ method: 'never answered', params: () => undefined, signal: never })
+  }, never)
+  const ended = expect(slow).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  await new Promise((resolve) => setImmediate(resolve))
+  peers[0]?.failSilently()
+  await echo()
+  expect(peers).toHaveLength(2)
+  peers[0]?.die()
+  await ended
+  expect(sent).toEqual(['slow'])
+  expect(peers[0]?.disposed).toBe(true)
+  await line[Symbol.asyncDispose]()
 })

@@ -2,14 +2,15 @@ import type { Clock } from '../core/clock.ts'
 import { deadline, waitFor } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import type { Backoff } from './backoff.ts'
 import type { OpenLine } from './introduction.ts'
 
 /** The way to one server: opened on first use, by one attempt for all who wait, closed when idle, opened again. */
 export interface Line extends AsyncDisposable {
   /** The open line, if there is one; never opens it and does not count as use. */
   readonly current: OpenLine | undefined
-  /** Why the last attempt to open it failed, until one succeeds. */
-  readonly failure: ToolwayError | undefined
+  /** Whether it has been closed for good. */
+  readonly ended: boolean
   open(signal: AbortSignal): Promise<OpenLine>
   use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps it from being closed as idle. */
@@ -23,6 +24,7 @@ export interface Line extends AsyncDisposable {
 export interface LineOptions {
   readonly server: string
   connect(signal: AbortSignal): Promise<OpenLine>
+  readonly backoff: Backoff
   /** Undefined: it stays open. */
   readonly idleMs: number | undefined
   opened(open: OpenLine): void
@@ -35,17 +37,14 @@ export interface LineOptions {
 
 /** A first start may have to download a package. */
 const connectWithinMs = 120_000
-const firstPauseMs = 1_000
-const longestPauseMs = 30_000
 
 export function createLine(options: LineOptions): Line {
-  const { server, clock, log } = options
+  const { server, backoff, clock, log } = options
   const disposal = new AbortController()
+  /** Down, but not done with what was under way. */
+  const retired = new Set<OpenLine>()
   let current: OpenLine | undefined
   let opening: Promise<OpenLine> | undefined
-  let failure: ToolwayError | undefined
-  let failures = 0
-  let retryAt = 0
   let inUse = 0
   let held = 0
   let lastUse = 0
@@ -56,8 +55,8 @@ export function createLine(options: LineOptions): Line {
     get current() {
       return current
     },
-    get failure() {
-      return failure
+    get ended() {
+      return disposal.signal.aborted
     },
     open: async (signal) => usable() ?? (await waitFor(opened(), signal)),
     get inUse() {
@@ -89,7 +88,7 @@ export function createLine(options: LineOptions): Line {
       disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its line to ${server}.`, { server }))
       await opening?.catch(() => {})
       if (current) options.closed()
-      await close()
+      await Promise.all([close(), ...[...retired].map((open) => open.connection[Symbol.asyncDispose]())])
     },
   }
   return line
@@ -107,7 +106,10 @@ export function createLine(options: LineOptions): Line {
   /** The open line; one that is down already makes room for a new one before anybody is told. */
   function usable(): OpenLine | undefined {
     if (current && !current.connection.transport.usable) {
-      void close()
+      // What is under way on it may still be answered: it ends by itself, and tells.
+      retired.add(current)
+      current = undefined
+      idleTimer?.[Symbol.dispose]()
       options.closed()
     }
     return current
@@ -115,8 +117,8 @@ export function createLine(options: LineOptions): Line {
 
   /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
   function opened(): Promise<OpenLine> {
-    const pause = retryAt - clock.now()
-    if (failure && pause > 0) return Promise.reject(refused(failure, pause))
+    const { failure, pauseMs } = backoff
+    if (failure && pauseMs > 0 && !opening) return Promise.reject(refused(failure, pauseMs))
     opening ??= attempt().finally(() => {
       opening = undefined
     })
@@ -130,22 +132,23 @@ export function createLine(options: LineOptions): Line {
       const open = await options.connect(limit.signal)
       open.connection.onClosed = (error) => lost(open, error)
       current = open
-      failure = undefined
-      failures = 0
+      backoff.succeeded()
       lastUse = clock.now()
       watchIdle(options.idleMs)
       options.opened(open)
       return open
     } catch (thrown) {
       const error = unavailable(thrown)
-      failure = error
-      retryAt = clock.now() + Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
+      // That we have closed it ourselves says nothing about the server.
+      if (disposal.signal.aborted) throw error
+      backoff.failed(error)
       options.failed(error)
       throw error
     }
   }
 
   function lost(open: OpenLine, error: ToolwayError): void {
+    if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
     if (current !== open) return
     log.warn({ server, error: error.message }, 'lost the line to a server; the next call opens it again')
     void close()

@@ -2,8 +2,9 @@ import type { ServerConfig } from '../config/schema.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { type Capabilities, canBeAsked, profileOf } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
-import type { ToolwayError } from '../core/errors.ts'
+import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import { createBackoff } from './backoff.ts'
 import type { Connect, Tenancy } from './connect.ts'
 import type { OpenLine } from './introduction.ts'
 import { createLine, type Line } from './line.ts'
@@ -22,6 +23,8 @@ export interface Lines extends AsyncDisposable {
   of(caller: Caller): Line
   /** A line for looking at the server as clients with these capabilities see it. */
   forListing(capabilities: Capabilities): Line
+  /** An open line through which clients with these capabilities are served, if there is one. */
+  current(capabilities: Capabilities): OpenLine | undefined
   /** Tells the server something on the lines that are this caller's alone. */
   inform(session: string, method: string): void
   left(session: string): void
@@ -45,6 +48,8 @@ export interface LinesOptions {
 
 /** Lines that belong to callers: beyond this the longest unused one is closed. */
 const maxOwned = 256
+/** Lines for several kinds of clients: there are only so many honest ways to say what one can be asked for. */
+const maxShared = 32
 /** How many lines are kept for the calls of one client that go on beside one another; more are opened for one call. */
 const maxBeside = 8
 
@@ -52,8 +57,10 @@ export function createLines(options: LinesOptions): Lines {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
   /** One stream for everything that the server says, whomever it is for. */
-  const oneStream = config.transport !== 'http'
+  const isOneStream = () => (latest?.connection.transport.kind ?? config.transport) !== 'http'
+  const backoff = createBackoff(clock)
   const shared = new Map<string, Line>()
+  const profiles = new WeakMap<Line, string>()
   const owned = new Map<string, Line>()
   const fleeting = new Set<Line>()
   /** Lines whose owners get whatever is logged on them. */
@@ -66,7 +73,7 @@ export function createLines(options: LinesOptions): Lines {
   /** Set when the server has spoken to one of several callers and nothing told which. */
   let unclear = false
   let open = 0
-  let failure: ToolwayError | undefined
+  let closed = false
   let lost: ToolwayError | undefined
   let latest: OpenLine | undefined
 
@@ -75,7 +82,7 @@ export function createLines(options: LinesOptions): Lines {
       return open > 0
     },
     get failure() {
-      return failure
+      return backoff.failure
     },
     get lost() {
       return lost
@@ -97,9 +104,15 @@ export function createLines(options: LinesOptions): Lines {
       for (const line of linesOf(session)) line.current?.connection.notify(method).catch(() => {})
     },
     left(session) {
-      for (const [key, line] of owned) if (belongsTo(key, session)) void drop(key, line)
+      for (const [key, line] of owned) if (belongsTo(key, session)) drop(owned, key, line)
+    },
+    current(capabilities) {
+      const profile = profileOf(capabilities)
+      const all = [...shared.values(), ...owned.values(), ...spares.all]
+      return stateless?.current ?? all.find((line) => line.current && profiles.get(line) === profile)?.current
     },
     async [Symbol.asyncDispose]() {
+      closed = true
       const all = [...shared.values(), ...owned.values(), ...fleeting, ...spares.all]
       await Promise.all(all.map((line) => line[Symbol.asyncDispose]()))
     },
@@ -132,24 +145,24 @@ export function createLines(options: LinesOptions): Lines {
     if (!logs && !needsOwn(capabilities)) return sharedLine(capabilities)
     // A client that answers in rounds must get each question as the answer to the call that caused it; and who comes
     // without a session may be several clients of one kind.
-    const beside = peer.rounds && (oneStream || unclear) ? freeOf(session) : 0
+    const beside = peer.rounds && (isOneStream() || unclear) ? freeOf(session) : 0
     return beside === undefined ? undefined : ownLine(session, beside, capabilities, logs)
   }
 
   /** Whether this caller is sent log messages that nothing but its own line could tell from those of others. */
   function wantsLogs(peer: Call['peer'] | undefined): boolean {
-    return oneStream && peer?.logLevel !== undefined && options.mayLog()
+    return isOneStream() && peer?.logLevel !== undefined && options.mayLog()
   }
 
   /** Where the wire does not tell whom the server speaks to, those it may speak to get lines of their own. */
   function needsOwn(capabilities: Capabilities): boolean {
-    return config.session === 'caller' || unclear || (oneStream && canBeAsked(capabilities))
+    return config.session === 'caller' || unclear || (isOneStream() && canBeAsked(capabilities))
   }
 
   function sharedLine(capabilities: Capabilities): Line {
     const profile = profileOf(capabilities)
     const line = shared.get(profile) ?? create({ capabilities, owned: false })
-    shared.set(profile, line)
+    keep(shared, profile, line, maxShared)
     return line
   }
 
@@ -161,13 +174,17 @@ export function createLines(options: LinesOptions): Lines {
 
   function ownedLine(key: string, capabilities: Capabilities): Line {
     const line = owned.get(key) ?? spares.take(capabilities)
-    // Put at the end again: the first one is the longest unused.
-    owned.delete(key)
-    owned.set(key, line)
-    if (owned.size > maxOwned) {
-      for (const [old, candidate] of owned) if (!candidate.busy) return drop(old, candidate) && line
-    }
+    keep(owned, key, line, maxOwned)
     return line
+  }
+
+  /** Puts a line at the end: the first one is the longest unused, and makes room where there are too many. */
+  function keep(lines: Map<string, Line>, key: string, line: Line, most: number): void {
+    lines.delete(key)
+    lines.set(key, line)
+    if (lines.size <= most) return
+    const unused = [...lines].find(([, candidate]) => candidate !== line && candidate !== stateless && !candidate.busy)
+    if (unused) drop(lines, ...unused)
   }
 
   function freeOf(session: string): number | undefined {
@@ -179,10 +196,9 @@ export function createLines(options: LinesOptions): Lines {
     return [...owned].filter(([key]) => belongsTo(key, session)).map(([, line]) => line)
   }
 
-  function drop(key: string, line: Line): true {
-    owned.delete(key)
+  function drop(lines: Map<string, Line>, key: string, line: Line): void {
+    lines.delete(key)
     end(line)
-    return true
   }
 
   /** Ending takes a while, and a disposal of everything must wait for it. */
@@ -192,20 +208,21 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   function create(tenancy: Tenancy): Line {
+    if (closed) throw new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its lines to ${server}.`, { server })
     const line: Line = createLine({
       server,
       connect: (signal) => options.connect(tenancy, signal),
+      backoff,
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
       opened(opened) {
         open++
-        failure = undefined
         lost = undefined
         latest = opened
         opened.connection.onUnclear = keepApart
-        if (opened.introduction.era === 'modern' && config.session === 'shared' && !stateless && !loud.has(line)) {
-          adopt(line)
-          opened.connection.owned = false
-        }
+        const modern = opened.introduction.era === 'modern'
+        if (modern && config.session === 'shared' && !stateless && !loud.has(line)) adopt(line)
+        if (line === stateless && !modern) disown(line)
+        if (line === stateless) opened.connection.owned = false
         options.opened(opened, tenancy.capabilities, line)
       },
       closed(error) {
@@ -213,14 +230,18 @@ export function createLines(options: LinesOptions): Lines {
         if (error) lost = error
         options.closed(line, error)
       },
-      failed(error) {
-        failure = error
-        options.changed()
-      },
+      failed: () => options.changed(),
       clock,
       log,
     })
+    profiles.set(line, profileOf(tenancy.capabilities))
     return line
+  }
+
+  /** A server that has gone back to the era with sessions needs lines for those it is greeted for. */
+  function disown(line: Line): void {
+    stateless = undefined
+    drop(shared, 'stateless', line)
   }
 
   /** From now on everybody's: it must not go with the caller or the spares it was opened for. */

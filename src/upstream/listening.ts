@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { ServerError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { asObject, type OpenLine } from './introduction.ts'
 import { phrase } from './phrase.ts'
@@ -12,19 +13,31 @@ export interface Listening extends Disposable {
 export interface ListeningOptions {
   readonly server: string
   heard(method: string, params: Buffer | undefined): void
+  /** Something may have changed while nobody listened. */
+  missed(): void
   readonly clock: Clock
   readonly log: Log
 }
 
-const againAfterMs = 1_000
+const firstPauseMs = 1_000
+const longestPauseMs = 30_000
+const methodNotFound = -32601
 
 export function createListening(open: OpenLine, options: ListeningOptions): Listening {
-  const { server, heard, clock, log } = options
+  const { server, missed, clock, log } = options
   const lists = listsOf(open)
   let uris: readonly string[] = []
   let current: AbortController | undefined
   let timer: Disposable | undefined
   let over = false
+  let pauseMs = firstPauseMs
+
+  const heard = (method: string, params: Buffer | undefined) => {
+    // It listens again, and whatever changed in between was not told.
+    if (pauseMs > firstPauseMs && method === 'notifications/subscriptions/acknowledged') missed()
+    pauseMs = firstPauseMs
+    options.heard(method, params)
+  }
 
   const start = () => {
     current?.abort(replaced)
@@ -45,6 +58,7 @@ export function createListening(open: OpenLine, options: ListeningOptions): List
       (error) => {
         if (controller.signal.aborted) return
         log.debug({ server, err: error }, 'stopped hearing of changes of a server')
+        if (error instanceof ServerError && error.error.value.code === methodNotFound) return
         later(controller)
       },
     )
@@ -53,7 +67,8 @@ export function createListening(open: OpenLine, options: ListeningOptions): List
   /** The server may end a stream whenever it likes; nothing is remembered, so all of it is asked for again. */
   const later = (ended: AbortController) => {
     if (over || ended !== current) return
-    timer = clock.after(againAfterMs, start)
+    timer = clock.after(pauseMs, start)
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs)
   }
 
   start()

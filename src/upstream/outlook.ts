@@ -37,7 +37,12 @@ export interface OutlookOptions {
   readonly fingerprint: string
   readonly refreshMs: number
   readonly store: DescriptorStore
+  /** The line to ask the server through. */
   line(): Line
+  /** Any line through which it can be seen now; none is opened for that. */
+  current(): OpenLine | undefined
+  /** Whether the server could not be reached. */
+  down(): boolean
   entriesOf(descriptors: Descriptors): readonly Entry[]
   /** What is known, or how well, is not what it was. */
   news(): void
@@ -82,7 +87,7 @@ export function createOutlook(options: OutlookOptions): Outlook {
     },
     known() {
       if (!descriptors) return false
-      if (!heard && !options.line().failure && isOld()) void refresh()
+      if (!heard && !options.down() && isOld()) void refresh()
       return true
     },
     refresh,
@@ -99,13 +104,12 @@ export function createOutlook(options: OutlookOptions): Outlook {
   }
 
   function isOld(): boolean {
-    return descriptors === undefined || clock.now() - descriptors.fetchedAt > refreshMs
+    return descriptors === undefined || (refreshMs > 0 && clock.now() - descriptors.fetchedAt > refreshMs)
   }
 
   async function refresh(): Promise<void> {
     try {
-      const open = await options.line().open(never)
-      await list(open)
+      await options.line().use(list, never)
     } catch (error) {
       log.debug({ server, err: error }, 'could not refresh what a server offers')
     }
@@ -147,8 +151,9 @@ export function createOutlook(options: OutlookOptions): Outlook {
   /** While the server is up it is asked again from time to time; a sleeping one is not woken for that. */
   function schedule(): void {
     timer?.[Symbol.dispose]()
+    if (refreshMs === 0) return
     timer = clock.after(refreshMs, () => {
-      const open = options.line().current
+      const open = options.current()
       if (open) list(open).catch(() => {})
     })
   }

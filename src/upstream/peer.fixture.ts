@@ -24,7 +24,10 @@ export interface ScriptedPeer {
 }
 
 /** Answers a request with what `answers[method]` returns; a missing one is never answered; `{ error }` is an error. */
-export function scriptedPeer(answers: Record<string, Answer>, { openFails }: { openFails?: Error } = {}): ScriptedPeer {
+export function scriptedPeer(
+  answers: Record<string, Answer>,
+  { openFails, kind = 'stdio' }: { openFails?: Error; kind?: Transport['kind'] } = {},
+): ScriptedPeer {
   const heard: Message[] = []
   let receiver: Receiver | undefined
   let version: string | undefined
@@ -47,7 +50,7 @@ export function scriptedPeer(answers: Record<string, Answer>, { openFails }: { o
       usable = false
     },
     transport: {
-      kind: 'stdio',
+      kind,
       get usable() {
         return usable
       },

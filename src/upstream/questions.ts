@@ -30,11 +30,32 @@ export function createQuestions(transport: Transport, log: Log): Questions {
   const reply = (body: Buffer) =>
     transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
 
-  const ask = async ({ id, method, params }: Question, peer: Peer) => {
+  /** Where the call that a question was asked through ends first, it is asked again through another of the caller's. */
+  const answered = async (
+    { method, params }: Question,
+    first: Peer,
+    addressee: () => Peer | undefined,
+    signal: AbortSignal,
+  ) => {
+    let peer = first
+    for (;;) {
+      try {
+        return await peer.ask(method, Json.raw(params ?? Buffer.from('{}')), signal)
+      } catch (thrown) {
+        const over = thrown instanceof ToolwayError && thrown.code === 'CANCELLED' && !signal.aborted
+        const next = over ? addressee() : undefined
+        if (!next || next === peer) throw thrown
+        peer = next
+      }
+    }
+  }
+
+  const ask = async (question: Question, peer: Peer, addressee: () => Peer | undefined) => {
+    const { id } = question
     const controller = new AbortController()
     open.set(id, controller)
     try {
-      const answer = await peer.ask(method, Json.raw(params ?? Buffer.from('{}')), controller.signal)
+      const answer = await answered(question, peer, addressee, controller.signal)
       if (!controller.signal.aborted) await reply(resultBytes(id, answer))
     } catch (thrown) {
       if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
@@ -49,7 +70,7 @@ export function createQuestions(transport: Transport, log: Log): Questions {
       if (method === 'ping') return void reply(resultBytes(id, Buffer.from('{}')))
       if (open.has(id) || open.size >= maxOpen) return void reply(errorBytes(id, tooMany))
       const peer = addressee()
-      if (peer) void ask(question, peer)
+      if (peer) void ask(question, peer, addressee)
       else void reply(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
     },
     calledOff(params) {

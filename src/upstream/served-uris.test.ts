@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Json } from '../core/json.ts'
 import type { ResultBody } from '../core/result.ts'
-import { servedResult } from './served-uris.ts'
+import { servedResult, servedTaskResult } from './served-uris.ts'
 
 const served = (uri: string) => uri.replace(/^(\w+:(?:\/\/)?)/, '$1s/')
 const raw = (text: string) => Json.raw<ResultBody>(Buffer.from(text))
@@ -30,6 +30,14 @@ test('B2: links, embedded resources and read contents carry served URIs', () => 
   const changed = { ...link, uri: 'demo://s/a' }
   expect(JSON.parse(rewritten(JSON.stringify(message(link))))).toEqual(message(changed))
   expect(JSON.parse(rewritten(JSON.stringify(message([link, link]))))).toEqual(message([changed, changed]))
+})
+
+test("B2: so does the result inside of what is said about a task, and no other result's inside", () => {
+  const link = '{"content":[{"type":"resource_link","uri":"demo://a"}]}'
+  const text = `{"result":${link},"content":[{"type":"resource_link","uri":"demo://b"}]}`
+  const both = text.replace('demo://a', 'demo://s/a').replace('demo://b', 'demo://s/b')
+  expect(servedTaskResult(raw(text), served).bytes.toString()).toBe(both)
+  expect(rewritten(text)).toBe(text.replace('demo://b', 'demo://s/b'))
 })
 
 test('B2: every other byte stays as the server wrote it', () => {

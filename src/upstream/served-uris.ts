@@ -8,11 +8,26 @@ import { bytesOf, type Replacement, splice, textOf } from '../wire/splice.ts'
  * a caller can read them through the gateway. `served` turns a URI of the result's server into its served form.
  * Only the bytes of those URIs change; a result that mentions no `"uri"` is handed back as it is, unparsed.
  */
-export function servedResult(body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> {
+export const servedResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
+  withServedUris(body, served, urisOfResult)
+
+/** The same for what a server says about a task, which may hold the result of the call that has started it. */
+export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
+  withServedUris(body, served, (bytes) => {
+    const result = members(bytes)?.get('result')
+    const uris = [...urisOfResult(bytes), ...(result ? urisOfResult(result) : [])]
+    return uris.sort((a, b) => a.byteOffset - b.byteOffset)
+  })
+
+function withServedUris(
+  body: Json<ResultBody>,
+  served: (uri: string) => string,
+  urisOf: (bytes: Buffer) => Iterable<Buffer>,
+): Json<ResultBody> {
   const { bytes } = body
   if (!bytes.includes('"uri"')) return body
   const replacements: Replacement[] = []
-  for (const uri of urisOfResult(bytes)) {
+  for (const uri of urisOf(bytes)) {
     const original = textOf(uri)
     if (original === undefined || served(original) === original) continue
     replacements.push([uri, bytesOf(served(original))])

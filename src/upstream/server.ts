@@ -43,6 +43,9 @@ export interface Server extends Source, Advice {
   left(caller: Caller): void
 }
 
+/** Kinds of clients, by what they can be asked for. */
+const maxOutlooks = 32
+
 export function createServer(options: ServerOptions): Server {
   const { name, config, clock, log } = options
   const fingerprint = fingerprintOf(config)
@@ -104,6 +107,8 @@ export function createServer(options: ServerOptions): Server {
     const profile = profileOf(capabilities)
     const known = outlooks.get(profile)
     if (known) return known
+    // A client of an unheard-of kind beyond the bound sees what the plainest kind sees.
+    if (outlooks.size >= maxOutlooks) return plain
     const { timeoutMs, servedUri, seal } = options
     const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, use, subscriptions, servedUri, seal }
     const outlook = createOutlook({
@@ -113,6 +118,8 @@ export function createServer(options: ServerOptions): Server {
       refreshMs: options.refreshMs,
       store: options.store,
       line: () => lines.forListing(capabilities),
+      current: () => lines.current(capabilities),
+      down: () => lines.failure !== undefined,
       entriesOf: (descriptors) => forwardedEntries(descriptors, entry),
       news: changed,
       clock,
@@ -156,23 +163,28 @@ export function createServer(options: ServerOptions): Server {
 
   function opened(open: OpenLine, capabilities: Capabilities, line: Line): void {
     const { connection, introduction } = open
-    const heard = (method: string, params: Buffer | undefined) => notified(open, capabilities, method, params)
+    const heard = (method: string, params: Buffer | undefined) => notified(open, capabilities, line, method, params)
     connection.onNotification = heard
     listening.get(line)?.[Symbol.dispose]()
     if (introduction.era === 'modern') {
-      const ear = createListening(open, { server: name, heard, clock, log })
+      const missed = () => {
+        for (const outlook of seenThrough(open, capabilities)) outlook.changed(open)
+        for (const uri of subscriptions.uris()) subscriptions.updated(uri)
+      }
+      const ear = createListening(open, { server: name, heard, missed, clock, log })
       listening.set(line, ear)
       const followed = subscriptions.uris()
       if (followed.length > 0) ear.listen(followed)
     } else subscriptions.reopened(line, open)
-    changed()
+    judged()
     for (const outlook of seenThrough(open, capabilities)) outlook.opened(open)
   }
 
-  function notified(open: OpenLine, capabilities: Capabilities, method: string, params: Buffer | undefined): void {
+  function notified(open: OpenLine, capabilities: Capabilities, line: Line, method: string, params?: Buffer): void {
     if (method === 'notifications/resources/updated') {
       const { uri } = JSON.parse(params?.toString() ?? '{}')
-      if (typeof uri === 'string') subscriptions.updated(uri)
+      // In the era with sessions each line tells of what was asked for on it.
+      if (typeof uri === 'string') subscriptions.updated(uri, open.introduction.era === 'legacy' ? line : undefined)
     } else if (method.endsWith('/list_changed')) {
       for (const outlook of seenThrough(open, capabilities)) outlook.changed(open)
     }
@@ -187,7 +199,12 @@ export function createServer(options: ServerOptions): Server {
     listening.get(line)?.[Symbol.dispose]()
     listening.delete(line)
     subscriptions.lost(line)
-    changed()
+    judged()
+  }
+
+  /** Lines come and go with calls: that alone is no news. */
+  function judged(): void {
+    if (status(plain).health !== health) changed()
   }
 
   function changed(): void {

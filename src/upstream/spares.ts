@@ -27,7 +27,9 @@ export function createSpares(count: number, create: (capabilities: Capabilities)
   return {
     take(capabilities) {
       const lines = of(capabilities)
-      const taken = lines.shift() ?? create(capabilities)
+      // One that is held, to follow or to list something through it, is not to be given away.
+      const free = lines.findIndex((line) => !line.busy)
+      const taken = (free < 0 ? undefined : lines.splice(free, 1)[0]) ?? create(capabilities)
       while (lines.length < count) {
         const spare = create(capabilities)
         lines.push(spare)

@@ -12,8 +12,8 @@ export interface Subscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   /** All that is followed, over whichever line. */
   uris(): string[]
-  /** A resource has changed. */
-  updated(uri: string): void
+  /** A resource has changed; for those who follow it over this line, where each line tells of its own. */
+  updated(uri: string, line?: Line): void
   /** A line is open again: whatever was followed over it is followed anew. */
   reopened(line: Line, open: OpenLine): void
   /** A line went down; if something is followed over it, it is opened again without waiting for a call. */
@@ -96,8 +96,9 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       return { [Symbol.asyncDispose]: () => release(line, uri, updated) }
     },
     uris: () => [...new Set([...followed.values()].flatMap((uris) => [...uris.keys()]))],
-    updated(uri) {
-      for (const uris of followed.values()) for (const listener of uris.get(uri)?.listeners ?? []) listener()
+    updated(uri, line) {
+      const concerned = line ? [followed.get(line)] : [...followed.values()]
+      for (const uris of concerned) for (const listener of uris?.get(uri)?.listeners ?? []) listener()
     },
     reopened(line, open) {
       for (const [uri, entry] of followed.get(line) ?? []) {
@@ -110,7 +111,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       if (!followed.has(line)) return
       const reopen = () => {
         timers.delete(line)
-        if (followed.has(line) && !line.current) line.open(never).catch(() => this.lost(line))
+        if (followed.has(line) && !line.current && !line.ended) line.open(never).catch(() => this.lost(line))
       }
       timers.get(line)?.[Symbol.dispose]()
       timers.set(line, clock.after(reopenAfterMs, reopen))

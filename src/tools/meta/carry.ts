@@ -36,11 +36,15 @@ export interface Carried {
   readonly timeoutMs: number | undefined
   /** The `_meta` to send along. */
   readonly meta: Call['input']['meta']
+  /** What the caller brought beside the arguments, such as the answers of another round. */
+  readonly rest?: Call['input']['rest']
+  /** The way back to the caller, where it is not the call's own. */
+  readonly peer?: Call['peer']
 }
 
 /** Runs a call inside a call: a new one with its own decision, limits and audit, and the same way back to the caller. */
 export async function carry(access: Access, call: Call, asked: Asked, carried: Carried): Promise<Result> {
-  const { caller, timeoutMs, meta } = carried
+  const { caller, timeoutMs, meta, rest } = carried
   const args = argumentsOf(asked)
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool)
   if (entry.server === call.entry.server && carriers.has(entry.name)) {
@@ -54,9 +58,9 @@ export async function carry(access: Access, call: Call, asked: Asked, carried: C
     parent: call.id,
     caller,
     entry,
-    input: { arguments: Json.of(args), meta },
+    input: { arguments: Json.of(args), meta, ...(rest && { rest }) },
     signal: call.signal,
-    peer: call.peer,
+    peer: carried.peer ?? call.peer,
     ...(timeoutMs !== undefined && { timeoutMs }),
   })
 }

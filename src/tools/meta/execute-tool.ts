@@ -21,5 +21,6 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
         caller: asAgent(caller, agent_id),
         timeoutMs: timeout_ms,
         meta: call.input.meta,
+        rest: call.input.rest,
       }),
   })

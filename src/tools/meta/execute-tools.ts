@@ -26,7 +26,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     async run({ agent_id, calls, timeout_ms }, { call, caller, signal }) {
       // Many tools cannot share one progress token: their numbers would run backwards. The batch counts its own steps.
       const { progressToken, ...meta } = call.input.meta
-      const carried = { caller: asAgent(caller, agent_id), timeoutMs: timeout_ms, meta }
+      const carried = { caller: asAgent(caller, agent_id), timeoutMs: timeout_ms, meta, peer: askedInPlace(call.peer) }
       const answers: string[] = []
       let answered = 0
       // Grouped, so that the calls of one server leave back to back.
@@ -59,6 +59,16 @@ function errorOf(thrown: unknown): object {
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
+
+/** A batch has one answer: none of its calls can hand a question back as its own result, so each asks in mid-call. */
+const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
+  rounds: false,
+  get logLevel() {
+    return peer.logLevel
+  },
+  notify: (method, params) => peer.notify(method, params),
+  ask: (method, params, signal) => peer.ask(method, params, signal),
+})
 
 function tellProgress(call: Call, progressToken: unknown, progress: number, total: number) {
   if (progressToken === undefined) return

@@ -26,6 +26,7 @@ export async function discover(connection: Connection, options: GreetOptions): P
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision)) throw new NotModern()
   connection.transport.established(modernRevision, 'modern')
   connection.cancelsByMessage = connection.transport.kind === 'stdio'
+  connection.logsByRequest = true
   return {
     era: 'modern',
     protocolVersion: modernRevision,

@@ -8,7 +8,9 @@ describe('sessions', () => {
   test.each([404, 400])(
     'G3: HTTP %i to a session ends it: the call surely did not run, the line has to be opened anew',
     async (status) => {
-      const { server, transport, heard } = await rogue(onPost((_, response) => response.writeHead(status).end()))
+      const { server, transport, heard } = await rogue(
+        onPost((_, response) => response.writeHead(status).end('No valid session ID provided')),
+      )
       expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
       expect(await heard.down).toMatchObject({
         code: 'SERVER_UNAVAILABLE',
@@ -20,6 +22,14 @@ describe('sessions', () => {
       expect(heard.downs).toBe(1)
     },
   )
+
+  test('G3: HTTP 400 to one request is about that request: the session of the others goes on', async () => {
+    const { transport, heard } = await rogue(onPost((_, response) => response.writeHead(400).end('bad request')))
+    expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(transport.usable).toBe(true)
+    await transport[Symbol.asyncDispose]()
+    expect(heard.downs).toBe(0)
+  })
 
   test('F12: what was under way when a session ended may still be answered, and is OUTCOME_UNKNOWN otherwise', async () => {
     const answers: (() => void)[] = []

@@ -112,11 +112,13 @@ export function httpTransport(options: HttpOptions): Transport {
         throw lost(place(), `answered with ${what(head)} instead of a message`)
       return
     }
-    if (!(await settles(refusal.promise, promptlyMs, clock))) head.abort()
-    else if (passOn(await refusal.promise, body, exchange)) return
+    const prompt = await settles(refusal.promise, promptlyMs, clock)
+    if (!prompt) head.abort()
+    const said = prompt ? await refusal.promise : undefined
+    if (passOn(said, body, exchange)) return
     settled(exchange)
     // Many servers say 400 where the protocol wants 404 for a session that they do not know.
-    if (session !== undefined && (head.status === 404 || head.status === 400)) endSession()
+    if (session !== undefined && forgets(head, said)) endSession()
     throw refused(place(), head)
   }
 
@@ -228,6 +230,10 @@ export function httpTransport(options: HttpOptions): Transport {
     return lost(place(), `did not take a notification within ${promptlyMs / 1000} s`)
   }
 }
+
+/** Whether a refusal means that the server does not know our session, and not that it dislikes one request. */
+const forgets = ({ status }: Head, said: Buffer | undefined): boolean =>
+  status === 404 || (status === 400 && /session/i.test(said?.toString('latin1') ?? ''))
 
 /** An answer that holds messages, or promises them for later. */
 const isReadable = (head: Head): boolean =>

@@ -1,12 +1,11 @@
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { CallerKind } from '../../fixtures/callers.ts'
+import { conversationEntry } from '../../fixtures/conversation/entry.ts'
 import { type Era, startConversation } from '../../fixtures/conversation/http.ts'
+import { connectTalkers, converseAll } from '../../fixtures/conversation/talkers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
-import { connectTalkers, converseAll } from './talk.ts'
 
 const rounds = 25
-const program = fileURLToPath(new URL('../../fixtures/conversation/program.ts', import.meta.url))
 
 const companies: [string, CallerKind[]][] = [
   ['two legacy callers', ['v1', 'v2']],
@@ -21,17 +20,12 @@ const servers = [
   ['modern', 'stdio'],
 ] as const satisfies [Era, string][]
 
-async function serverEntry(era: Era, wire: string, open: AsyncDisposableStack) {
-  if (wire === 'stdio') return { command: process.execPath, args: [program, era] }
-  return { url: open.use(await startConversation(era)).url }
-}
-
 describe.concurrent.each(servers)('one %s server over %s', (era, wire) => {
   test.each(companies)(
     'B2, G3: %s at once hear and are asked what is their own, all of it and nothing else',
     async (_, kinds) => {
       await using open = new AsyncDisposableStack()
-      const server = await serverEntry(era, wire, open)
+      const server = await conversationEntry(era, wire, open)
       const toolway = open.use(await startToolway({ mcpServers: { talks: server } }))
       const talkers = await connectTalkers(toolway, kinds, open)
       for (let round = 0; round < rounds; round++) await converseAll(talkers, 'talks__converse', round)
@@ -52,7 +46,9 @@ test('B2, G3: a server that speaks beside its calls, so that nothing tells whom 
 
 test('G3: more calls at once of one program than lines are kept for it, and none hears another', async () => {
   await using open = new AsyncDisposableStack()
-  const toolway = open.use(await startToolway({ mcpServers: { talks: await serverEntry('legacy', 'stdio', open) } }))
+  const toolway = open.use(
+    await startToolway({ mcpServers: { talks: await conversationEntry('legacy', 'stdio', open) } }),
+  )
   const talkers = await connectTalkers(
     toolway,
     Array.from({ length: 10 }, () => 'modern' as const),
