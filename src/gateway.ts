@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import { descriptorStore } from './catalog/persistence.ts'
 import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
-import type { Config } from './config/schema.ts'
+import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
 import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
@@ -53,7 +53,12 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
 
   const seal = await keptSeal(config.stores.path)
   const store = descriptorStore(join(config.stores.path, 'catalog'), log)
-  const servers = Object.entries(config.mcpServers).map(([name, server]) =>
+  const others = Object.entries(config.mcpServers).filter(([name, server]) => {
+    if (!isOurselves(server, config.server)) return true
+    log.warn({ server: name }, 'its url is our own endpoint; it is left out, since Toolway is not behind itself')
+    return false
+  })
+  const servers = others.map(([name, server]) =>
     createServer({
       name,
       config: server,
@@ -174,7 +179,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
 
 const tokenFor = async ({ auth, stores }: Config): Promise<string | undefined> => {
   if (auth.token === 'none') return undefined
-  return auth.token === 'generated' ? keptToken(stores.path) : auth.token
+  return auth.token === 'generated' ? keptToken(stores.common) : auth.token
 }
 
 const summary = (source: Source): ServerSummary => ({
@@ -182,6 +187,14 @@ const summary = (source: Source): ServerSummary => ({
   status: source.status(),
   tools: source.entries().filter(({ kind }) => kind === 'tool').length,
 })
+
+/** Loopback by any of its names, on our own port and path. */
+function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
+  if (server.transport === 'stdio' || port === 0) return false
+  const { hostname, port: theirs, pathname } = new URL(server.url)
+  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+  return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
+}
 
 const mayInspect = (config: Config, caller: Caller): boolean => config.defaults.debug || caller.admin
 

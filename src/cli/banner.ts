@@ -11,6 +11,8 @@ export interface Banner {
   readonly tokenGenerated: boolean
   /** The configuration files that were read, shortened for reading. */
   readonly files: readonly string[]
+  /** What the configuration asks for and this version does not do yet. */
+  readonly inactive: readonly string[]
   /** How the user spells the command line. */
   readonly command: string
 }
@@ -40,7 +42,7 @@ export function banner(facts: Banner, paint: Paint): string {
     count(facts.metaTools, 'meta-tool'),
   ]
   const kept = facts.tokenGenerated ? 'generated once and kept between starts' : 'from your configuration'
-  const rows: readonly (readonly [string, string])[] = [
+  const rows: (readonly [string, string])[] = [
     ['Endpoint', paint('cyan', url)],
     [
       'Token',
@@ -52,6 +54,9 @@ export function banner(facts: Banner, paint: Paint): string {
       facts.files.length > 0 ? facts.files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
     ],
   ]
+  if (facts.inactive.length > 0) {
+    rows.push(['Not yet', paint('yellow', `${facts.inactive.join(', ')}: accepted, but not in force in this version`)])
+  }
   return [
     '',
     `  ${paint('bold', 'Toolway')} ${paint('dim', facts.version)}`,

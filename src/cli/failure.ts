@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/problems.ts'
-import { type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
+import { CannotListen, type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Output } from './output.ts'
 import { UsageError } from './usage.ts'
 import { oneLine } from './width.ts'
@@ -32,6 +32,7 @@ function describe(thrown: unknown, command: string): Failure {
   if (thrown instanceof ConfigError) {
     return { code: 'CONFIG', message: thrown.message, more: { problems: thrown.problems } }
   }
+  if (thrown instanceof CannotListen) return { code: 'CANNOT_LISTEN', message: thrown.message }
   if (thrown instanceof UsageError) return { code: 'USAGE', message: thrown.message, hint: thrown.hint }
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   return { message, hint: 'Run it again with --log debug to see where this comes from.' }

@@ -21,7 +21,6 @@ limits: { servers: { nobody: 5 } }
 
 test('names that lead nowhere are warnings', async () => {
   expect(await warningsOf('agents: { a: {} }\ndefaults: { agent: b }\nchat: { model: m }')).toEqual([
-    'defaults.agent: there is no agent b, so callers that name none are refused',
     'chat.model: there is no model m',
   ])
 })

@@ -22,16 +22,16 @@ export function doubts(config: Config, tree: Tree): string[] {
     ...rules,
     ...config.policy.allowedServers.flatMap((name, index) => unknownServer(`policy.allowedServers[${index}]`, name)),
     ...Object.keys(config.limits.servers).flatMap((name) => unknownServer(`limits.servers.${name}`, name)),
-    ...unknownAgent(config),
+    ...openToAll(config),
     ...unknownModel(config),
     ...withoutEffect(config, tree),
   ]
 }
 
-function unknownAgent({ agents, defaults: { agent } }: Config): string[] {
-  const known = Object.keys(agents)
-  if (agent === undefined || known.length === 0 || known.includes(agent)) return []
-  return [`defaults.agent: there is no agent ${agent}, so callers that name none are refused`]
+/** Whoever reaches the port may use everything behind it. */
+function openToAll({ auth: { token }, server: { host } }: Config): string[] {
+  if (token !== 'none' || ['127.0.0.1', '::1', 'localhost'].includes(host)) return []
+  return [`auth.token is none and server.host is ${host}: whoever can reach this machine may use every tool`]
 }
 
 function unknownModel({ models, chat }: Config): string[] {

@@ -17,21 +17,20 @@ interface Surroundings {
 
 /** Fills in the folders that depend on where the configuration was found. */
 export function withFolders(config: Checked, { tree, paths, env, home }: Surroundings): Config {
-  const path = config.stores.path ?? stateFolder(paths, env, home)
+  const state = join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
+  const path = config.stores.path ?? join(state, nameOf(paths))
+  const common = config.stores.path ?? state
   return {
     ...config,
     mcpServers: withWorkingFolders(config.mcpServers, tree),
-    stores: { ...config.stores, path },
+    stores: { ...config.stores, path, common },
     audit: { ...config.audit, path: config.audit.path ?? join(path, 'audit') },
   }
 }
 
 /** State lives in the user's own folder, apart for each configuration, so that no project is littered. */
-function stateFolder(paths: readonly string[], env: Environment, home: string): string {
-  const state = folder(env.XDG_STATE_HOME, join(home, '.local', 'state'))
-  const name = paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
-  return join(state, 'toolway', name)
-}
+const nameOf = (paths: readonly string[]): string =>
+  paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
 
 /** A program starts in the folder of the file that names it, wherever the gateway itself was started. */
 function withWorkingFolders(servers: Checked['mcpServers'], tree: Tree): Checked['mcpServers'] {

@@ -59,7 +59,11 @@ type Checked = z.output<typeof configSchema>
 /** A configuration that has been loaded: checked, complete, in milliseconds, bytes and absolute paths. */
 export type Config = Checked & {
   readonly audit: { readonly path: string }
-  readonly stores: { readonly path: string }
+  readonly stores: {
+    readonly path: string
+    /** For what all configurations of this user share: the token that editors were given. */
+    readonly common: string
+  }
 }
 
 export type HttpConfig = Config['server']

@@ -103,3 +103,8 @@ export interface RpcErrorObject {
   readonly message: string
   readonly data?: unknown
 }
+
+/** An address cannot be had; the message says what to do about it. */
+export class CannotListen extends Error {
+  override readonly name = 'CannotListen'
+}

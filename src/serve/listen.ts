@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ToolwayError } from '../core/errors.ts'
+import { CannotListen } from '../core/errors.ts'
 
 /** Binds the server and tells the port it got; rejects with a sentence that says what to do. */
 export async function listen(server: Server, host: string, port: number): Promise<number> {
@@ -14,7 +14,7 @@ export async function listen(server: Server, host: string, port: number): Promis
   return (server.address() as AddressInfo).port
 }
 
-function explained(error: NodeJS.ErrnoException, host: string, port: number): ToolwayError {
+function explained(error: NodeJS.ErrnoException, host: string, port: number): CannotListen {
   const reasons: Record<string, string> = {
     EADDRINUSE: `port ${port} on ${host} is in use: stop what uses it, or choose another with server.port or --port`,
     EACCES: `this user may not bind port ${port} on ${host}: choose one above 1023 with server.port or --port`,
@@ -22,5 +22,5 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): To
     ENOTFOUND: `the name ${host} does not resolve: set server.host or --host to an address, such as 127.0.0.1`,
   }
   const reason = reasons[error.code ?? ''] ?? `${error.message}: check server.host and server.port`
-  return new ToolwayError('INTERNAL', `Toolway cannot listen: ${reason}.`, { cause: error })
+  return new CannotListen(`Toolway cannot listen: ${reason}.`, { cause: error })
 }

@@ -49,6 +49,7 @@ function factsOf({ loaded, token, view, local }: Gateway, url: string, { cwd, en
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
     files: loaded.files.map(({ path }) => near(path, cwd)),
+    inactive: loaded.inactive.map(({ key }) => key),
     command: spelling(env),
   }
 }

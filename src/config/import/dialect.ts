@@ -2,6 +2,7 @@ import type { Branch } from '../tree.ts'
 import { isEndpoints, translateEndpoints } from './endpoints.ts'
 import { isRules, translateRules } from './gateway-rules.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
+import { withoutOurselves } from './ourselves.ts'
 import { isPlain, translateOwn } from './own.ts'
 import { createReport, type Report } from './report.ts'
 import { isVscode, translateVscode } from './vscode.ts'
@@ -35,5 +36,7 @@ const readers: readonly Reader[] = [
 export function translate(tree: Branch): Translation {
   const report = createReport()
   const reader = readers.find(({ recognises }) => recognises(tree)) as Reader
-  return { dialect: reader.dialect, tree: reader.translate(tree, report), ...report }
+  const read = reader.translate(tree, report)
+  const foreign = reader.dialect === 'mcpServers' || reader.dialect === 'vscode'
+  return { dialect: reader.dialect, tree: foreign ? withoutOurselves(read, report) : read, ...report }
 }

@@ -6,7 +6,7 @@ import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
 const program = fileURLToPath(new URL('../../conformance/fixture-server.ts', import.meta.url))
-const kinds: CallerKind[] = ['v1', 'v2', 'modern']
+const kinds: CallerKind[] = ['v1', 'modern']
 const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio']
 const open = new AsyncDisposableStack()
 const callers = new Map<CallerKind, StoryCaller>()

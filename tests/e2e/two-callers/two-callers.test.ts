@@ -5,12 +5,11 @@ import { type Era, startConversation } from '../../fixtures/conversation/http.ts
 import { connectTalkers, converseAll } from '../../fixtures/conversation/talkers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 
-const rounds = 25
-
-const companies: [string, CallerKind[]][] = [
-  ['two legacy callers', ['v1', 'v2']],
-  ['two modern callers', ['modern', 'modern']],
-  ['four callers of both eras', ['v1', 'modern', 'v2', 'modern']],
+/** With how many conversations each of them has; tests/deep has a thousand. */
+const companies: [string, CallerKind[], number][] = [
+  ['two legacy callers', ['v1', 'v2'], 25],
+  ['two modern callers', ['modern', 'modern'], 25],
+  ['four callers of both eras', ['v1', 'modern', 'v2', 'modern'], 8],
 ]
 
 const servers = [
@@ -23,7 +22,7 @@ const servers = [
 describe.concurrent.each(servers)('one %s server over %s', (era, wire) => {
   test.each(companies)(
     'B2, G3: %s at once hear and are asked what is their own, all of it and nothing else',
-    async (_, kinds) => {
+    async (_, kinds, rounds) => {
       await using open = new AsyncDisposableStack()
       const server = await conversationEntry(era, wire, open)
       const toolway = open.use(await startToolway({ mcpServers: { talks: server } }))
@@ -41,7 +40,7 @@ test('B2, G3: a server that speaks beside its calls, so that nothing tells whom 
   const alone = await connectTalkers(toolway, ['v2'], open)
   await converseAll(alone, 'talks__converse', 0)
   expect(toolway.log.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('its own line now'))
-  for (let round = 0; round < rounds; round++) await converseAll(talkers, 'talks__converse', round)
+  for (let round = 0; round < 25; round++) await converseAll(talkers, 'talks__converse', round)
 })
 
 test('G3: more calls at once of one program than lines are kept for it, and none hears another', async () => {
@@ -51,7 +50,7 @@ test('G3: more calls at once of one program than lines are kept for it, and none
   )
   const talkers = await connectTalkers(
     toolway,
-    Array.from({ length: 10 }, () => 'modern' as const),
+    Array.from({ length: 9 }, () => 'modern' as const),
     open,
   )
   await converseAll(talkers, 'talks__converse', 0)
