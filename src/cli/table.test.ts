@@ -54,3 +54,13 @@ test('B11: colours do not disturb the layout', () => {
   const plain = table(columns, rows, { width: 80 })
   expect(table(red, rows, { width: 80 }).map((line) => line.replace(/\x1b\[\d+m/g, ''))).toEqual(plain)
 })
+
+test('B11: a column that somebody will copy from stays whole, and the others pay', () => {
+  const rows = [['everything__trigger-long-running-operation', 'Runs for a long time and tells how far it is']]
+  const columns = [
+    { title: 'NAME', value: (row: string[]) => row[0] as string, whole: true },
+    { title: 'ABOUT', value: (row: string[]) => row[1] as string },
+  ]
+  const [, line = ''] = table(columns, rows, { width: 60 })
+  expect(line).toMatch(/^everything__trigger-long-running-operation {2}Runs .*…$/)
+})

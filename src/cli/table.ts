@@ -3,6 +3,8 @@ import { cut, oneLine, widthOf } from './width.ts'
 export interface Column<Row> {
   readonly title: string
   readonly value: (row: Row) => string
+  /** Never cut: somebody will copy it. */
+  readonly whole?: boolean
   /** Colours a finished cell; must not change its width. */
   readonly style?: (cell: string, row: Row) => string
 }
@@ -11,10 +13,11 @@ const gap = '  '
 const narrowest = 6
 
 /** Takes from the widest column, cell by cell, until the line fits: short columns stay whole, the long one pays. */
-function narrow(widths: number[], available: number): void {
+function narrow(widths: number[], available: number, whole: readonly boolean[]): void {
   for (let total = widths.reduce((sum, width) => sum + width, 0); total > available; total--) {
-    const widest = widths.indexOf(Math.max(...widths))
-    if ((widths[widest] as number) <= narrowest) return
+    const payable = widths.map((width, index) => (whole[index] ? 0 : width))
+    const widest = payable.indexOf(Math.max(...payable))
+    if ((payable[widest] as number) <= narrowest) return
     widths[widest] = (widths[widest] as number) - 1
   }
 }
@@ -31,7 +34,11 @@ export function table<Row>(
   const widths = filled.map(({ title, cells }) =>
     cells.reduce((most, cell) => Math.max(most, widthOf(cell)), title.length),
   )
-  narrow(widths, width - gap.length * (filled.length - 1))
+  narrow(
+    widths,
+    width - gap.length * (filled.length - 1),
+    filled.map(({ whole }) => whole === true),
+  )
 
   const line = (cellAt: (index: number) => string, styled: (cell: string, index: number) => string) =>
     filled

@@ -60,13 +60,13 @@ const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
 }
 
 function print(summaries: readonly ServerSummary[], { print, paint, width }: Output, silence: string): void {
-  const about = ({ health, description, reason }: SourceStatus) => {
-    if (health === 'healthy') return description
+  const problem = ({ health, reason }: SourceStatus) => {
+    if (health === 'healthy' || health === 'disabled') return ''
     return health === 'stale' ? `${silence}; ${reason}` : reason
   }
   const lines = table<ServerSummary>(
     [
-      { title: 'NAME', value: ({ name }) => name },
+      { title: 'NAME', value: ({ name }) => name, whole: true },
       {
         title: 'STATUS',
         value: ({ status }) => status.health,
@@ -75,10 +75,15 @@ function print(summaries: readonly ServerSummary[], { print, paint, width }: Out
       { title: 'TRANSPORT', value: ({ status }) => status.transport },
       { title: 'PROTOCOL', value: ({ status }) => status.protocolVersion ?? '' },
       { title: 'TOOLS', value: ({ tools }) => String(tools) },
-      { title: 'ABOUT', value: ({ status }) => about(status) },
+      { title: 'ABOUT', value: ({ status }) => status.description },
     ],
     summaries,
     { width, heading: (title) => paint('dim', title) },
   )
   for (const line of lines) print(line)
+  // What is wrong and what to do about it is never cut to fit a table.
+  for (const { name, status } of summaries) {
+    const said = problem(status)
+    if (said !== '') print(`\n${paint(colours[status.health], name)}: ${said}`)
+  }
 }

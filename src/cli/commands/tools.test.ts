@@ -55,10 +55,14 @@ describe('B11: tools and servers', () => {
     )
   })
 
-  test('on a terminal lines fit its width and progress goes to stderr', async () => {
+  test('on a terminal the table fits its width, what is wrong is told whole, and progress goes to stderr', async () => {
     const { stdout, stderr } = await toolway(['servers'], { ...place, columns: 60 })
-    for (const line of stdout.trimEnd().split('\n'))
-      expect(widthOf(line.replace(/\x1b\[\d+m/g, ''))).toBeLessThanOrEqual(60)
+    const [lines = '', problems = ''] = stdout
+      .replace(/\x1b\[\d+m/g, '')
+      .trimEnd()
+      .split('\n\n')
+    for (const line of lines.split('\n')) expect(widthOf(line)).toBeLessThanOrEqual(60)
+    expect(problems).not.toContain('…')
     expect(stderr).toMatch(/Waiting for .*everything/)
     expect(stderr.endsWith('\r\x1b[2K')).toBe(true)
   })

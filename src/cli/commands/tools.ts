@@ -57,7 +57,7 @@ const asJson = ({ name, entry, definition }: Served) => ({
 function print(tools: readonly Served[], { print, paint, width }: Output): void {
   const lines = table<Served>(
     [
-      { title: 'NAME', value: ({ name }) => name },
+      { title: 'NAME', value: ({ name }) => name, whole: true },
       { title: 'SERVER', value: ({ entry }) => entry.server, style: (cell) => paint('dim', cell) },
       { title: 'DESCRIPTION', value: ({ definition }) => firstSentence(definition.description ?? '') },
     ],
