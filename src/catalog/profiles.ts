@@ -1,11 +1,29 @@
 import type { View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { type Capabilities, profileOf } from '../core/capabilities.ts'
+import type { Kind } from '../core/entry.ts'
 import { type Catalog, type CatalogOptions, createCatalog } from './catalog.ts'
 import type { ChangeListener } from './changes.ts'
 
 /** Kinds of clients at once: what they can be asked for decides, and there are only so many ways to say that. */
 const maxProfiles = 32
+
+/** One change concerns all kinds of clients at once, and is told once. */
+function once(listener: ChangeListener): ChangeListener {
+  let gathered: Set<Kind> | undefined
+  return (kinds) => {
+    if (gathered) {
+      for (const kind of kinds) gathered.add(kind)
+      return
+    }
+    const all = new Set(kinds)
+    gathered = all
+    setImmediate(() => {
+      gathered = undefined
+      listener(all)
+    })
+  }
+}
 
 /** Servers offer more to clients that can be asked for more, so each kind of client gets a catalog of its own. */
 export function createCatalogs(options: CatalogOptions): Catalog {
@@ -15,7 +33,8 @@ export function createCatalogs(options: CatalogOptions): Catalog {
 
   return {
     view: (caller: Caller): View => catalogOf(caller.capabilities).view(caller),
-    onChange(listener) {
+    onChange(given) {
+      const listener = once(given)
       const following = new Map([...catalogs].map(([profile, catalog]) => [profile, catalog.onChange(listener)]))
       listeners.set(listener, following)
       return {
