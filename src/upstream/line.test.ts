@@ -97,6 +97,18 @@ test('T1/T5: after a failure the server is refused fast for a growing while, the
   expect(backoff.failure).toBeUndefined()
 })
 
+test('F12: an attempt of our own that fails does not keep the next call from trying', async () => {
+  let down = true
+  const { line, echo, events, clock } = lineWith({ fails: () => down })
+  await expect(line.reopen()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  await expect(line.reopen()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  down = false
+  await echo()
+  expect(events).toEqual(['failed', 'failed', 'opened'])
+  await line[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
 test('G2: an idle line is closed, one in use is not, and the next call wakes it', async () => {
   const { line, clock, peers, echo, events } = lineWith({ idleMs: 1_000 })
   const work = Promise.withResolvers<void>()

@@ -12,6 +12,8 @@ export interface Line extends AsyncDisposable {
   /** Whether it has been closed for good. */
   readonly ended: boolean
   open(signal: AbortSignal): Promise<OpenLine>
+  /** Opens it again of our own accord: where that fails, the next call may still try. */
+  reopen(): Promise<OpenLine>
   use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps it from being closed as idle. */
   hold(): Disposable
@@ -59,6 +61,7 @@ export function createLine(options: LineOptions): Line {
       return disposal.signal.aborted
     },
     open: async (signal) => usable() ?? (await waitFor(opened(), signal)),
+    reopen: async () => usable() ?? (await opened(() => {})),
     get inUse() {
       return inUse > 0
     },
@@ -116,16 +119,16 @@ export function createLine(options: LineOptions): Line {
   }
 
   /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
-  function opened(): Promise<OpenLine> {
+  function opened(failed = backoff.failed): Promise<OpenLine> {
     const { failure, pauseMs } = backoff
     if (failure && pauseMs > 0 && !opening) return Promise.reject(refused(failure, pauseMs))
-    opening ??= attempt().finally(() => {
+    opening ??= attempt(failed).finally(() => {
       opening = undefined
     })
     return opening
   }
 
-  async function attempt(): Promise<OpenLine> {
+  async function attempt(failed: (error: ToolwayError) => void): Promise<OpenLine> {
     using limit = deadline(clock, connectWithinMs, tooSlow, disposal.signal)
     try {
       disposal.signal.throwIfAborted()
@@ -141,7 +144,7 @@ export function createLine(options: LineOptions): Line {
       const error = unavailable(thrown)
       // That we have closed it ourselves says nothing about the server.
       if (disposal.signal.aborted) throw error
-      backoff.failed(error)
+      failed(error)
       options.failed(error)
       throw error
     }

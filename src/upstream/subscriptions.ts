@@ -39,13 +39,25 @@ interface Followed {
 }
 
 const askWithinMs = 10_000
-const reopenAfterMs = 1_000
+const firstPauseMs = 1_000
+const longestPauseMs = 30_000
 const never = new AbortController().signal
 
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
   const { server, clock, log } = options
   const followed = new Map<Line, Map<string, Followed>>()
   const timers = new Map<Line, Disposable>()
+
+  /** Until it is open again, or nothing is followed over it any more; ever less often. */
+  const reopenAfter = (line: Line, pauseMs: number): void => {
+    const reopen = () => {
+      timers.delete(line)
+      if (!followed.has(line) || line.current || line.ended) return
+      line.reopen().catch(() => reopenAfter(line, Math.min(pauseMs * 2, longestPauseMs)))
+    }
+    timers.get(line)?.[Symbol.dispose]()
+    timers.set(line, clock.after(pauseMs, reopen))
+  }
 
   const on = (line: Line): Map<string, Followed> => {
     const known = followed.get(line) ?? new Map<string, Followed>()
@@ -108,13 +120,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
       }
     },
     lost(line) {
-      if (!followed.has(line)) return
-      const reopen = () => {
-        timers.delete(line)
-        if (followed.has(line) && !line.current && !line.ended) line.open(never).catch(() => this.lost(line))
-      }
-      timers.get(line)?.[Symbol.dispose]()
-      timers.set(line, clock.after(reopenAfterMs, reopen))
+      if (followed.has(line)) reopenAfter(line, firstPauseMs)
     },
     [Symbol.dispose]() {
       followed.clear()

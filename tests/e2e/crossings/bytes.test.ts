@@ -93,11 +93,11 @@ function check(text: ResultText, sent: string, received: string, caller: Era, se
 
 /** Asks every server in every way at once, and tells where something went wrong on the way. */
 async function everywhere(
-  asked: (server: string, era: Era) => { readonly method: Carried; readonly result: string; readonly error?: string },
+  asked: (server: Era) => { readonly method: Carried; readonly result: string; readonly error?: string },
   checked: (message: string, caller: Era, server: Era) => void,
 ): Promise<void> {
   for (const { name, era: serverEra } of servers) {
-    const { method, result, error } = asked(name, serverEra)
+    const { method, result, error } = asked(serverEra)
     const params = error === undefined ? request(name, method, result) : failing(name, error)
     const answers = await Promise.all(callers.map(({ ask }) => ask(method, params)))
     for (const [index, received] of answers.entries()) {
@@ -117,7 +117,7 @@ const failing = (server: string, error: string) => ({ name: `${server}__say`, ar
 test('B2: whatever a result is written like, it crosses eras and wires as it is but for the envelope of its era', async () => {
   const carried = fc.asyncProperty(resultText, (text) =>
     everywhere(
-      (_, era) => ({ method: text.method, result: text[era] }),
+      (server) => ({ method: text.method, result: text[server] }),
       (message, caller, server) => check(text, text[server], resultIn(message), caller, server),
     ),
   )

@@ -55,6 +55,27 @@ beforeAll(async () => {
 
 afterAll(() => open.disposeAsync())
 
+describe.each(kinds)('a %s client', (kind) => {
+  test('F5, B2: learns which era and revision each server speaks', async () => {
+    const { structuredContent } = (await callers.get(kind)?.call('list_servers', { include_metadata: true })) ?? {}
+    const { servers: told } = structuredContent as { servers: { name: string; era?: string }[] }
+    const eras = told.filter(({ name }) => servers.includes(name)).map(({ name, era }) => [name, era])
+    expect(Object.fromEntries(eras)).toEqual({
+      'old-http': 'legacy',
+      'new-http': 'modern',
+      'old-stdio': 'legacy',
+      'new-stdio': 'modern',
+    })
+  })
+
+  test('B2: is told what every server wants a model to know, under its name', () => {
+    const instructions = callers.get(kind)?.instructions
+    for (const server of servers) {
+      expect(instructions).toContain(`## ${server}\nEverything here is for the conformance suite.`)
+    }
+  })
+})
+
 const crossings = kinds.flatMap((kind) => servers.map((server) => [kind, server] as const))
 
 describe.each(crossings)('a %s client and the server %s', (kind, server) => {
@@ -162,7 +183,7 @@ describe.each(crossings)('a %s client and the server %s', (kind, server) => {
     expect(messages).toMatchObject([{ content: { text: 'Context: a test' } }])
   })
 
-  test('B2: followed resources and changed lists are told of', async () => {
+  test('B2, F4: followed resources and changed lists are told of', async () => {
     const uri = served('test://watched-resource')
     await using _ = await caller.follow([uri])
     const told = (method: string) => caller.told(`notifications/${method}`)

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CallerKind, connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
 import { definitions, startMirror } from '../../fixtures/mirror-server.ts'
-import { startToolway } from '../../fixtures/toolway.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/mirror-server.ts', import.meta.url))
@@ -10,6 +10,7 @@ const kinds: CallerKind[] = ['v1', 'v2', 'modern']
 const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio']
 const open = new AsyncDisposableStack()
 const callers = new Map<CallerKind, StoryCaller>()
+let toolway: LocalToolway
 
 beforeAll(async () => {
   const [older, newer] = await Promise.all([startMirror('legacy'), startMirror('modern')])
@@ -22,11 +23,26 @@ beforeAll(async () => {
     'old-stdio': stdio('legacy'),
     'new-stdio': stdio('modern'),
   }
-  const toolway = open.use(await startToolway({ mcpServers }))
+  toolway = open.use(await startToolway({ mcpServers }))
   for (const kind of kinds) callers.set(kind, open.use(await connectCaller(kind, toolway)))
 })
 
 afterAll(() => open.disposeAsync())
+
+test('B2, G3: that its roots have changed reaches the servers that a client has to itself, and not those of another client', async () => {
+  const join = async (name: string) =>
+    open.use(await connectCaller('v1', toolway, { name, capabilities: { roots: { listChanged: true } } }))
+  const ann = await join('ann')
+  const bob = await join('bob')
+  const roots = async (caller: StoryCaller) => {
+    const { structuredContent } = await caller.call('old-stdio__state')
+    return (structuredContent as { roots: number }).roots
+  }
+  expect([await roots(ann), await roots(bob)]).toEqual([0, 0])
+  await ann.notify('notifications/roots/list_changed')
+  await until(async () => (await roots(ann)) === 1, { what: 'the news to reach the server' })
+  expect(await roots(bob)).toBe(0)
+})
 
 const crossings = kinds.flatMap((kind) => servers.map((server) => [kind, server] as const))
 
