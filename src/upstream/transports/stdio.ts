@@ -125,7 +125,10 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
       if (!error) return resolve()
       // Often the first to notice that the process has died: whoever comes next needs another one.
       over ??= unavailable('stopped reading')
-      reject(over)
+      const refusal = over
+      // During the handshake the end of the process, which is told soon, says more: how it ended and its last words.
+      if (established) reject(refusal)
+      else clock.after(2 * graceMs, () => reject(refusal))
     })
     stdin.uncork()
     return promise
