@@ -8,6 +8,7 @@ import { errorBytes, resultBytes } from '../../wire/encode.ts'
 import { toLegacy } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
+import { capabilities } from '../capabilities.ts'
 import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { isLogLevel } from '../log-level.ts'
@@ -36,14 +37,6 @@ export interface LegacyEra {
 
 /** What a session may have in flight: more is a client gone wild. */
 const maxRequests = 1_000
-
-const capabilities = {
-  tools: { listChanged: true },
-  resources: { listChanged: true, subscribe: true },
-  prompts: { listChanged: true },
-  completions: {},
-  logging: {},
-}
 
 const nothing = Buffer.from('{}')
 

@@ -6,6 +6,7 @@ import { toModern } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
 import { modernErrors } from '../../wire/modern.ts'
 import { members } from '../../wire/scan.ts'
+import { splice } from '../../wire/splice.ts'
 import { failureOf } from '../errors.ts'
 import { isObject, type Params } from '../inbound.ts'
 import { missingCapability, missingFrom } from '../questions.ts'
@@ -64,8 +65,7 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answ
 function recoded(error: Buffer, number: number): Buffer {
   const code = members(error)?.get('code')
   if (code === undefined) return error
-  const at = code.byteOffset - error.byteOffset
-  return Buffer.concat([error.subarray(0, at), Buffer.from(String(number)), error.subarray(at + code.length)])
+  return splice(error, [[code, Buffer.from(String(number))]])
 }
 
 /** A resource that is not there is named as the caller named it. */

@@ -10,6 +10,7 @@ import { resultBytes } from '../../wire/encode.ts'
 import { toModern } from '../../wire/eras.ts'
 import { metaKeys } from '../../wire/modern.ts'
 import { modernRevision } from '../../wire/revisions.ts'
+import { capabilities } from '../capabilities.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { createListenStreams, type ListenStreams } from '../listen-streams.ts'
 import { type Leg, OpenCall } from '../open-call.ts'
@@ -45,14 +46,6 @@ export interface ModernEra {
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
 /** What a server says about its resources stays; where it says nothing, nobody may keep them. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
-
-const capabilities = {
-  tools: { listChanged: true },
-  resources: { listChanged: true, subscribe: true },
-  prompts: { listChanged: true },
-  completions: {},
-  logging: {},
-}
 
 const lists: ReadonlyMap<string, Kind> = new Map([
   ['tools/list', 'tool'],
