@@ -134,6 +134,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   const token = await tokenFor(config)
   const local: Caller = {
     agent: 'default',
+    agents: '*',
     principal: 'local',
     authenticated: true,
     admin: true,

@@ -120,6 +120,7 @@ export function snapshotOf(sources: readonly Source[], naming: NamingConfig = na
 
 export const callerOf = (changes: Partial<Caller> = {}): Caller => ({
   agent: 'default',
+  agents: '*',
   principal: 'test',
   authenticated: true,
   admin: false,

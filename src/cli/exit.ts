@@ -32,6 +32,7 @@ const exitCodes: Record<ErrorCode, ExitCode> = {
   OUTCOME_UNKNOWN: exit.failed,
   OVERLOADED: exit.unavailable,
   QUARANTINED: exit.refused,
+  AUDIT_UNAVAILABLE: exit.failed,
   INTERNAL: exit.failed,
 }
 

@@ -30,6 +30,8 @@ export interface Input {
 /** An authenticated connection, acting as one agent. */
 export interface Caller {
   readonly agent: string
+  /** The agents that its credential may act as; `*` is all of them. */
+  readonly agents: readonly string[] | '*'
   /** Who the credential says this is: sessions and caches belong to it. */
   readonly principal: string
   readonly authenticated: boolean

@@ -41,6 +41,7 @@ export const errorKinds = {
   OUTCOME_UNKNOWN: { rpc: -31019, http: 502, retryable: false, serverFault: true },
   OVERLOADED: { rpc: -31020, http: 503, ...later },
   QUARANTINED: { rpc: -31021, http: 403, ...refused },
+  AUDIT_UNAVAILABLE: { rpc: -31022, http: 503, ...later },
   INTERNAL: { rpc: -32603, http: 500, ...refused },
 } as const satisfies Record<string, ErrorKind>
 

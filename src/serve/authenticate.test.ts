@@ -6,8 +6,8 @@ describe('B6: bearer tokens', () => {
   const authenticate = authenticateToken('s3cret')
 
   test('the right token is an authenticated operator', () => {
-    expect(authenticate('Bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true })
-    expect(authenticate('bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true })
+    expect(authenticate('Bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true, agents: '*' })
+    expect(authenticate('bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true, agents: '*' })
   })
 
   test.each([
@@ -28,8 +28,8 @@ describe('B6: bearer tokens', () => {
   })
 
   test('each token has an identity of its own', () => {
-    const anna = { principal: 'anna', authenticated: true, admin: false }
-    const bert = { principal: 'bert', authenticated: true, admin: true }
+    const anna = { principal: 'anna', authenticated: true, admin: false, agents: '*' }
+    const bert = { principal: 'bert', authenticated: true, admin: true, agents: '*' }
     const several = bearerTokens([
       ['one', anna],
       ['two', bert],
@@ -41,8 +41,8 @@ describe('B6: bearer tokens', () => {
 
   test('without a configured token everybody is the same anonymous caller, and no operator', () => {
     const open = authenticateToken(undefined)
-    expect(open(undefined)).toEqual({ principal: 'anonymous', authenticated: false, admin: false })
-    expect(open('Bearer anything')).toEqual({ principal: 'anonymous', authenticated: false, admin: false })
+    expect(open(undefined)).toEqual({ principal: 'anonymous', authenticated: false, admin: false, agents: '*' })
+    expect(open('Bearer anything')).toEqual({ principal: 'anonymous', authenticated: false, admin: false, agents: '*' })
   })
 
   test('an empty token is never a way in', () => {

@@ -3,13 +3,13 @@ import type { Caller } from '../core/call.ts'
 import { Refusal } from './refusal.ts'
 
 /** Who a credential says its bearer is. */
-export type Identity = Pick<Caller, 'principal' | 'authenticated' | 'admin'>
+export type Identity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'>
 
 /** Turns an Authorization header into an identity, or throws a 401. A wrong credential never becomes anybody. */
 export type Authenticate = (authorization: string | undefined) => Identity
 
-const anonymous: Identity = { principal: 'anonymous', authenticated: false, admin: false }
-const operator: Identity = { principal: 'token', authenticated: true, admin: true }
+const anonymous: Identity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
+const operator: Identity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 
 /** One shared token, or none at all: then everybody who reaches the door is the same anonymous caller. */
 export const authenticateToken = (token: string | undefined): Authenticate =>

@@ -102,8 +102,8 @@ export async function openTestDoor(settings: Settings = {}) {
   }
 }
 
-const anna = { principal: 'anna', authenticated: true, admin: false }
-const bert = { principal: 'bert', authenticated: true, admin: false }
+const anna = { principal: 'anna', authenticated: true, admin: false, agents: '*' }
+const bert = { principal: 'bert', authenticated: true, admin: false, agents: '*' }
 
 const given = (headers: Headers) =>
   Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<string, string>

@@ -7,7 +7,7 @@ import { createTestConnection } from './connection.fixture.ts'
 import type { RequestPeer } from './peer.ts'
 import { createSessions } from './sessions.ts'
 
-const anna = { principal: 'anna', authenticated: true, admin: false }
+const anna = { principal: 'anna', authenticated: true, admin: false, agents: '*' }
 const client = { revision: '2025-11-25', capabilities: {} }
 const hour = 3_600_000
 

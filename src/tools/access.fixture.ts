@@ -12,6 +12,7 @@ import { type GatewayStatus, type MetaToolsOptions, metaTools } from './meta/ind
 
 export const user: Caller = {
   agent: 'default',
+  agents: '*',
   principal: 'user',
   authenticated: true,
   admin: true,

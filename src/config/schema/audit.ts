@@ -12,6 +12,10 @@ export const auditSection = z.strictObject({
     .enum(['writes', 'all', 'none'])
     .default('writes')
     .describe('What is on disk before the answer: writes and denials, everything, or nothing.'),
+  unrecordedReads: z
+    .enum(['allow', 'refuse'])
+    .default('allow')
+    .describe('What happens to reads while nothing can be written, on a full disk for one. Writes are always refused.'),
   redact: names('a name of an argument, with * where it helps')
     .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])
     .describe('Arguments whose values are never written down, by name.'),

@@ -1,0 +1,71 @@
+import type { Kind } from './entry.ts'
+import type { ErrorCode } from './errors.ts'
+
+/** What audit calls the thing that somebody wanted to do. */
+export type Operation =
+  | 'call_tool'
+  | 'read_resource'
+  | 'get_prompt'
+  | 'complete'
+  | 'subscribe'
+  | 'list'
+  | 'find'
+  | 'authenticate'
+  | (string & {})
+
+/** Who wanted to do what. Field names are those of the record on disk (F11). */
+export interface AuditSubject {
+  /** Both records of an operation have it. */
+  readonly call: string
+  readonly parent?: string
+  readonly agent: string
+  readonly principal: string
+  /** Only where the caller showed no credential. */
+  readonly anonymous?: true
+  readonly address?: string
+  readonly operation: Operation
+  readonly kind?: Kind
+  readonly server?: string
+  /** The entry's own name: of a tool or prompt, a URI, a URI template; or what was asked for in vain. */
+  readonly tool?: string
+  /** It may change something somewhere. */
+  readonly write: boolean
+}
+
+/** An operation begins. */
+export interface AuditBegin extends AuditSubject {
+  /** As the caller sent them: whoever writes them down redacts them. */
+  readonly arguments?: Readonly<Record<string, unknown>>
+}
+
+/** An operation is over. */
+export interface AuditEnd extends AuditSubject {
+  readonly decision: 'ALLOW' | 'DENY' | 'ERROR' | 'TIMEOUT'
+  /** One word: `server_not_allowed`, `rate_limited`, …; none where all went well. */
+  readonly reason?: string
+  /** The rule that decided, also where it allowed. */
+  readonly rule?: string
+  readonly code?: ErrorCode
+  /** The result of the tool says that it failed. */
+  readonly is_error: boolean
+  readonly latency_ms: number
+  /** For listings: how many were asked for by name, how many were shown, and what they cost a model. */
+  readonly requested?: number
+  readonly returned?: number
+  readonly tokens?: number
+}
+
+/** The record of every operation. */
+export interface Audit {
+  /** Writes down that an operation begins; throws AUDIT_UNAVAILABLE where it must not go on unrecorded. */
+  begin(event: AuditBegin): void
+  /**
+   * Writes down how it ended. A promise settles when the record is on disk, as the configuration wants it for this
+   * one; `undefined` means that there is nothing to wait for. Rejects with AUDIT_UNAVAILABLE where the answer must
+   * not leave unrecorded.
+   */
+  end(event: AuditEnd): Promise<void> | undefined
+}
+
+/** Keeps nothing. */
+export const noAudit: Audit = { begin() {}, end: () => undefined }
