@@ -1,6 +1,7 @@
 import type { Call, Caller, Handler } from './call.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
+import type { ToolwayError } from './errors.ts'
 import type { Result } from './result.ts'
 import type { SourceStatus } from './source.ts'
 
@@ -12,6 +13,11 @@ export interface Access {
   readonly complete: Handler
   /** Passes on a request about something that a call of this entry has started, under the same decision as a call. */
   relay(method: string, call: Call): Promise<Result>
+  /**
+   * The agent that a credential acts as (G7). Throws INVALID_AGENT_ID where it may not be the one it asks for; one
+   * that asks for none and has none to fall back on can still name one in the arguments of a meta-tool.
+   */
+  agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
   /** What this caller may see and use. */
   view(caller: Caller): View
   /** What the servers behind the gateway offer this caller beside entries. */
@@ -41,6 +47,8 @@ export interface View {
   search(query: string, options: { limit: number; server?: string }): readonly Served[]
   /** The sources whose entries the caller may use; the meta-tools are not among them. */
   servers(): readonly ServerSummary[]
+  /** Why the caller sees nothing of a server that is there. */
+  refusal(server: string): ToolwayError | undefined
 }
 
 export interface Offers {
@@ -63,6 +71,8 @@ export interface Served {
 export interface Page {
   /** A JSON array of definitions. */
   readonly items: Buffer
+  /** How many there are on it. */
+  readonly count: number
   readonly nextCursor?: string
 }
 

@@ -16,8 +16,15 @@ export const entryOf = (changes: Partial<Entry> = {}): Entry => ({
 
 export const callOf = (changes: Partial<Call> = {}): Call => ({
   id: 'c1',
-  caller: { agent: 'default',
-    agents: '*', principal: 'test', authenticated: true, admin: false, session: 's1', capabilities: {} },
+  caller: {
+    agent: 'default',
+    agents: '*',
+    principal: 'test',
+    authenticated: true,
+    admin: false,
+    session: 's1',
+    capabilities: {},
+  },
   entry: entryOf(),
   input: { arguments: Json.of({}), meta: {} },
   signal: new AbortController().signal,

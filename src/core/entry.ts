@@ -13,6 +13,8 @@ export interface Entry {
   /** As its source described it, verbatim. */
   readonly definition: Definition
   readonly traits: Traits
+  /** It refuses arguments that do not fit by itself, and says more about them than a schema could. */
+  readonly checksItself?: true
   readonly run: Handler
   /** Completes one of its arguments, for prompts and templates whose source can. */
   readonly complete?: Handler
@@ -34,4 +36,6 @@ export interface Traits {
   readonly readOnly: boolean
   readonly idempotent: boolean
   readonly timeoutMs: number
+  /** It does nothing but run other calls, each of which meets every decision and limit itself. */
+  readonly carries?: true
 }

@@ -9,11 +9,14 @@ interface ErrorKind {
   readonly retryable: boolean
   /** Whether it is the server's own failure, so that a circuit breaker counts it. */
   readonly serverFault: boolean
+  /** Somebody was refused something, by a rule or a limit: audit calls it a denial. */
+  readonly denial?: true
   /** A JSON-RPC error even for `tools/call`, because the request itself is wrong. */
   readonly malformed?: true
 }
 
 const refused = { retryable: false, serverFault: false } as const
+const denied = { ...refused, denial: true } as const
 const later = { retryable: true, serverFault: false } as const
 const broken = { retryable: true, serverFault: true } as const
 
@@ -23,24 +26,24 @@ export const errorKinds = {
   SERVER_UNAVAILABLE: { rpc: -31001, http: 502, ...broken },
   SERVER_UNHEALTHY: { rpc: -31002, http: 503, ...later },
   CIRCUIT_OPEN: { rpc: -31003, http: 503, ...later },
-  DENIED_BY_POLICY: { rpc: -31004, http: 403, ...refused },
-  NAMESPACE_NOT_ALLOWED: { rpc: -31005, http: 403, ...refused },
-  TOOL_BLOCKED: { rpc: -31006, http: 403, ...refused },
-  WRITE_NOT_ALLOWED: { rpc: -31007, http: 403, ...refused },
-  AUTH_REQUIRED: { rpc: -31008, http: 401, ...refused },
-  RATE_LIMITED: { rpc: -31009, http: 429, ...later },
+  DENIED_BY_POLICY: { rpc: -31004, http: 403, ...denied },
+  NAMESPACE_NOT_ALLOWED: { rpc: -31005, http: 403, ...denied },
+  TOOL_BLOCKED: { rpc: -31006, http: 403, ...denied },
+  WRITE_NOT_ALLOWED: { rpc: -31007, http: 403, ...denied },
+  AUTH_REQUIRED: { rpc: -31008, http: 401, ...denied },
+  RATE_LIMITED: { rpc: -31009, http: 429, ...later, denial: true },
   INVALID_ARGUMENTS: { rpc: -31010, http: 400, ...refused },
-  INVALID_PATH: { rpc: -31011, http: 400, ...refused },
-  UNSAFE_SQL: { rpc: -31012, http: 400, ...refused },
-  UNSAFE_URL: { rpc: -31013, http: 400, ...refused },
-  INVALID_AGENT_ID: { rpc: -31014, http: 403, ...refused },
-  FALLBACK_AGENT_NOT_IN_RULES: { rpc: -31015, http: 403, ...refused },
-  NO_FALLBACK_CONFIGURED: { rpc: -31016, http: 403, ...refused },
+  INVALID_PATH: { rpc: -31011, http: 400, ...denied },
+  UNSAFE_SQL: { rpc: -31012, http: 400, ...denied },
+  UNSAFE_URL: { rpc: -31013, http: 400, ...denied },
+  INVALID_AGENT_ID: { rpc: -31014, http: 403, ...denied },
+  FALLBACK_AGENT_NOT_IN_RULES: { rpc: -31015, http: 403, ...denied },
+  NO_FALLBACK_CONFIGURED: { rpc: -31016, http: 403, ...denied },
   TIMEOUT: { rpc: -31017, http: 504, ...broken },
   CANCELLED: { rpc: -31018, http: 499, ...refused },
   OUTCOME_UNKNOWN: { rpc: -31019, http: 502, retryable: false, serverFault: true },
   OVERLOADED: { rpc: -31020, http: 503, ...later },
-  QUARANTINED: { rpc: -31021, http: 403, ...refused },
+  QUARANTINED: { rpc: -31021, http: 403, ...denied },
   AUDIT_UNAVAILABLE: { rpc: -31022, http: 503, ...later },
   INTERNAL: { rpc: -32603, http: 500, ...refused },
 } as const satisfies Record<string, ErrorKind>
@@ -51,6 +54,8 @@ export interface ErrorDetails {
   readonly server?: string
   readonly rule?: string
   readonly retryAfterMs?: number
+  /** What audit calls the reason, where the code does not say it all. */
+  readonly auditReason?: string
   readonly cause?: unknown
 }
 

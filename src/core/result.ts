@@ -1,9 +1,21 @@
+import type { ToolwayError } from './errors.ts'
 import { Json } from './json.ts'
 
 /** What a call came to. A tool that reports failure (`isError`) has still produced a result. */
 export interface Result {
   readonly body: Json<ResultBody>
   readonly isError: boolean
+  /** For listings: what the record of them tells. */
+  readonly listing?: Listing
+  /** What was refused, where the result tells it in a form of its own. */
+  readonly refusal?: ToolwayError
+}
+
+/** How many were asked for by name, how many are shown, and what they cost a model. */
+export interface Listing {
+  readonly requested?: number
+  readonly returned: number
+  readonly tokens?: number
 }
 
 /** The result object of `tools/call`, `resources/read` or `prompts/get`; every field may be present, unknown ones too. */

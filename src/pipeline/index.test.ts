@@ -1,38 +1,144 @@
-import { expect, test } from 'vitest'
-import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { callOf } from '../core/call.fixture.ts'
+import { describe, expect, test } from 'vitest'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import type { Handler } from '../core/call.ts'
 import type { Decide } from '../core/decision.ts'
+import { type ErrorCode, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
-import { createPipeline } from './index.ts'
+import { openPipeline } from './pipeline.fixture.ts'
 
-const pipeline = (decide: Decide, log = silentLog) => createPipeline({ decide, clock: createManualClock(), log }).handle
+const deny: Decide = () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' })
 
-test('F7: a denied call never reaches its entry, and the error names the rule', async () => {
-  let ran = false
-  const run = async () => {
-    ran = true
+/** A call that leaves a mark where it arrives. */
+function marked() {
+  const ran: string[] = []
+  const run: Handler = async ({ entry }) => {
+    ran.push(entry.name)
     return textResult('ran')
   }
-  const entry = { ...callOf().entry, run }
-  const deny: Decide = () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' })
-  await expect(pipeline(deny)(callOf({ entry }))).rejects.toMatchObject({
+  const schema = { type: 'object' }
+  return { ran, call: callOf({ entry: entryOf({ run, definition: { inputSchema: schema } }) }) }
+}
+
+test('F7: a denied call never reaches its entry, and the error names the rule', async () => {
+  const { ran, call } = marked()
+  await expect(openPipeline({ decide: deny }).handle(call)).rejects.toMatchObject({
     code: 'TOOL_BLOCKED',
     data: { code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', server: 'files' },
   })
-  expect(ran).toBe(false)
+  expect(ran).toEqual([])
 })
 
 test('every call leaves one line in the log, however it ended', async () => {
   const lines: unknown[] = []
   const log = { ...silentLog, debug: (facts: object, message: string) => lines.push({ ...facts, message }) }
-  await pipeline(() => ({ allowed: true }), log)(callOf())
-  await pipeline(
-    () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'r', reason: 'No.' }),
-    log,
-  )(callOf()).catch(() => {})
+  await openPipeline({ log }).handle(callOf())
+  await openPipeline({ log, decide: deny })
+    .handle(callOf())
+    .catch(() => {})
   expect(lines).toMatchObject([
     { call: 'c1', agent: 'default', server: 'files', tool: 'read', message: 'call answered' },
     { call: 'c1', error: 'TOOL_BLOCKED', message: 'call failed' },
   ])
+})
+
+describe('the order', () => {
+  const refusing = (code: ErrorCode) => () => {
+    throw new ToolwayError(code, 'refused')
+  }
+  const limits = (asked: string[]) => ({
+    limitsOf: () => [{ key: 'k', perMinute: 1, rule: 'limits.perMinute', scope: '' }],
+    buckets: {
+      take: () => {
+        asked.push('limits')
+        return { allowed: false as const, key: 'k', retryAfterMs: 5 }
+      },
+    },
+    clock: openPipeline().clock,
+  })
+
+  test('F8, F9: what is refused by policy, by its arguments or by a guard takes nothing from a limit', async () => {
+    const asked: string[] = []
+    const outcome = async (changes: Parameters<typeof openPipeline>[0]) => {
+      const { ran, call } = marked()
+      const { code } = await openPipeline({ limits: limits(asked), ...changes })
+        .handle(call)
+        .then(() => ({ code: 'none' }))
+        .catch((error) => error)
+      expect(ran).toEqual([])
+      return [code, asked.length]
+    }
+    const guards = new Map([['files', refusing('INVALID_PATH')]])
+    expect(await outcome({ decide: deny })).toEqual(['TOOL_BLOCKED', 0])
+    expect(await outcome({ validate: refusing('INVALID_ARGUMENTS'), guards })).toEqual(['INVALID_ARGUMENTS', 0])
+    expect(await outcome({ guards })).toEqual(['INVALID_PATH', 0])
+    expect(await outcome({ needsApproval: () => 'r' })).toEqual(['RATE_LIMITED', 1])
+  })
+
+  test('F9: a tool that checks its own arguments is not checked twice, and only tools have arguments to check', async () => {
+    const validate = refusing('INVALID_ARGUMENTS')
+    const definition = { inputSchema: { type: 'object' } }
+    const { handle } = openPipeline({ validate, guards: new Map([['files', refusing('INVALID_PATH')]]) })
+    await expect(handle(callOf({ entry: entryOf({ kind: 'prompt', definition }) }))).resolves.toBeDefined()
+    const own = openPipeline({ validate })
+    await expect(own.handle(callOf({ entry: entryOf({ definition, checksItself: true }) }))).resolves.toBeDefined()
+    await expect(own.handle(callOf({ entry: entryOf({ definition }) }))).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+    })
+  })
+
+  test('F9: checks that take a while are waited for', async () => {
+    const slow = async () => {
+      await Promise.resolve()
+      throw new ToolwayError('UNSAFE_URL', 'refused')
+    }
+    const { ran, call } = marked()
+    const { handle } = openPipeline({ guards: new Map([['files', slow]]) })
+    await expect(handle(call)).rejects.toMatchObject({ code: 'UNSAFE_URL' })
+    expect(ran).toEqual([])
+  })
+})
+
+test('G6: what is not a call meets the same decision', async () => {
+  const { complete, relay, subscribe } = openPipeline({ decide: deny })
+  const call = callOf()
+  for (const attempt of [
+    () => complete(call),
+    () => relay('tasks/get', call),
+    () => subscribe(call.caller, { name: 'r', entry: call.entry, definition: {} }, () => {}),
+  ]) {
+    await expect(attempt()).rejects.toMatchObject({ code: 'TOOL_BLOCKED', details: { rule: 'policy.blockedTools[0]' } })
+  }
+})
+
+test('a subscription is what the entry makes of it', async () => {
+  let disposed = false
+  const followed: string[] = []
+  const entry = entryOf({
+    kind: 'template',
+    name: 'x://{id}',
+    subscribe: async (_, uri) => {
+      followed.push(uri)
+      const dispose = async () => {
+        disposed = true
+      }
+      return { [Symbol.asyncDispose]: dispose }
+    },
+  })
+  const { subscribe } = openPipeline()
+  const subscription = await subscribe(callOf().caller, { name: 'x', entry, definition: {}, uri: 'x://1' }, () => {})
+  await subscription[Symbol.asyncDispose]()
+  expect([followed, disposed]).toEqual([['x://1'], true])
+  const silent = await subscribe(callOf().caller, { name: 'x', entry: entryOf(), definition: {} }, () => {})
+  await expect(silent[Symbol.asyncDispose]()).resolves.toBeUndefined()
+})
+
+test('what nothing has been started by is not relayed', async () => {
+  await expect(openPipeline().relay('tasks/get', callOf())).rejects.toThrow('has started nothing that tasks/get')
+})
+
+test('what cannot complete anything completes nothing', async () => {
+  const result = await openPipeline().complete(callOf({ input: { arguments: Json.of({}), meta: {} } }))
+  expect(result.body.value).toEqual({ completion: { values: [], total: 0, hasMore: false } })
 })

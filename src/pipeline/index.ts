@@ -1,4 +1,5 @@
 import type { Access } from '../core/access.ts'
+import type { Audit, Operation } from '../core/audit.ts'
 import type { Call, Handler, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { compose } from '../core/compose.ts'
@@ -6,38 +7,72 @@ import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
-import { allow, policy } from './policy.ts'
+import { approve, type NeedsApproval } from './approve.ts'
+import { audit } from './audit.ts'
+import { auditedView } from './audited-view.ts'
+import { type Check, guards } from './guards.ts'
+import { policy } from './policy.ts'
+import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { record } from './record.ts'
+import { subscribing } from './subscribing.ts'
 import { timeout } from './timeout.ts'
+import { type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
+  readonly view: Access['view']
+  readonly audit: Audit
   readonly decide: Decide
+  readonly validate: Validate
+  /** What looks at the arguments of a server's tools, by server. */
+  readonly guards: ReadonlyMap<string, Check>
+  readonly limits: RateLimits
+  readonly needsApproval: NeedsApproval
   readonly clock: Clock
   readonly log: Log
 }
 
-/** The ways in that end at an entry. */
-export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe'>
+/** The ways in that end at an entry, and the one that shows what there is. */
+export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view'>
 
 /**
  * The order is the architecture, written once. The first row runs once per call, the second once per attempt:
- * whatever repeats an attempt stands between them. What is not a call meets the same decision.
+ * whatever repeats an attempt stands between them. What is not a call meets the same decision and leaves the same
+ * record.
  */
-export function createPipeline({ decide, clock, log }: PipelineOptions): Pipeline {
-  const perCall: Interceptor[] = [record(log), policy(decide)]
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { decide, clock, log } = options
+  const recorded = (operation?: Operation): Interceptor[] => [
+    record(log),
+    audit(options.audit, decide, operation),
+    policy(decide),
+  ]
+  const checked = [
+    validate(options.validate),
+    guards(options.guards),
+    rateLimit(options.limits),
+    approve(options.needsApproval, clock),
+  ]
   const perAttempt: Interceptor[] = [timeout(clock)]
-  const row = (last: Handler): Handler => compose([...perCall, ...perAttempt], last)
 
-  const handle = row((call) => call.entry.run(call))
-  const complete = row((call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions))
+  const handle = compose([...recorded(), ...checked, ...perAttempt], (call) => call.entry.run(call))
+  const complete = compose(
+    [...recorded('complete'), rateLimit(options.limits), ...perAttempt],
+    (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
+  )
   return {
     handle,
     complete,
-    relay: (method, call) => row((allowed) => relayed(method, allowed))(call),
+    relay: (method, call) => compose([...recorded(method), ...perAttempt], (allowed) => relayed(method, allowed))(call),
     async subscribe(caller, { entry, uri = entry.name }, updated) {
-      allow(decide, caller, entry)
-      return (await entry.subscribe?.(caller, uri, updated)) ?? nothingToFollow
+      let subscription = nothingToFollow
+      const follow: Handler = async () => {
+        subscription = (await entry.subscribe?.(caller, uri, updated)) ?? nothingToFollow
+        return resultOf({})
+      }
+      await compose(recorded('subscribe'), follow)(subscribing(caller, entry, uri))
+      return subscription
     },
+    view: (caller) => auditedView(options.view(caller), caller, options.audit),
   }
 }
 

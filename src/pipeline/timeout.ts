@@ -21,7 +21,7 @@ export const timeout = (clock: Clock): Interceptor => {
 }
 
 /** As long as a person may take to answer. */
-const askedForMs = 600_000
+export const personMs = 600_000
 
 const nobodyAnswers = () => new ToolwayError('TIMEOUT', 'Nobody has answered the question of this server in time.')
 
@@ -34,7 +34,7 @@ const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => ({
   notify: (method, params) => peer.notify(method, params),
   async ask(method, params, signal) {
     using _ = limit.pause()
-    using patience = deadline(clock, askedForMs, nobodyAnswers, signal)
+    using patience = deadline(clock, personMs, nobodyAnswers, signal)
     return await peer.ask(method, params, patience.signal)
   },
 })

@@ -35,6 +35,22 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
   throw invalid(`${why} ${quoted(asked)}`, asked, possible)
 }
 
+/** Whoever asked for no agent and has none to fall back on; no configured agent can be called so. */
+export const noAgent = '(none)'
+
+/** As `selectAgent`, but a caller that asked for nothing may come in without an agent: it can name one later. */
+export function agentOrNone(selection: AgentSelection): string {
+  if (selection.asked !== undefined || selection.agents.size === 0) return selectAgent(selection).agent
+  const found = fallback(selection)
+  return isName(found) ? found : noAgent
+}
+
+/** Why a caller without an agent may do nothing. */
+export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): ToolwayError {
+  const found = fallback({ ...selection, asked: undefined })
+  return isName(found) ? new ToolwayError('NO_FALLBACK_CONFIGURED', 'Name the agent that you act as.') : found
+}
+
 /** The agent of a caller that asked for none, or why there is none. */
 function fallback({ credential, agents, defaults }: AgentSelection): string | ToolwayError {
   const mine = new Set(credential.agents === '*' ? [] : credential.agents)

@@ -1,23 +1,30 @@
 import { expect, test } from 'vitest'
+import type { Config } from '../config/schema.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { createPolicy } from './decide.ts'
+import { agentOf } from './policies.fixture.ts'
 
 const open = { allowedServers: ['*'], allowedTools: [], blockedTools: [], requireAuth: [], pins: 'warn' as const }
 const { caller } = callOf()
+const policyOf = (changes: Partial<Config> = {}) => {
+  const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, debug: false } as const
+  return createPolicy({ config: { agents: {}, policy: open, defaults, mcpServers: {}, ...changes } })
+}
+const decideBy = (policy: Config['policy']) => policyOf({ policy }).decide
 const tool = (server: string, name: string) => entryOf({ server, name })
 
 test('F7: with nothing configured everything is allowed', () => {
-  expect(createPolicy(open)(caller, tool('files', 'read'))).toMatchObject({ allowed: true })
+  expect(decideBy(open)(caller, tool('files', 'read'))).toMatchObject({ allowed: true })
 })
 
 test('F7: a blocked tool is refused by the rule that blocks it, also where it is allowed elsewhere', () => {
-  const decide = createPolicy({ ...open, allowedTools: ['*'], blockedTools: ['a.b', 'files.*'] })
+  const decide = decideBy({ ...open, allowedTools: ['*'], blockedTools: ['a.b', 'files.*'] })
   expect(decide(caller, tool('files', 'read'))).toMatchObject({ code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[1]' })
   expect(decide(caller, tool('other', 'read'))).toMatchObject({ allowed: true })
 })
 
 test('F7: only the allowed servers may be used; meta-tools need not be listed but can be blocked', () => {
-  const decide = createPolicy({ ...open, allowedServers: ['files'], blockedTools: ['toolway.execute_tools'] })
+  const decide = decideBy({ ...open, allowedServers: ['files'], blockedTools: ['toolway.execute_tools'] })
   expect(decide(caller, tool('files', 'read'))).toMatchObject({ allowed: true })
   expect(decide(caller, tool('native', 'hash'))).toMatchObject({ code: 'NAMESPACE_NOT_ALLOWED' })
   expect(decide(caller, tool('toolway', 'list_servers'))).toMatchObject({ allowed: true })
@@ -25,7 +32,7 @@ test('F7: only the allowed servers may be used; meta-tools need not be listed bu
 })
 
 test('F7: a list of allowed tools excludes every other tool, not resources and prompts', () => {
-  const decide = createPolicy({ ...open, allowedTools: ['files.read*'] })
+  const decide = decideBy({ ...open, allowedTools: ['files.read*'] })
   expect(decide(caller, tool('files', 'read_text'))).toMatchObject({ allowed: true })
   expect(decide(caller, tool('files', 'write'))).toMatchObject({
     code: 'DENIED_BY_POLICY',
@@ -35,10 +42,74 @@ test('F7: a list of allowed tools excludes every other tool, not resources and p
 })
 
 test('F7: some tools need an authenticated caller', () => {
-  const decide = createPolicy({ ...open, requireAuth: ['db.*'] })
+  const decide = decideBy({ ...open, requireAuth: ['db.*'] })
   expect(decide(caller, tool('db', 'query'))).toMatchObject({ allowed: true })
   expect(decide({ ...caller, authenticated: false }, tool('db', 'query'))).toMatchObject({
     code: 'AUTH_REQUIRED',
     rule: 'policy.requireAuth[0]',
   })
+})
+
+const agents = {
+  team: { ...agentOf({ allow: { servers: ['files'], tools: {} } }), expose: 'meta' as const },
+  'team.junior': agentOf({ deny: { servers: [], tools: { files: ['write'] } } }),
+  other: agentOf({ allow: { servers: ['files'], tools: {} } }),
+}
+
+test('B3: an agent sees tools as it says, as one that it inherits from says, or as the default says', () => {
+  const { exposureOf } = policyOf({ agents })
+  expect(['team', 'team.junior', 'other', 'nobody'].map(exposureOf)).toEqual(['meta', 'meta', 'both', 'both'])
+})
+
+test('G7: a caller without an agent may use the meta-tools, where it can name one, and nothing else', () => {
+  const { decide, agentOf: choose } = policyOf({ agents })
+  const agent = choose({ agents: '*' }, undefined)
+  const nobody = { ...caller, agent }
+  expect(decide(nobody, tool('toolway', 'execute_tool'))).toMatchObject({ allowed: true })
+  expect(decide(nobody, tool('files', 'read'))).toMatchObject({
+    allowed: false,
+    code: 'NO_FALLBACK_CONFIGURED',
+    rule: 'defaults.denyOnMissingAgent',
+  })
+  expect(choose({ agents: '*' }, 'team')).toBe('team')
+  expect(() => choose({ agents: ['other'] }, 'team')).toThrow('may not act as the agent "team"')
+})
+
+test('G7: a blocked meta-tool is blocked for a caller without an agent too', () => {
+  const policy = { ...open, blockedTools: ['toolway.execute_tool'] }
+  const { decide, agentOf: choose } = policyOf({ agents, policy })
+  const nobody = { ...caller, agent: choose({ agents: '*' }, undefined) }
+  expect(decide(nobody, tool('toolway', 'execute_tool'))).toMatchObject({ code: 'TOOL_BLOCKED' })
+})
+
+const mcpServers = { files: { readOnly: true }, other: { readOnly: false } } as unknown as Config['mcpServers']
+const reading = { readOnly: true, idempotent: true, timeoutMs: 1 }
+
+test('J2: on a read-only server only what is known to be a read may be used', () => {
+  const { decide } = policyOf({ mcpServers })
+  expect(decide(caller, tool('files', 'write'))).toMatchObject({
+    code: 'WRITE_NOT_ALLOWED',
+    rule: 'mcpServers.files.readOnly',
+    reason: expect.stringMatching(/^Write not allowed/),
+  })
+  expect(decide(caller, { ...tool('files', 'read'), traits: reading })).toMatchObject({ allowed: true })
+  expect(decide(caller, tool('other', 'write'))).toMatchObject({ allowed: true })
+})
+
+test('J2, B5: an explanation tells of read-only servers and quarantine as the decision does', () => {
+  const quarantined = ({ name }: { name: string }) =>
+    name === 'changed'
+      ? ({ allowed: false, code: 'QUARANTINED', rule: 'policy.pins', reason: 'It has changed.' } as const)
+      : undefined
+  const { config } = { config: { agents: {}, policy: open, defaults: {} as Config['defaults'], mcpServers } }
+  const { decide, explain } = createPolicy({ config, quarantined })
+  for (const entry of [
+    tool('files', 'write'),
+    { ...tool('files', 'changed'), traits: reading },
+    { ...tool('files', 'read'), traits: reading },
+  ]) {
+    const { decision, considered } = explain('default', entry)
+    expect(decision).toEqual(decide(caller, entry))
+    expect(considered.at(-1)).toMatchObject({ outcome: decision.allowed ? 'allows' : 'denies', rule: decision.rule })
+  }
 })

@@ -1,7 +1,88 @@
-import type { PolicyConfig } from '../config/schema.ts'
-import type { Decide } from '../core/decision.ts'
+import type { Config, Exposure } from '../config/schema.ts'
+import type { Call, Caller } from '../core/call.ts'
+import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
+import type { Entry } from '../core/entry.ts'
+import { agentOrNone, noAgent, refusalOfNone } from './agents.ts'
+import type { Explanation } from './explanation.ts'
+import { lineage } from './lineage.ts'
+import { createReadOnly } from './read-only.ts'
 import { compileRules } from './rules.ts'
 
-/** Global policy (F7) alone, for one user who may use everything else. */
-export const createPolicy = (config: PolicyConfig): Decide =>
-  compileRules({ agents: {}, policy: config, servers: [] }).decide
+export interface PolicyOptions {
+  readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers'>
+  /** Says no to what has changed and was not approved yet. */
+  quarantined?(entry: Pick<Entry, 'kind' | 'server' | 'name'>): Denial | undefined
+}
+
+/** Who may use what, and who is who. */
+export interface Policy {
+  /** The one decision function; each decision names its rule. */
+  readonly decide: Decide
+  /** The agents that have rules; with none there is one user who may use everything. */
+  readonly agents: ReadonlySet<string>
+  /** The same decision about an agent, with everything that was considered on the way. */
+  explain(agent: string, entry: Entry, options?: { readonly authenticated?: boolean }): Explanation
+  /** The agent that a credential acts as (G7); throws INVALID_AGENT_ID where it may not be the one it asks for. */
+  agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
+  /** The caller of a call as the agent that its arguments ask for, where that one may make this call too. */
+  actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
+  /** How an agent sees tools: its own word, else that of an agent it inherits from, else the default. */
+  exposureOf(agent: string): Exposure
+}
+
+export function createPolicy({ config, quarantined = () => undefined }: PolicyOptions): Policy {
+  const { agents, policy, defaults, mcpServers } = config
+  const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
+  const writeRefused = createReadOnly(mcpServers)
+  const exposures = new Map<string, Exposure>(
+    Object.keys(agents).map((agent) => {
+      const said = lineage(agent, rules.agents).map((one) => agents[one]?.expose)
+      return [agent, said.find((exposure) => exposure !== undefined) ?? defaults.expose]
+    }),
+  )
+
+  const decide: Decide = (caller, entry) => {
+    const verdict = rules.decide(caller, entry)
+    if (verdict.allowed) return writeRefused(entry) ?? quarantined(entry) ?? verdict
+    return caller.agent === noAgent && verdict.auditReason === 'agent_not_in_rules'
+      ? decideForNone(caller, entry)
+      : verdict
+  }
+
+  /**
+   * A caller without an agent can still name one in the arguments of a meta-tool, so these are open to it; they show
+   * and run nothing before it has.
+   */
+  const decideForNone = (caller: Caller, entry: Entry): Decision => {
+    if (entry.server === 'toolway') return { allowed: true, rule: 'agents (meta-tools)' }
+    const { code, message, details } = refusalOfNone({ credential: caller, agents: rules.agents, defaults })
+    return { allowed: false, code, rule: details.rule ?? 'agents', reason: message }
+  }
+
+  return {
+    decide,
+    agents: rules.agents,
+    explain(agent, entry, options) {
+      const explanation = rules.explain(agent, entry.server, entry.name, { kind: entry.kind, ...options })
+      const { decision, considered } = explanation
+      if (!decision.allowed) return explanation
+      const write = writeRefused(entry)
+      const changed = write ? undefined : quarantined(entry)
+      const refusal = write ?? changed
+      if (!refusal) return explanation
+      const step = write ? 'read-only server' : 'pins'
+      const last = { step, rule: refusal.rule, outcome: 'denies', note: refusal.reason } as const
+      return { ...explanation, decision: refusal, rule: refusal.rule, considered: [...considered, last] }
+    },
+    agentOf: (credential, asked) => agentOrNone({ credential, asked, agents: rules.agents, defaults }),
+    actAs({ caller, entry }, asked) {
+      if (asked === undefined && caller.agent !== noAgent) return caller
+      if (asked === undefined) throw refusalOfNone({ credential: caller, agents: rules.agents, defaults })
+      const acting = { ...caller, agent: agentOrNone({ credential: caller, asked, agents: rules.agents, defaults }) }
+      const decision = decide(acting, entry)
+      if (!decision.allowed) throw refusalOf(decision, entry.server)
+      return acting
+    },
+    exposureOf: (agent) => exposures.get(agent) ?? defaults.expose,
+  }
+}

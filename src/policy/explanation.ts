@@ -1,4 +1,4 @@
-import type { Verdict } from './verdict.ts'
+import type { Decision } from '../core/decision.ts'
 
 /** The steps of a decision, in their order. */
 export type Step =
@@ -13,6 +13,8 @@ export type Step =
   | 'wildcard allow'
   | 'implicit grant'
   | 'default deny'
+  | 'read-only server'
+  | 'pins'
 
 /** One thing that was looked at on the way to a decision. */
 export interface Consideration {
@@ -27,7 +29,7 @@ export interface Consideration {
 
 /** A decision together with the way to it. */
 export interface Explanation {
-  readonly decision: Verdict
+  readonly decision: Decision
   readonly rule: string
   /** Whether there is such a server: rules with a star decide about others too. */
   readonly serverExists: boolean

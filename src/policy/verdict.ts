@@ -1,4 +1,4 @@
-import type { Denial } from '../core/decision.ts'
+import type { Denial, Permission } from '../core/decision.ts'
 import type { ErrorCode } from '../core/errors.ts'
 
 /** What audit calls the reason of a denial (F11): one word per cause, never a sentence. */
@@ -8,12 +8,6 @@ export type AuditReason =
   | 'tool_blocked'
   | 'auth_required'
   | 'agent_not_in_rules'
-
-/** A permission, and the rule that gave it. */
-export interface Permission {
-  readonly allowed: true
-  readonly rule: string
-}
 
 /** A denial that also has a word for audit. */
 export interface RuledDenial extends Denial {
@@ -44,6 +38,8 @@ export interface Refusal {
 }
 
 export type Ruling = Permission | Refusal
+
+export type { Permission }
 
 export const permission = (rule: string): Permission => ({ allowed: true, rule })
 

@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { resultOf, textResult } from '../core/result.ts'
+import { keptAudit, openPipeline } from './pipeline.fixture.ts'
+
+const reading = { readOnly: true, idempotent: true, timeoutMs: 30_000 }
+
+test('F11: a call is written down before and after, with who, what, and the rule that allowed it', async () => {
+  const { handle, records } = openPipeline()
+  const seen: number[] = []
+  const run = async () => {
+    seen.push(records.length)
+    return textResult('done')
+  }
+  const caller = { ...callOf().caller, address: '192.0.2.7' }
+  const input = { arguments: Json.of({ path: '/tmp/x' }), meta: {} }
+  await handle(callOf({ parent: 'c0', caller, input, entry: entryOf({ run }) }))
+  const subject = {
+    call: 'c1',
+    parent: 'c0',
+    agent: 'default',
+    principal: 'test',
+    address: '192.0.2.7',
+    operation: 'call_tool',
+    kind: 'tool',
+    server: 'files',
+    tool: 'read',
+    write: true,
+  }
+  expect(seen).toEqual([1])
+  expect(records).toEqual([
+    { ...subject, arguments: { path: '/tmp/x' } },
+    { ...subject, decision: 'ALLOW', rule: 'everything', is_error: false, latency_ms: expect.any(Number) },
+  ])
+})
+
+test('F11: an anonymous caller is recorded as one, and a resource under the URI that was asked for', async () => {
+  const { handle, records } = openPipeline()
+  const caller = { ...callOf().caller, authenticated: false }
+  const entry = entryOf({ kind: 'template', name: 'db://{table}', traits: reading })
+  await handle(callOf({ caller, entry, input: { arguments: Json.of({}), uri: 'db://users', meta: {} } }))
+  expect(records[0]).toMatchObject({
+    anonymous: true,
+    operation: 'read_resource',
+    kind: 'template',
+    tool: 'db://{table}',
+    write: false,
+    arguments: { uri: 'db://users' },
+  })
+})
+
+const failing = (error: unknown) => entryOf({ run: () => Promise.reject(error) })
+
+describe('F11: how a call ended', () => {
+  const end = async (error: unknown) => {
+    const { handle, ends } = openPipeline()
+    await handle(callOf({ entry: failing(error) })).catch(() => {})
+    return ends()[0]
+  }
+
+  test('a refusal is a denial with the word and the rule of it', async () => {
+    const details = { rule: 'agents.a.deny.servers[0]', auditReason: 'server_not_allowed' }
+    expect(await end(new ToolwayError('DENIED_BY_POLICY', 'No.', details))).toMatchObject({
+      decision: 'DENY',
+      reason: 'server_not_allowed',
+      rule: 'agents.a.deny.servers[0]',
+      code: 'DENIED_BY_POLICY',
+    })
+    expect(await end(new ToolwayError('RATE_LIMITED', 'No.'))).toMatchObject({
+      decision: 'DENY',
+      reason: 'rate_limited',
+    })
+  })
+
+  test('a failure is an error, a timeout a timeout, a bug an internal error', async () => {
+    expect(await end(new ToolwayError('SERVER_UNAVAILABLE', 'x'))).toMatchObject({
+      decision: 'ERROR',
+      reason: 'server_unavailable',
+    })
+    expect(await end(new ToolwayError('TIMEOUT', 'x'))).toMatchObject({ decision: 'TIMEOUT', code: 'TIMEOUT' })
+    expect(await end(new TypeError('x'))).toMatchObject({ decision: 'ERROR', reason: 'internal', code: 'INTERNAL' })
+    expect(await end(new ServerError(Json.of({ code: -1, message: 'x' })))).toMatchObject({
+      decision: 'ERROR',
+      reason: 'server_error',
+      is_error: true,
+    })
+  })
+
+  test('what a tool itself reports as failure is allowed, and marked', async () => {
+    const { handle, ends } = openPipeline()
+    await handle(callOf({ entry: entryOf({ run: async () => resultOf({ content: [], isError: true }) }) }))
+    expect(ends()[0]).toMatchObject({ decision: 'ALLOW', is_error: true })
+  })
+
+  test('a result that tells of a refusal in a form of its own is a denial', async () => {
+    const refusal = new ToolwayError('DENIED_BY_POLICY', 'No.', { rule: 'r', auditReason: 'server_not_allowed' })
+    const run = async () => ({ ...resultOf({ content: [], isError: true }), refusal, listing: { returned: 0 } })
+    const { handle, ends } = openPipeline()
+    await handle(callOf({ entry: entryOf({ run }) }))
+    expect(ends()[0]).toMatchObject({ decision: 'DENY', reason: 'server_not_allowed', rule: 'r', returned: 0 })
+  })
+
+  test('a listing tells how many were asked for, shown, and what they cost', async () => {
+    const run = async () => ({ ...textResult('x'), listing: { requested: 3, returned: 2, tokens: 40 } })
+    const { handle, ends } = openPipeline()
+    await handle(callOf({ entry: entryOf({ run }) }))
+    expect(ends()[0]).toMatchObject({ requested: 3, returned: 2, tokens: 40 })
+  })
+})
+
+describe('F11: the answer', () => {
+  const unavailable = () => new ToolwayError('AUDIT_UNAVAILABLE', 'The disk is full.')
+
+  test('waits for its record, a denial too', async () => {
+    const written = Promise.withResolvers<void>()
+    const audit = keptAudit({ end: () => written.promise })
+    let answered = 0
+    const count = () => answered++
+    const allowed = openPipeline({ audit }).handle(callOf()).then(count)
+    const refused = openPipeline({ audit }).handle(callOf({ entry: failing(new ToolwayError('TOOL_BLOCKED', 'x')) }))
+    const caught = refused.catch(count)
+    await new Promise(setImmediate)
+    expect(answered).toBe(0)
+    written.resolve()
+    await Promise.all([allowed, caught])
+    expect(answered).toBe(2)
+  })
+
+  test('does not leave where its record cannot be written', async () => {
+    const audit = keptAudit({ end: () => Promise.reject(unavailable()) })
+    await expect(openPipeline({ audit }).handle(callOf())).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+  })
+
+  test('what must not go on unrecorded does not begin', async () => {
+    let ran = false
+    const run = async () => {
+      ran = true
+      return textResult('x')
+    }
+    const audit = keptAudit({
+      begin() {
+        throw unavailable()
+      },
+    })
+    await expect(openPipeline({ audit }).handle(callOf({ entry: entryOf({ run }) }))).rejects.toMatchObject({
+      code: 'AUDIT_UNAVAILABLE',
+    })
+    expect([ran, audit.records]).toEqual([false, []])
+  })
+})
+
+test('F11: what carries other calls is no write itself, and neither is following or completing', async () => {
+  const { handle, complete, relay, subscribe, ends } = openPipeline()
+  const call = callOf()
+  await handle(callOf({ entry: entryOf({ traits: { ...entryOf().traits, carries: true } }) }))
+  await complete(call)
+  await relay('tasks/cancel', callOf({ entry: entryOf({ relay: async () => textResult('x') }) }))
+  await subscribe(call.caller, { name: 'r', entry: call.entry, definition: {}, uri: 'x://1' }, () => {})
+  expect(ends().map(({ operation, write }) => [operation, write])).toEqual([
+    ['call_tool', false],
+    ['complete', false],
+    ['tasks/cancel', true],
+    ['subscribe', false],
+  ])
+})
+
+describe('F11: a view', () => {
+  test('writes down what it lists', () => {
+    const { view, ends } = openPipeline()
+    expect(view(callOf().caller).page('tool').count).toBe(2)
+    expect(ends()).toMatchObject([
+      { operation: 'list', kind: 'tool', decision: 'ALLOW', returned: 2, tokens: 2, write: false, agent: 'default' },
+    ])
+  })
+
+  test('writes down what is sought in vain', async () => {
+    const { view, ends } = openPipeline()
+    const seen = view(callOf().caller)
+    await expect(seen.resolve('tool', 'x'.repeat(900))).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+    await expect(seen.find('prompt', 'files', 'hello')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+    expect(ends()).toMatchObject([
+      { operation: 'call_tool', tool: 'x'.repeat(500), decision: 'ERROR', reason: 'tool_not_found' },
+      { operation: 'get_prompt', server: 'files', tool: 'hello', decision: 'ERROR' },
+    ])
+  })
+})

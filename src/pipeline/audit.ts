@@ -1,0 +1,78 @@
+import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
+import type { Call, Caller, Interceptor } from '../core/call.ts'
+import type { Decide } from '../core/decision.ts'
+import type { Entry, Kind } from '../core/entry.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import type { Result } from '../core/result.ts'
+
+/** What operations on entries are called in the record. */
+export const operations: Readonly<Record<Kind, Operation>> = {
+  tool: 'call_tool',
+  resource: 'read_resource',
+  template: 'read_resource',
+  prompt: 'get_prompt',
+}
+
+/**
+ * Writes down every operation before and after (F11). An answer leaves only when its record is as safe as the
+ * configuration wants it; what must not go on unrecorded does not begin.
+ */
+export const audit = (log: Audit, decide: Decide, operation?: Operation): Interceptor => {
+  return async (call, next) => {
+    const subject = subjectOf(call, operation ?? operations[call.entry.kind])
+    log.begin({ ...subject, arguments: argumentsOf(call) })
+    const start = performance.now()
+    const ended = (how: Ending) => log.end({ ...subject, ...how, latency_ms: since(start) })
+    try {
+      const result = await next(call)
+      const waiting = ended({ ...outcomeOf(result, call, decide), ...result.listing })
+      // Most reads have nothing to wait for, and every turn of the loop counts.
+      if (waiting) await waiting
+      return result
+    } catch (thrown) {
+      // A record that could not be written is told once, not once more about itself.
+      if (!(thrown instanceof ToolwayError) || thrown.code !== 'AUDIT_UNAVAILABLE') await ended(endingOf(thrown))
+      throw thrown
+    }
+  }
+}
+
+const outcomeOf = ({ refusal, isError }: Result, { caller, entry }: Call, decide: Decide): Ending =>
+  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule: decide(caller, entry).rule, is_error: isError }
+
+type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
+
+/** How a failure is written down. */
+export function endingOf(thrown: unknown): Ending {
+  if (thrown instanceof ServerError) return { decision: 'ERROR', reason: 'server_error', is_error: true }
+  const { code, kind, details } = ToolwayError.from(thrown)
+  const decision = kind.denial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
+  const { rule, auditReason = code.toLowerCase() } = details
+  return { decision, reason: auditReason, ...(rule !== undefined && { rule }), code, is_error: true }
+}
+
+export const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
+
+/** Who a record is about. */
+export const whoOf = ({ agent, principal, authenticated, address }: Caller) => ({
+  agent,
+  principal,
+  ...(!authenticated && { anonymous: true as const }),
+  ...(address !== undefined && { address }),
+})
+
+function subjectOf({ id, parent, caller, entry }: Call, operation: Operation): AuditSubject {
+  const { kind, server, name } = entry
+  const made = { call: id, ...(parent !== undefined && { parent }), ...whoOf(caller), operation }
+  return { ...made, kind, server, tool: name, write: mayWrite(entry, operation) }
+}
+
+/** What carries other calls changes nothing but through them, and they are written down themselves. */
+const mayWrite = ({ traits }: Entry, operation: Operation): boolean =>
+  !traits.readOnly && !traits.carries && operation !== 'complete' && operation !== 'subscribe'
+
+/** Which of many resources a template stands for is part of what was asked. */
+function argumentsOf({ input, entry }: Call): Readonly<Record<string, unknown>> {
+  const { uri } = input
+  return uri === undefined || uri === entry.name ? input.arguments.value : { ...input.arguments.value, uri }
+}

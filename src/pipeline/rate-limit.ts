@@ -1,0 +1,30 @@
+import type { Buckets, Limit, LimitsOf } from '../core/buckets.ts'
+import type { Call, Interceptor } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
+
+export interface RateLimits {
+  readonly limitsOf: LimitsOf
+  readonly buckets: Buckets
+  readonly clock: Clock
+}
+
+/** Lets through as many calls a minute as every limit that a call meets allows (F8); a refused one counts nowhere. */
+export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor => {
+  return async (call, next) => {
+    const limits = limitsOf(call.caller.agent, call.entry)
+    if (limits.length === 0) return next(call)
+    const taken = await buckets.take(limits, clock.now())
+    if (taken.allowed) return next(call)
+    const limit = limits.find(({ key }) => key === taken.key) ?? (limits[0] as Limit)
+    throw limited(call, limit, taken.retryAfterMs)
+  }
+}
+
+function limited({ caller, entry }: Call, { rule, perMinute, scope }: Limit, retryAfterMs: number): ToolwayError {
+  const calls = `${count(perMinute, 'call')} a minute${scope}`
+  const sentence = `The agent ${caller.agent} has used up its ${calls} (${rule}); call again in ${count(Math.ceil(retryAfterMs / 1000), 'second')}.`
+  return new ToolwayError('RATE_LIMITED', sentence, { rule, server: entry.server, retryAfterMs })
+}
+
+const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import type { Config } from '../config/schema.ts'
+import { configSchema } from '../config/schema.ts'
+import { policyDoubts } from './doubts.ts'
+
+const doubtsOf = (written: object) => policyDoubts(configSchema.parse(written) as Config)
+
+test('G8: rules and limits about servers that do not exist are warnings with a near miss', () => {
+  const doubts = doubtsOf({
+    mcpServers: { filesystem: { command: 'x' } },
+    agents: {
+      a: {
+        allow: { servers: ['filesystm', 'native', '*'], tools: { ghost: ['*'] } },
+        deny: { tools: { filesystem: ['x'] } },
+      },
+    },
+    policy: { allowedServers: ['*', 'filesystem', 'other'] },
+    limits: { servers: { nobody: 5 } },
+  })
+  for (const doubt of [
+    'agents.a.allow.servers[0]: there is no server filesystm; did you mean filesystem?',
+    'agents.a.allow.tools.ghost: there is no server ghost',
+    'policy.allowedServers[2]: there is no server other',
+    'limits.servers.nobody: there is no server nobody',
+  ]) {
+    expect(doubts).toContain(doubt)
+  }
+})
+
+test('G7: an agent that somebody is to be and that has no rules is a warning', () => {
+  const agents = { researcher: { allow: { servers: ['*'] } } }
+  const keys = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, agents: ['researcher', 'resercher'] }]
+  expect(doubtsOf({ agents, defaults: { agent: 'nobody' }, auth: { keys } })).toEqual([
+    'auth.keys[0].agents[1]: there is no agent resercher; did you mean "researcher"?',
+    'defaults.agent: there is no agent nobody',
+  ])
+  expect(doubtsOf({ defaults: { agent: 'nobody' } })).toEqual([])
+})
+
+test('G7: agents that everybody may claim to be are a warning', () => {
+  const agents = { researcher: { allow: { servers: ['*'] } } }
+  const jwt = { issuer: 'https://id.test', audience: 'a', jwksUrl: 'https://id.test/keys' }
+  expect(doubtsOf({ agents, auth: { token: 'none' } })).toEqual([expect.stringContaining('may act as any agent')])
+  expect(doubtsOf({ agents, auth: { token: 'none', jwt } })).toEqual([])
+  expect(doubtsOf({ agents })).toEqual([])
+  expect(doubtsOf({ auth: { token: 'none' } })).toEqual([])
+})

@@ -1,0 +1,30 @@
+import type { Config } from '../config/schema.ts'
+import { didYouMean } from '../core/near.ts'
+import { compileRules } from './rules.ts'
+
+/** What is valid but hardly meant: rules and limits about servers that do not exist, agents that nobody has rules for. */
+export const policyDoubts = (config: Config): readonly string[] => [
+  ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
+  ...unknownAgents(config),
+  ...openAgents(config),
+]
+
+/** Whoever acts as an agent without rules may use nothing. */
+function unknownAgents({ agents, defaults, auth }: Config): string[] {
+  const known = Object.keys(agents)
+  if (known.length === 0) return []
+  const named: [string, string][] = auth.keys.flatMap((key, index) =>
+    key.agents.map((agent, at): [string, string] => [`auth.keys[${index}].agents[${at}]`, agent]),
+  )
+  if (defaults.agent !== undefined) named.push(['defaults.agent', defaults.agent])
+  return named
+    .filter(([, agent]) => !known.includes(agent))
+    .map(([key, agent]) => `${key}: there is no agent ${agent}${didYouMean(agent, known, '')}`)
+}
+
+/** Rules per agent mean little where everybody may say that they are any of them. */
+function openAgents({ agents, auth }: Config): string[] {
+  const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
+  if (auth.token !== 'none' || identified || Object.keys(agents).length === 0) return []
+  return ['auth.token is none: whoever can connect may act as any agent; give each agent a key (toolway keys create)']
+}
