@@ -2,7 +2,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import type { Kind } from '../core/entry.ts'
 import { type CatalogOptions, createCatalog } from './catalog.ts'
-import { callerOf, type FakeSource, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
+import { callerOf, decideBy, type FakeSource, fakeSource, keepingLog, namingOf } from './source.fixture.ts'
 
 /** A catalog in which everybody may use everything, on a clock that a test moves. */
 export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogOptions> = {}) {
@@ -12,7 +12,7 @@ export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogOp
     sources,
     naming: namingOf(),
     listDeadlineMs: 2_000,
-    mayUse: () => true,
+    decide: decideBy(() => true),
     exposure: () => 'both',
     clock,
     log,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Page, View } from '../core/access.ts'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
-import { callerOf, type FakeSource, fakeSource } from './source.fixture.ts'
+import { callerOf, decideBy, type FakeSource, fakeSource } from './source.fixture.ts'
 
 const own = ownTools()
 const shown = ({ items }: Page): string[] => JSON.parse(items.toString()).map((item: { name: string }) => item.name)
@@ -51,8 +51,10 @@ describe('listing', () => {
       ...own,
     ]
     const { catalog } = setUp(sources, {
-      mayUse: (caller, entry) =>
-        (entry.server !== 'b' && entry.name !== 'y') || (caller.agent === 'boss' && caller.authenticated),
+      decide: decideBy(
+        (caller, entry) =>
+          (entry.server !== 'b' && entry.name !== 'y') || (caller.agent === 'boss' && caller.authenticated),
+      ),
     })
     const junior = catalog.view(callerOf({ agent: 'junior' }))
     const boss = catalog.view(callerOf({ agent: 'boss' }))
@@ -78,7 +80,7 @@ describe('listing', () => {
 
   test('G6: what many agents see is not kept for ever, and stays right', () => {
     let asked = 0
-    const { catalog } = setUp([fakeSource('a', { tools: ['x'] })], { mayUse: () => ++asked > 0 })
+    const { catalog } = setUp([fakeSource('a', { tools: ['x'] })], { decide: decideBy(() => ++asked > 0) })
     const agents = Array.from({ length: 200 }, (_, index) => callerOf({ agent: `agent${index}` }))
     for (const agent of agents) expect(listed(catalog.view(agent))).toEqual(['a__x'])
     expect(asked).toBe(200)

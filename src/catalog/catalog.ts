@@ -2,10 +2,12 @@ import type { Exposure, NamingConfig } from '../config/schema.ts'
 import type { View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Decide } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import { type ChangeListener, createChanges } from './changes.ts'
+import type { FlagsOf } from './item.ts'
 import { createMerge } from './merge.ts'
 import { createReadiness } from './readiness.ts'
 import { createIndex, type SearchIndex } from './search.ts'
@@ -19,8 +21,10 @@ export interface CatalogOptions {
   readonly naming: NamingConfig
   /** No source holds a list up longer than this. */
   readonly listDeadlineMs: number
-  mayUse(caller: Caller, entry: Entry): boolean
+  readonly decide: Decide
   exposure(caller: Caller): Exposure
+  /** What is suspicious about a definition. */
+  readonly flagsOf?: FlagsOf
   readonly clock: Clock
   readonly log: Log
 }
@@ -30,17 +34,21 @@ export interface Catalog extends Disposable {
   view(caller: Caller): View
   /** Tells which kinds of lists have really changed, debounced; by then everybody sees the new ones. */
   onChange(listener: ChangeListener): Disposable
+  /** Decisions have changed: what callers see is made anew, and they are told. */
+  reconsider(): void
   /** The served form of a URI that a server mentions. */
   servedUri(server: string, uri: string): string
 }
 
 export function createCatalog(options: CatalogOptions): Catalog {
   const { sources, naming, clock, log } = options
-  const merge = createMerge(sources, naming, log)
-  const visibleIn = createVisibility(options.mayUse)
+  const merge = createMerge(sources, naming, log, options.flagsOf)
+  const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
+  let visibleIn = createVisibility(mayUse)
   /** What anybody may have seen since the last announcement; the index belongs to the newest. */
   let seen: readonly Snapshot[] = []
   let index: SearchIndex | undefined
+  let reconsidered = false
 
   const snapshot = (): Snapshot => {
     const current = merge.snapshot()
@@ -53,8 +61,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
 
   const changes = createChanges(clock, log, () => {
     const current = snapshot()
-    const kinds = new Set(seen.flatMap((earlier) => changedKinds(earlier, current)))
+    const changed = seen.flatMap((earlier) => changedKinds(earlier, current))
+    const kinds = new Set(reconsidered ? [...changed, ...all] : changed)
     seen = [current]
+    reconsidered = false
     return kinds
   })
   const changed = (source: Source) => {
@@ -76,6 +86,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     visible: (caller: Caller) => visibleIn(snapshot(), caller),
     exposure: options.exposure,
+    decide: options.decide,
   }
 
   return {
@@ -84,6 +95,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
       // Whoever subscribes hears of every change from now on, listed before or not.
       snapshot()
       return changes.onChange(listener)
+    },
+    reconsider() {
+      visibleIn = createVisibility(mayUse)
+      reconsidered = true
+      changes.touch()
     },
     servedUri: (server, uri) => snapshot().uriOf(server, uri),
     [Symbol.dispose]() {
@@ -94,12 +110,12 @@ export function createCatalog(options: CatalogOptions): Catalog {
   }
 }
 
-const kinds: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
+const all: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
 
 const changedKinds = (before: Snapshot, after: Snapshot): Kind[] =>
   before === after
     ? []
-    : kinds.filter((kind) => {
+    : all.filter((kind) => {
         const old = before.items[kind]
         const current = after.items[kind]
         return (

@@ -24,17 +24,25 @@ const nameField: Readonly<Record<Kind, string>> = {
   template: 'uriTemplate',
 }
 
-const ourKeys: ReadonlySet<string> = new Set(['dev.toolway/source', 'dev.toolway/server', 'dev.toolway/stale'])
+const ourKeys: ReadonlySet<string> = new Set([
+  'dev.toolway/source',
+  'dev.toolway/server',
+  'dev.toolway/stale',
+  'dev.toolway/flags',
+])
+
+/** What is suspicious about a definition, in a word each (B5). */
+export type FlagsOf = (entry: Entry) => readonly string[]
 
 /** Makes an entry's served form. Nothing is copied or written before somebody lists it: most entries are only called. */
-export function createItem(entry: Entry, label: Label): Item {
+export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => []): Item {
   let definition: Definition | undefined
   let json: string | undefined
   return {
     name: label.name,
     entry,
     get definition() {
-      definition ??= servedDefinition(entry, label)
+      definition ??= servedDefinition(entry, label, flagsOf(entry))
       return definition
     },
     get json() {
@@ -45,7 +53,7 @@ export function createItem(entry: Entry, label: Label): Item {
 }
 
 /** The source's definition, verbatim and in its own order, under the served name and with our `_meta`. */
-function servedDefinition(entry: Entry, label: Label): Definition {
+function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(metaOf(entry.definition))) {
     if (!ourKeys.has(key)) define(meta, key, label.page === undefined ? value : withPage(key, value, label.page))
@@ -53,6 +61,7 @@ function servedDefinition(entry: Entry, label: Label): Definition {
   meta['dev.toolway/source'] = label.origin
   meta['dev.toolway/server'] = entry.server
   if (label.stale) meta['dev.toolway/stale'] = true
+  if (flags.length > 0) meta['dev.toolway/flags'] = flags
   return { ...entry.definition, [nameField[entry.kind]]: label.name, _meta: meta }
 }
 

@@ -2,7 +2,7 @@ import type { NamingConfig } from '../config/schema.ts'
 import type { Entry } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
-import { createItem, type Item, type Label } from './item.ts'
+import { createItem, type FlagsOf, type Item, type Label } from './item.ts'
 import { createChooser, type Part, readPart, tierOf } from './parts.ts'
 import { buildSnapshot, type Snapshot } from './snapshot.ts'
 import { warnOnce } from './warnings.ts'
@@ -15,7 +15,7 @@ export interface Merge {
 }
 
 /** Merges sources into snapshots. Only what has changed is made again: a part per source, an item per entry. */
-export function createMerge(sources: readonly Source[], naming: NamingConfig, log: Log): Merge {
+export function createMerge(sources: readonly Source[], naming: NamingConfig, log: Log, flagsOf?: FlagsOf): Merge {
   const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
   const choose = createChooser(naming)
   const warn = warnOnce(log)
@@ -32,7 +32,7 @@ export function createMerge(sources: readonly Source[], naming: NamingConfig, lo
   const itemOf = (entry: Entry, label: Label): Item => {
     const known = items.get(entry)
     if (known && sameLabel(known.label, label)) return known.item
-    const item = createItem(entry, label)
+    const item = createItem(entry, label, flagsOf)
     items.set(entry, { label, item })
     return item
   }

@@ -37,7 +37,7 @@ function makePage(items: readonly Item[], start: number): Page {
   const shown = items.slice(start, start + pageSize)
   const last = shown.at(-1)
   const more = last !== undefined && start + pageSize < items.length
-  return { items: joined(shown), ...(more && { nextCursor: cursorOf(last) }) }
+  return { items: joined(shown), count: shown.length, ...(more && { nextCursor: cursorOf(last) }) }
 }
 
 /** Opaque to clients, and the same on every replica: it holds for as long as that entry is listed. */

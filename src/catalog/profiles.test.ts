@@ -5,12 +5,12 @@ import type { Kind } from '../core/entry.ts'
 import { silentLog } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import { createCatalogs } from './profiles.ts'
-import { callerOf, fakeSource } from './source.fixture.ts'
+import { callerOf, decideBy, fakeSource } from './source.fixture.ts'
 
 function setUp(sources: readonly Source[]) {
   const clock = createManualClock()
   const { naming } = configSchema.parse({})
-  const rules = { mayUse: () => true, exposure: () => 'both' as const }
+  const rules = { decide: decideBy(() => true), exposure: () => 'both' as const }
   return { clock, catalog: createCatalogs({ sources, naming, listDeadlineMs: 100, ...rules, clock, log: silentLog }) }
 }
 

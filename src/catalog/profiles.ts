@@ -44,6 +44,9 @@ export function createCatalogs(options: CatalogOptions): Catalog {
         },
       }
     },
+    reconsider() {
+      for (const catalog of catalogs.values()) catalog.reconsider()
+    },
     servedUri: plain.servedUri,
     [Symbol.dispose]() {
       for (const catalog of catalogs.values()) catalog[Symbol.dispose]()

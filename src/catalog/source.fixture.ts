@@ -1,6 +1,7 @@
 import type { NamingConfig } from '../config/schema.ts'
 import { entryOf } from '../core/call.fixture.ts'
 import type { Caller } from '../core/call.ts'
+import type { Decide } from '../core/decision.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { Health, Source } from '../core/source.ts'
@@ -128,6 +129,14 @@ export const callerOf = (changes: Partial<Caller> = {}): Caller => ({
   capabilities: {},
   ...changes,
 })
+
+/** A decision function that knows no more than yes and no. */
+export const decideBy =
+  (mayUse: (caller: Caller, entry: Entry) => boolean): Decide =>
+  (caller, entry) =>
+    mayUse(caller, entry)
+      ? { allowed: true, rule: 'yes' }
+      : { allowed: false, code: 'DENIED_BY_POLICY', rule: 'no', reason: 'Not for you.' }
 
 /** A log that keeps its warnings and errors. */
 export function keepingLog(): Log & { readonly lines: { readonly facts: object; readonly message: string }[] } {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
-import { fakeSource, namingOf } from './source.fixture.ts'
+import { decideBy, fakeSource, namingOf } from './source.fixture.ts'
 
 const own = ownTools()
 
@@ -144,7 +144,9 @@ describe('finding', () => {
   })
 
   test('G6: errors do not tell what the caller may not use, but finding it is left to policy to refuse', async () => {
-    const { view } = setUp(sources, { mayUse: (_, entry) => entry.name !== 'read_file' && entry.server !== 'a' })
+    const { view } = setUp(sources, {
+      decide: decideBy((_, entry) => entry.name !== 'read_file' && entry.server !== 'a'),
+    })
     await expect(view.resolve('tool', 'read_file')).rejects.toThrow(/^((?!files__read_file).)*$/)
     await expect(view.resolve('tool', 'a.b.c')).rejects.toThrow(
       /more than one tool\. Use one of their exact names: "a_b__c_[a-z2-7]{8}"\.$/,

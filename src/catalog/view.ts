@@ -1,6 +1,7 @@
 import type { Exposure } from '../config/schema.ts'
 import type { Served, ServerSummary, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
+import { type Decide, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
 import { ambiguous, unheard, unknownEntry, unknownServer } from './missing.ts'
@@ -19,6 +20,7 @@ export interface ViewOptions {
   index(): SearchIndex
   visible(caller: Caller): Visible
   exposure(caller: Caller): Exposure
+  readonly decide: Decide
 }
 
 /**
@@ -58,6 +60,13 @@ export function createView(caller: Caller, options: ViewOptions): View {
       return options.index().search(query, limit, wanted)
     },
     servers: summaries,
+    refusal: (server) => {
+      const entries = sources.get(server)?.entries() ?? []
+      const decisions = entries.map((entry) => options.decide(caller, entry))
+      const denial = decisions.find((decision) => !decision.allowed)
+      if (!denial || denial.allowed || decisions.some(({ allowed }) => allowed)) return undefined
+      return refusalOf(denial, server)
+    },
   }
 
   function meanings(kind: Kind, spelling: string): readonly Served[] {

@@ -1,31 +1,9 @@
-import { nearMiss } from '../core/near.ts'
 import type { Config } from './schema.ts'
 import { find, type Tree } from './tree.ts'
 
-const ownNames = ['native', 'toolway', 'sink']
-
-/** What is valid but hardly meant: rules about servers that do not exist, and the like. */
+/** What is valid but hardly meant; rules and limits are policy's to doubt. */
 export function doubts(config: Config, tree: Tree): string[] {
-  const servers = [...Object.keys(config.mcpServers), ...ownNames]
-  const unknownServer = (key: string, name: string) => {
-    if (name.includes('*') || servers.includes(name)) return []
-    const near = nearMiss(name, servers)
-    return [`${key}: there is no server ${name}${near === undefined ? '' : `; did you mean ${near}?`}`]
-  }
-  const rules = Object.entries(config.agents).flatMap(([agent, { allow, deny }]) =>
-    Object.entries({ allow, deny }).flatMap(([effect, { servers: named, tools }]) => [
-      ...named.flatMap((name, index) => unknownServer(`agents.${agent}.${effect}.servers[${index}]`, name)),
-      ...Object.keys(tools).flatMap((name) => unknownServer(`agents.${agent}.${effect}.tools.${name}`, name)),
-    ]),
-  )
-  return [
-    ...rules,
-    ...config.policy.allowedServers.flatMap((name, index) => unknownServer(`policy.allowedServers[${index}]`, name)),
-    ...Object.keys(config.limits.servers).flatMap((name) => unknownServer(`limits.servers.${name}`, name)),
-    ...openToAll(config),
-    ...unknownModel(config),
-    ...withoutEffect(config, tree),
-  ]
+  return [...openToAll(config), ...unknownModel(config), ...withoutEffect(config, tree)]
 }
 
 /** Whoever reaches the port may use everything behind it. */

@@ -117,7 +117,7 @@ export function createHouse(options: HouseOptions): House {
   const view: View = {
     ready: options.ready ?? (async () => {}),
     list: (kind) => (kind === 'tool' ? served() : []),
-    page: () => ({ items: Buffer.from('[]') }),
+    page: () => ({ items: Buffer.from('[]'), count: 0 }),
     resolve: async (_kind, spelling) => find(...(spelling.split('.', 2) as [string, string])),
     find: (_kind, server, name) => find(server, name),
     search(query, { limit, server }) {
@@ -130,6 +130,7 @@ export function createHouse(options: HouseOptions): House {
         .slice(0, limit)
     },
     servers: summaries,
+    refusal: () => undefined,
   }
   const access: Access = {
     relay: () => Promise.reject(new Error('nothing to relay')),
@@ -148,6 +149,7 @@ export function createHouse(options: HouseOptions): House {
       (call) => call.entry.run(call),
     ),
     complete: () => Promise.reject(new ToolwayError('TOOL_NOT_FOUND', 'nothing to complete')),
+    agentOf: (_, asked) => asked ?? 'default',
     view: () => view,
     onChange: () => ({ [Symbol.dispose]() {} }),
   }
@@ -168,7 +170,7 @@ export function createHouse(options: HouseOptions): House {
   }
 }
 
-function onlyItself(caller: Caller, agentId: string | undefined): Caller {
+function onlyItself({ caller }: Call, agentId: string | undefined): Caller {
   if (agentId === undefined || agentId === caller.agent) return caller
   throw new ToolwayError('INVALID_AGENT_ID', `you may not act as ${agentId}`)
 }

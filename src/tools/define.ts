@@ -33,6 +33,8 @@ export interface Tool {
   readonly idempotent: boolean
   /** Instead of its source's timeout. */
   readonly timeoutMs?: number
+  /** It only runs other calls, which are counted themselves. */
+  readonly carries?: true
   readonly run: Handler
 }
 
@@ -55,6 +57,8 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   /** It changes nothing anywhere. Allowed where writes are not. */
   readonly readOnly?: boolean
   readonly timeoutMs?: number
+  /** It only runs other calls, which are counted themselves. */
+  readonly carries?: true
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 
@@ -103,6 +107,7 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
     ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
+    ...(options.carries && { carries: options.carries }),
     async run(call) {
       const given = call.input.arguments.value
       const read = input.safeParse(given)

@@ -61,6 +61,12 @@ const entryOf = (server: string, tool: Tool, definition: Definition, timeoutMs: 
   server,
   name: tool.name,
   definition,
-  traits: { readOnly: tool.readOnly, idempotent: tool.idempotent, timeoutMs },
+  traits: {
+    readOnly: tool.readOnly,
+    idempotent: tool.idempotent,
+    timeoutMs,
+    ...(tool.carries && { carries: tool.carries }),
+  },
+  checksItself: true,
   run: tool.run,
 })

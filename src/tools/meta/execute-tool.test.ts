@@ -109,7 +109,7 @@ test('G4: execute_tool runs other meta-tools, but neither itself nor a batch', a
 test('G7: the call inside acts as the agent that was asked for', async () => {
   const house = createHouse({
     servers: { files: [echo('read')] },
-    meta: { asAgent: (caller, agentId) => ({ ...caller, agent: agentId ?? caller.agent }) },
+    meta: { asAgent: ({ caller }, agentId) => ({ ...caller, agent: agentId ?? caller.agent }) },
   })
   await house.ask('execute_tool', { agent_id: 'junior', server: 'files', tool: 'read', args: {} })
   expect(house.calls.map(({ caller }) => caller.agent)).toEqual(['default', 'junior'])

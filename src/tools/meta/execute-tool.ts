@@ -16,9 +16,10 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
       timeout_ms: timeoutMs.describe('Give up after this many milliseconds.'),
     }),
     timeoutMs: carrierTimeoutMs,
-    run: ({ agent_id, timeout_ms, ...asked }, { call, caller }) =>
+    carries: true,
+    run: ({ agent_id, timeout_ms, ...asked }, { call }) =>
       carry(access, call, asked, {
-        caller: asAgent(caller, agent_id),
+        caller: asAgent(call, agent_id),
         timeoutMs: timeout_ms,
         meta: call.input.meta,
         rest: call.input.rest,

@@ -23,10 +23,11 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       timeout_ms: timeoutMs.describe('Give each call up after this many milliseconds.'),
     }),
     timeoutMs: carrierTimeoutMs,
-    async run({ agent_id, calls, timeout_ms }, { call, caller, signal }) {
+    carries: true,
+    async run({ agent_id, calls, timeout_ms }, { call, signal }) {
       // Many tools cannot share one progress token: their numbers would run backwards. The batch counts its own steps.
       const { progressToken, ...meta } = call.input.meta
-      const carried = { caller: asAgent(caller, agent_id), timeoutMs: timeout_ms, meta, peer: askedInPlace(call.peer) }
+      const carried = { caller: asAgent(call, agent_id), timeoutMs: timeout_ms, meta, peer: askedInPlace(call.peer) }
       const answers: string[] = []
       let answered = 0
       // Grouped, so that the calls of one server leave back to back.

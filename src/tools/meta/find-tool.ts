@@ -23,8 +23,8 @@ export const findTool = ({ access, asAgent, behind }: MetaToolsOptions, name: 'f
       detail: z.enum(['brief', 'full']).default('brief').describe('full: also whole descriptions and inputSchema.'),
     }),
     readOnly: true,
-    async run({ agent_id, query, limit, server, detail }, { caller }) {
-      const view = access.view(asAgent(caller, agent_id))
+    async run({ agent_id, query, limit, server, detail }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
       await view.ready()
       const servers = new Set(serversAsked(view, server).map((asked) => asked.name))
       // All that match are asked for: some may be meta-tools, which nobody has to find, and the total is told.

@@ -33,7 +33,7 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
     input: z.object({ agent_id: agentId }),
     readOnly: true,
     run({ agent_id }, context) {
-      const caller = asAgent(context.caller, agent_id)
+      const caller = asAgent(context.call, agent_id)
       const visible = status(caller)
       if (!visible) {
         throw new ToolwayError(

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Served, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { type Result, resultOf } from '../../core/result.ts'
+import { type Listing, type Result, resultOf, structuredResult } from '../../core/result.ts'
 import { matches } from '../../core/wildcard.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
@@ -23,8 +23,8 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       max_schema_tokens: z.int().min(0).optional().describe('Cut the list before it costs more tokens than this.'),
     }),
     readOnly: true,
-    async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { caller }) {
-      const view = access.view(asAgent(caller, agent_id))
+    async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
       let available = toolsBehind(view, server)
       // Other servers that nobody has heard of yet are no reason to wait.
       if (available.length === 0) {
@@ -32,13 +32,13 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         available = toolsBehind(view, server)
       }
       const problem = available.length === 0 ? whyEmpty(view, server) : undefined
-      if (problem) return refusal(server, problem)
+      if (problem) return refusal(server, problem, names?.length)
       const wanted = names && new Set(names)
       const asked = available.filter(
         ({ entry: { name } }) => (wanted?.has(name) ?? true) && (pattern === undefined || matches(pattern, name)),
       )
       const { kept, tokens } = budget === undefined ? { kept: asked, tokens: null } : within(budget, asked)
-      return {
+      const answer = {
         tools: kept.map(({ entry: { name, definition } }) => ({
           name,
           description: definition.description ?? '',
@@ -50,8 +50,15 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         tokens_used: tokens,
         truncated: kept.length < asked.length,
       }
+      return { ...structuredResult(answer), listing: listingOf(names?.length, kept.length, tokens) }
     },
   })
+
+const listingOf = (requested: number | undefined, returned: number, tokens: number | null): Listing => ({
+  ...(requested !== undefined && { requested }),
+  returned,
+  ...(tokens !== null && { tokens }),
+})
 
 /** Ends at the first tool that does not fit: the list stays a beginning of the whole, so that asking on by name is easy. */
 function within(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
@@ -67,7 +74,7 @@ function within(budget: number, asked: readonly Served[]): { kept: readonly Serv
 /** An empty list must not pass for good news: the server may be unknown, or down before it ever said what it has. */
 function whyEmpty(view: View, server: string): ToolwayError | undefined {
   const status = view.servers().find(({ name }) => name === server)?.status
-  if (!status) return serverNotFound(view, server)
+  if (!status) return view.refusal(server) ?? serverNotFound(view, server)
   if (status.health !== 'unhealthy' && status.health !== 'disabled') return undefined
   const reason = status.reason === '' ? '' : ` (${status.reason})`
   const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; server_health tells more.`
@@ -75,13 +82,11 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
 }
 
 /** The fields of every other answer, so that a script need not look twice, and the error in both places where it is looked for. */
-function refusal(server: string, { data, message }: ToolwayError): Result {
+function refusal(server: string, problem: ToolwayError, requested: number | undefined): Result {
+  const { data, message } = problem
   const error = { ...data, message }
   const answer = { tools: [], server, total_available: 0, returned: 0, tokens_used: null, truncated: false, error }
-  return resultOf({
-    content: [{ type: 'text', text: JSON.stringify(answer) }],
-    structuredContent: answer,
-    isError: true,
-    _meta: { 'dev.toolway/error': data },
-  })
+  const content = [{ type: 'text', text: JSON.stringify(answer) }]
+  const body = { content, structuredContent: answer, isError: true, _meta: { 'dev.toolway/error': data } }
+  return { ...resultOf(body), refusal: problem, listing: listingOf(requested, 0, null) }
 }

@@ -17,8 +17,8 @@ export const listServers = ({ access, asAgent, behind }: MetaToolsOptions): Tool
       include_metadata: z.boolean().default(false).describe('Also transport, era, since and last_error.'),
     }),
     readOnly: true,
-    async run({ agent_id, include_metadata }, { caller }) {
-      const view = access.view(asAgent(caller, agent_id))
+    async run({ agent_id, include_metadata }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
       await view.ready()
       return { servers: view.servers().map(include_metadata ? withMetadata : summary) }
     },

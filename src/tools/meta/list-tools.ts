@@ -16,8 +16,8 @@ export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
     }),
     readOnly: true,
-    async run({ agent_id, server }, { caller }) {
-      const view = access.view(asAgent(caller, agent_id))
+    async run({ agent_id, server }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
       await view.ready()
       serversAsked(view, server)
       const tools = toolsBehind(view, server).map(({ entry }) => ({

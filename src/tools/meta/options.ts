@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Access, ServerSummary } from '../../core/access.ts'
-import type { Caller } from '../../core/call.ts'
+import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GatewayStatus } from './get-gateway-status.ts'
 
@@ -10,8 +10,8 @@ export interface MetaToolsOptions {
   readonly clock: Clock
   /** Nothing where this caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  /** The caller acting as the agent it asked for; throws INVALID_AGENT_ID where its credential may not. */
-  asAgent(caller: Caller, agentId: string | undefined): Caller
+  /** The caller of a call as the agent it asked for; throws INVALID_AGENT_ID where its credential may not be that one. */
+  asAgent(call: Call, agentId: string | undefined): Caller
   /**
    * The servers that descriptions may name. Every caller reads the same description, so where agents see different
    * servers this tells only what all of them may know. Asked while lists are made: it must not make one itself.

@@ -15,8 +15,8 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
       'all of them (direct) against the meta-tools alone (meta).',
     input: z.object({ agent_id: agentId }),
     readOnly: true,
-    async run({ agent_id }, { call, caller }) {
-      const view = access.view(asAgent(caller, agent_id))
+    async run({ agent_id }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
       await view.ready()
       const servers = view.servers()
       const tools = toolsBehind(view)

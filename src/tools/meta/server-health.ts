@@ -16,8 +16,8 @@ export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
     }),
     readOnly: true,
-    run({ agent_id, server }, { caller }) {
-      const healths = serversAsked(access.view(asAgent(caller, agent_id)), server).map(healthOf)
+    run({ agent_id, server }, { call }) {
+      const healths = serversAsked(access.view(asAgent(call, agent_id)), server).map(healthOf)
       return server === undefined ? { servers: healths } : healths[0]!
     },
   })
