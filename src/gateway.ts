@@ -5,15 +5,22 @@ import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
 import type { Access, ServerSummary } from './core/access.ts'
+import { noAudit } from './core/audit.ts'
 import type { Caller } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
-import { ToolwayError } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import type { Source } from './core/source.ts'
 import { createPipeline } from './pipeline/index.ts'
+import { createApprovals } from './policy/approvals.ts'
+import { argumentValidator } from './policy/arguments/validate.ts'
 import { createPolicy } from './policy/decide.ts'
+import { policyDoubts } from './policy/doubts.ts'
+import type { Explanation } from './policy/explanation.ts'
+import { compileGuards } from './policy/guards/index.ts'
+import { compileLimits } from './policy/limits/compile.ts'
 import { type HttpDoor, serveHttp } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
+import { memoryBuckets } from './stores/buckets.ts'
 import { keptSeal } from './stores/seal.ts'
 import { keptToken } from './stores/token.ts'
 import { toolSource } from './tools/define.ts'
@@ -34,23 +41,36 @@ export interface Gateway extends Access, AsyncDisposable {
   readonly loaded: LoadedConfig
   /** The user of this machine, who needs no credential. */
   readonly local: Caller
+  /** The same as an agent of their choice. */
+  localAs(agent: string | undefined): Caller
   /** What clients must send over HTTP; undefined when nothing is asked of them. */
   readonly token: string | undefined
+  /** Whether an agent may use a tool, and by which rule; the tool in any spelling. Names near misses of either. */
+  why(agent: string, tool: string): Promise<Why>
   /** Asks every server again what it offers; settles when each has answered or failed. */
   refresh(): Promise<void>
   /** Opens the HTTP door. */
   listen(): Promise<HttpDoor>
   /** Serves one client over a pair of streams, until its input ends. */
-  stdio(input: Readable, output: Writable): Promise<void>
+  stdio(input: Readable, output: Writable, agent?: string): Promise<void>
+}
+
+/** A decision with all that led to it. */
+export interface Why extends Explanation {
+  readonly agent: string
+  readonly server: string
+  readonly tool: string
 }
 
 /** The composition root: the only place that knows everybody. */
 export async function createGateway(loaded: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
   const { config } = loaded
   const { log, clock = systemClock } = options
-  for (const warning of loaded.warnings) log.warn({}, warning)
+  const warnings = [...loaded.warnings, ...policyDoubts(config)]
+  for (const warning of warnings) log.warn({}, warning)
   for (const { key, feature } of loaded.inactive) log.warn({ key, feature }, `${key} is not active yet`)
 
+  const policy = createPolicy({ config })
   const seal = await keptSeal(config.stores.path)
   const store = descriptorStore(join(config.stores.path, 'catalog'), log)
   const others = Object.entries(config.mcpServers).filter(([name, server]) => {
@@ -76,6 +96,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   const timeoutMs = config.defaults.timeout
   const access: Access = {
     handle: (call) => pipeline.handle(call),
+    agentOf: policy.agentOf,
     complete: (call) => pipeline.complete(call),
     relay: (method, call) => pipeline.relay(method, call),
     subscribe: (caller, served, updated) => pipeline.subscribe(caller, served, updated),
@@ -86,7 +107,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     left: (caller) => {
       for (const server of servers) server.left(caller)
     },
-    view: (caller) => catalog.view(caller),
+    view: (caller) => pipeline.view(caller),
     onChange: (listener) => catalog.onChange(listener),
   }
   const native = toolSource({
@@ -103,8 +124,9 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     description: 'Finds and runs the tools of every server',
     tools: metaTools({
       access,
-      asAgent,
-      behind: () => [native, ...servers].map(summary),
+      asAgent: policy.actAs,
+      // Every agent reads the same description, so it may tell only what each of them may know.
+      behind: () => (Object.keys(config.agents).length > 0 ? [] : [native, ...servers].map(summary)),
       status: (caller) => (mayInspect(config, caller) ? status() : undefined),
       clock,
     }),
@@ -112,28 +134,37 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     clock,
   })
 
-  const decide = createPolicy(config.policy)
   const catalog = createCatalogs({
     sources: [meta, native, ...servers],
     naming: config.naming,
     listDeadlineMs: config.discovery.listDeadline,
-    mayUse: (caller, entry) => decide(caller, entry).allowed,
-    exposure: () => config.defaults.expose,
+    decide: policy.decide,
+    exposure: ({ agent }) => policy.exposureOf(agent),
     clock,
     log,
   })
   const mayUseSome = (caller: Caller, server: Source) => {
     const entries = server.entries()
-    return entries.length === 0 || entries.some((entry) => decide(caller, entry).allowed)
+    return entries.length === 0 || entries.some((entry) => policy.decide(caller, entry).allowed)
   }
-  const pipeline = createPipeline({ decide, clock, log })
+  const pipeline = createPipeline({
+    view: (caller) => catalog.view(caller),
+    audit: noAudit,
+    decide: policy.decide,
+    validate: argumentValidator({ log }),
+    guards: guardsOf(config.mcpServers, clock),
+    limits: { limitsOf: compileLimits(config), buckets: memoryBuckets(), clock },
+    needsApproval: createApprovals(config.mcpServers),
+    clock,
+    log,
+  })
 
   // The meta-tools' descriptions say what is behind them, so they change with it.
   for (const server of servers) server.onChange(() => void meta.refresh())
   await Promise.all(servers.map((server) => server.start()))
   const token = await tokenFor(config)
   const local: Caller = {
-    agent: 'default',
+    agent: policy.agentOf({ agents: '*' }, undefined),
     agents: '*',
     principal: 'local',
     authenticated: true,
@@ -141,6 +172,8 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     session: 'local',
     capabilities: {},
   }
+  const localAs = (agent: string | undefined): Caller =>
+    agent === undefined ? local : { ...local, agent: policy.agentOf(local, agent) }
   const info = { name: 'toolway', version }
   const open = new AsyncDisposableStack()
   // All at once: each may have a stubborn process to wait for.
@@ -151,23 +184,30 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     ...access,
     loaded,
     local,
+    localAs,
     token,
+    async why(agent, tool) {
+      const asked = policy.agents.size === 0 ? agent : policy.agentOf({ agents: '*' }, agent)
+      const { entry } = await catalog.view(local).resolve('tool', tool)
+      const { server, name } = entry
+      return { agent: asked, server, tool: name, ...policy.explain(asked, entry) }
+    },
     async refresh() {
       await Promise.all(servers.map((server) => server.refresh()))
     },
     async listen() {
       // What is remembered is made ready to be sent before anybody can ask for it.
-      access.view(local).page('tool')
+      catalog.view(local).page('tool')
       return open.use(await serveHttp({ config: config.server, token, access, info, ready: () => true, clock, log }))
     },
-    stdio: (input, output) => serveStdio({ input, output, access, info, caller: local, clock, log }),
+    stdio: (input, output, agent) => serveStdio({ input, output, access, info, caller: localAs(agent), clock, log }),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 
   function status(): GatewayStatus {
     return {
       version,
-      reload_status: { attempts: 0, successes: 0, last_error: null, last_error_at: null, warnings: loaded.warnings },
+      reload_status: { attempts: 0, successes: 0, last_error: null, last_error_at: null, warnings },
       policy_state: {
         agents: Object.keys(config.agents),
         default_agent: config.defaults.agent ?? null,
@@ -199,8 +239,10 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
 
 const mayInspect = (config: Config, caller: Caller): boolean => config.defaults.debug || caller.admin
 
-/** There is one agent so far; naming another one is a mistake that must not pass unnoticed. */
-function asAgent(caller: Caller, agent: string | undefined): Caller {
-  if (agent === undefined || agent === caller.agent) return caller
-  throw new ToolwayError('INVALID_AGENT_ID', `You are ${caller.agent} and may not act as ${agent}; leave agent_id out.`)
-}
+const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
+  new Map(
+    Object.entries(servers).flatMap(([server, { guards }]) => {
+      const check = compileGuards(guards, { server, clock })
+      return check ? [[server, check] as const] : []
+    }),
+  )

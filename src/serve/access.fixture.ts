@@ -127,12 +127,13 @@ export function createTestAccess(): TestAccess {
     list: (kind) => entries.filter(({ entry }) => entry.kind === kind),
     page(kind, cursor) {
       const all = entries.filter(({ entry }) => entry.kind === kind).map(({ definition }) => definition)
-      if (kind !== 'tool') return { items: Buffer.from(JSON.stringify(all)) }
+      if (kind !== 'tool') return { items: Buffer.from(JSON.stringify(all)), count: all.length }
       if (cursor !== undefined && cursor !== 'second') {
         throw new ToolwayError('INVALID_ARGUMENTS', 'The cursor is not one of ours: list again from the start.')
       }
       const items = cursor === 'second' ? all.slice(2) : all.slice(0, 2)
-      return { items: Buffer.from(JSON.stringify(items)), ...(cursor === undefined && { nextCursor: 'second' }) }
+      const count = items.length
+      return { items: Buffer.from(JSON.stringify(items)), count, ...(cursor === undefined && { nextCursor: 'second' }) }
     },
     async resolve(kind, spelling) {
       const found = entries.find(({ entry, name }) => entry.kind === kind && name === spelling)
@@ -145,6 +146,7 @@ export function createTestAccess(): TestAccess {
     find: (kind, _server, name) => view.resolve(kind, name),
     search: () => [],
     servers: () => [],
+    refusal: () => undefined,
   }
 
   return {
@@ -179,6 +181,7 @@ export function createTestAccess(): TestAccess {
     inform: (caller, method) => void informed.push([caller, method]),
     left: (caller) => void gone.push(caller),
     view: () => view,
+    agentOf: (_, asked) => asked ?? 'default',
     onChange(listener) {
       listeners.add(listener)
       return { [Symbol.dispose]: () => listeners.delete(listener) }

@@ -3,7 +3,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import type { HttpConfig } from '../config/schema.ts'
 import { createTestAccess, type TestAccess } from './access.fixture.ts'
-import { bearerTokens } from './authenticate.ts'
+import { bearerTokens } from './authenticate/index.ts'
 import { openHttpDoor, serveHttp } from './http.ts'
 
 export const token = 'a-test-token'
@@ -102,8 +102,8 @@ export async function openTestDoor(settings: Settings = {}) {
   }
 }
 
-const anna = { principal: 'anna', authenticated: true, admin: false, agents: '*' }
-const bert = { principal: 'bert', authenticated: true, admin: false, agents: '*' }
+const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
+const bert = { principal: 'bert', authenticated: true, admin: false, agents: [] }
 
 const given = (headers: Headers) =>
   Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<string, string>

@@ -1,12 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
+import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { legacyRevisions } from '../wire/revisions.ts'
-import type { Authenticate, Identity } from './authenticate.ts'
+import { actingAs, agentOfParams, agentOfRequest } from './agent.ts'
+import { type Authenticate, createLifetimes, hasSameRights, type Identity } from './authenticate/index.ts'
 import { answerBatch, isBatch, readBatch } from './batch.ts'
 import { readBody } from './body.ts'
 import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
@@ -28,6 +30,7 @@ export interface Endpoint {
 
 interface EndpointOptions {
   readonly config: HttpConfig
+  readonly access: Access
   readonly authenticate: Authenticate
   readonly era: LegacyEra
   readonly modern: ModernHttp
@@ -37,7 +40,8 @@ interface EndpointOptions {
 }
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { config, authenticate, era, modern, sessions, clock, log } = options
+  const { config, access, authenticate, era, modern, sessions, clock, log } = options
+  const lifetimes = createLifetimes(authenticate, clock)
   let draining = false
 
   const sessionOf = (request: IncomingMessage, identity: Identity, id?: Id): HttpSession => {
@@ -48,7 +52,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       throw new Refusal(400, rpc.request, sentence, details)
     }
     const session = sessions.find(given, identity.principal)
-    if (session === undefined) throw new Refusal(404, rpc.session, 'Session not found: initialise again.', details)
+    // A credential that no longer means what it did when the session was opened must not act with what it meant then.
+    if (session === undefined || !hasSameRights(session.caller, identity))
+      throw new Refusal(404, rpc.session, 'Session not found: initialise again.', details)
     return session
   }
 
@@ -61,7 +67,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   ) => {
     try {
       const client = era.meet(inbound.params)
-      const session = sessions.open(identity, client, request.socket.remoteAddress)
+      const agent = access.agentOf(identity, agentOfParams(inbound.params) ?? agentOfRequest(request))
+      const session = sessions.open({ ...identity, agent }, client, request.socket.remoteAddress)
       log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
       response.setHeader('Mcp-Session-Id', session.id)
       const welcome = await era.welcome(session)
@@ -69,6 +76,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     } catch (thrown) {
       throw asRefusal(thrown, log, inbound.id)
     }
+  }
+
+  /** A client may move between networks and act as another of its agents: each request says where and as whom. */
+  const callerAt = (session: HttpSession, request: IncomingMessage): Caller => {
+    const caller = actingAs(access, session.caller, agentOfRequest(request))
+    const address = request.socket.remoteAddress
+    return address === undefined || address === caller.address ? caller : { ...caller, address }
   }
 
   /** Revision 2025-03-26 alone has batches: false where the session knows none. */
@@ -147,7 +161,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (method !== 'POST' && method !== 'GET' && method !== 'DELETE') {
       throw wrongMethod(method, 'POST, GET, DELETE')
     }
-    const identity = authenticate(headers.authorization)
+    const { authorization } = headers
+    const identity = await authenticate(authorization)
+    // Who has left in the meantime would never be heard leaving.
+    if (response.destroyed) return
+    if (method === 'GET' || isListening(headers)) lifetimes({ authorization, identity, response })
     if (method === 'POST') {
       await post(request, response, identity)
       return
@@ -174,6 +192,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   }
 }
 
+/** In the stateless era a stream for news is asked for by POST, and its header must say so. */
+const isListening = (headers: IncomingHttpHeaders): boolean => String(headers['mcp-method']).trim() === 'subscriptions/listen'
+
 function checkRevision({ headers }: IncomingMessage): void {
   const revision = headers['mcp-protocol-version']
   if (revision !== undefined && !isLegacyRevision(revision)) throw unknownRevision()
@@ -184,12 +205,6 @@ function legacyAccepts(request: IncomingMessage): Accepts {
   const accepts = readAccept(request.headers.accept)
   if (!accepts.json && !accepts.stream) throw notAcceptable()
   return accepts
-}
-
-/** A client may move between networks; the record of a call says where this one came from. */
-function callerAt(session: HttpSession, request: IncomingMessage): Caller {
-  const address = request.socket.remoteAddress
-  return address === undefined || address === session.caller.address ? session.caller : { ...session.caller, address }
 }
 
 /** For a batch that nothing is sent for. */

@@ -61,7 +61,8 @@ describe('B6: who may come in', () => {
     for (const authorization of [undefined, 'Bearer wrong', 'Basic YTpi']) {
       const { status, headers, json } = await raw({ body: initializeWith(), headers: { authorization } })
       expect(status).toBe(401)
-      expect(headers['www-authenticate']).toBe('Bearer realm="toolway"')
+      const error = authorization === undefined ? '' : ', error="invalid_token"'
+      expect(headers['www-authenticate']).toBe(`Bearer realm="toolway"${error}`)
       expect(headers['mcp-session-id']).toBeUndefined()
       expect(json?.error?.data).toEqual({ code: 'AUTH_REQUIRED' })
       expect(json?.error?.message).toContain('Authorization: Bearer <token>')

@@ -3,7 +3,7 @@ import type { HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { type Authenticate, authenticateToken } from './authenticate.ts'
+import { type Authenticate, authenticateToken } from './authenticate/index.ts'
 import { listChanged } from './changes.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { createEndpoint } from './endpoint.ts'
@@ -52,8 +52,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const hosts = allowedHosts(config, port)
   const sessions = createSessions({ access, clock, log })
   const era = legacyEra({ access, info, log })
-  const modern = modernHttp({ era: modernEra({ access, info, clock, log }), clock, log })
-  const endpoint = createEndpoint({ config, authenticate, era, modern, sessions, clock, log })
+  const modern = modernHttp({ era: modernEra({ access, info, clock, log }), access, clock, log })
+  const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, clock, log })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`
 

@@ -7,7 +7,7 @@ import { createTestConnection } from './connection.fixture.ts'
 import type { RequestPeer } from './peer.ts'
 import { createSessions } from './sessions.ts'
 
-const anna = { principal: 'anna', authenticated: true, admin: false, agents: '*' }
+const anna = { agent: 'default', principal: 'anna', authenticated: true, admin: false, agents: [] }
 const client = { revision: '2025-11-25', capabilities: {} }
 const hour = 3_600_000
 
@@ -26,7 +26,7 @@ describe('G3: sessions', () => {
     for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(16)
     const [id = ''] = ids
     const { capabilities } = client
-    const caller = { agent: 'default', ...anna, session: id, capabilities, address: '192.0.2.1' }
+    const caller = { ...anna, session: id, capabilities, address: '192.0.2.1' }
     expect(sessions.find(id, 'anna')?.caller).toMatchObject(caller)
     expect(sessions.find(id, 'bert')).toBeUndefined()
     expect(sessions.find(id, 'Anna')).toBeUndefined()

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Access } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Identity } from './authenticate.ts'
+import type { Identity } from './authenticate/index.ts'
 import { createEventStore } from './events.ts'
 import { type Client, createSession, type Session } from './session.ts'
 import { Streams } from './streams.ts'
+
+/** Somebody as one of their agents. */
+export type Acting = Identity & Pick<Caller, 'agent'>
 
 /** A session whose client comes and goes with each request. */
 export interface HttpSession extends Session {
@@ -17,7 +21,7 @@ export interface HttpSession extends Session {
 
 export interface Sessions extends Disposable {
   /** Opens a session that belongs to this identity's principal; throws OVERLOADED when all places are in use. */
-  open(identity: Identity, client: Client, address: string | undefined): HttpSession
+  open(identity: Acting, client: Client, address: string | undefined): HttpSession
   /** To any other principal a session does not exist. */
   find(id: string, principal: string): HttpSession | undefined
   /** Counts as use: the idle time starts anew. */
@@ -86,7 +90,6 @@ export function createSessions(options: SessionsOptions): Sessions {
       const id = randomBytes(16).toString('base64url')
       const { capabilities, revision } = client
       const caller = {
-        agent: 'default',
         ...identity,
         session: id,
         capabilities,

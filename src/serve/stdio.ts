@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
 import { maxMessage } from '../wire/limits.ts'
 import { createLineReader } from '../wire/lines.ts'
+import { actingAs, agentOfParams } from './agent.ts'
 import { answerBatch, type Batch, batchBytes, isBatch, readBatch } from './batch.ts'
 import { listChanged } from './changes.ts'
 import { eraOf } from './eras/choose.ts'
@@ -36,7 +37,7 @@ export async function serveStdio(options: {
   const era = legacyEra({ access, info, log })
   const writer = createLineWriter(options.output, input)
   const modern = modernEra({ access, info, clock, log })
-  const modernRequests = modernLine({ era: modern, caller, writer, log })
+  const modernRequests = modernLine({ era: modern, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
   /** Nothing may be said to a client before it has been greeted. */
@@ -46,7 +47,8 @@ export async function serveStdio(options: {
     try {
       if (session !== undefined) throw new ProtocolError(rpc.request, 'This session is initialised already.')
       const client = era.meet(params)
-      session = createSession({ access, caller, client, log, tell: writer.offer })
+      const acting = actingAs(access, caller, agentOfParams(params))
+      session = createSession({ access, caller: acting, client, log, tell: writer.offer })
       writer.write(resultBytes(id, await era.welcome(session)))
       welcomed = true
     } catch (thrown) {

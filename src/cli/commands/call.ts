@@ -23,12 +23,14 @@ export interface CallOptions extends CommonOptions {
   readonly out?: string
   readonly timeout?: number
   readonly wait: number
+  readonly agent?: string
 }
 
 /** Calls a tool and prints what it says. */
 export async function callTool(shell: Shell, name: string, words: string[], options: CallOptions): Promise<ExitCode> {
   const base = await givenArguments(options.args, shell)
   await using gateway = await openBriefly(shell, options)
+  const caller = gateway.localAs(options.agent)
   const result = await answer()
   const output = createOutput(shell, options.json)
   const written = await writeBlob(result.body.value, options.out, shell)
@@ -40,13 +42,13 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
   async function answer(): Promise<Result> {
     using progress = createProgress(shell)
     progress.show(`Looking for ${name} …`)
-    const { entry, definition } = await waitFor(gateway.view(gateway.local).resolve('tool', name), shell.interrupted)
+    const { entry, definition } = await waitFor(gateway.view(caller).resolve('tool', name), shell.interrupted)
     const values = readArguments(words, definition.inputSchema, base)
     progress.show(`Waiting for ${name} …`)
     const id = randomUUID()
     return await gateway.handle({
       id,
-      caller: gateway.local,
+      caller,
       entry,
       input: { arguments: Json.of(values), meta: shell.stderr.isTTY ? { progressToken: id } : {} },
       signal: shell.interrupted,

@@ -11,13 +11,15 @@ import { oneLine, printable } from '../width.ts'
 
 export interface ShowOptions extends CommonOptions {
   readonly wait: number
+  readonly agent?: string
 }
 
 /** Shows one tool with its whole definition. */
 export async function showTool(shell: Shell, name: string, options: ShowOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
-  const served = await waitFor(gateway.view(gateway.local).resolve('tool', name), shell.interrupted)
+  const caller = gateway.localAs(options.agent)
+  const served = await waitFor(gateway.view(caller).resolve('tool', name), shell.interrupted)
   if (options.json) output.value(served.definition)
   else print(served, output, spelling(shell.env))
   return exit.ok

@@ -13,13 +13,15 @@ import { firstSentence } from '../width.ts'
 export interface ToolsOptions extends CommonOptions {
   readonly server?: string
   readonly wait: number
+  readonly agent?: string
 }
 
 /** Lists the tools under the names they are served by. */
 export async function listTools(shell: Shell, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
-  const view = gateway.view(gateway.local)
+  const caller = gateway.localAs(options.agent)
+  const view = gateway.view(caller)
   await known(view, shell)
   const tools = view.list('tool').filter(({ entry }) => options.server === undefined || entry.server === options.server)
   const silent = view.servers().filter(({ status, tools }) => tools === 0 && status.reason !== '')

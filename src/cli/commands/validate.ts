@@ -1,6 +1,7 @@
 import type { LoadedConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
+import { policyDoubts } from '../../policy/doubts.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { createOutput, type Output } from '../output.ts'
@@ -42,18 +43,20 @@ function target(server: ServerConfig): string {
   return origin + pathname
 }
 
+const warningsOf = ({ warnings, config }: LoadedConfig) => [...warnings, ...policyDoubts(config)]
+
 const asJson = (loaded: LoadedConfig) => ({
   valid: true,
   files: loaded.files,
   servers: understood(loaded),
   agents: Object.keys(loaded.config.agents),
   notes: loaded.notes,
-  warnings: loaded.warnings,
+  warnings: warningsOf(loaded),
   inactive: loaded.inactive,
 })
 
 function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env }: Shell): void {
-  const { files, config, notes, warnings, inactive } = loaded
+  const { files, config, notes, inactive } = loaded
   const section = (title: string, lines: readonly string[]) => {
     if (lines.length === 0) return
     print('')
@@ -84,7 +87,7 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
   section('Endpoint', [`http://${config.server.host}:${config.server.port}${config.server.path}`])
   section(
     'Warnings',
-    warnings.map((warning) => paint('yellow', warning)),
+    warningsOf(loaded).map((warning) => paint('yellow', warning)),
   )
   section('Not active yet', columns(inactive.map(({ key, feature }) => [key, feature])))
   if (files.length === 0) section('Next', [`${spelling(env)} init`])

@@ -8,6 +8,7 @@ import { errorBytes, resultBytes } from '../../wire/encode.ts'
 import { toLegacy } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
+import { actingAs, agentOfParams } from '../agent.ts'
 import { capabilities } from '../capabilities.ts'
 import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
@@ -125,7 +126,8 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       }
       const peer = new RequestPeer(session, request, outlet)
       try {
-        const result = await perform(session, request, caller, peer)
+        const acting = actingAs(access, caller, agentOfParams(request.params))
+        const result = await perform(session, request, acting, peer)
         return peer.signal.aborted ? undefined : resultBytes(id, toLegacy(result))
       } catch (thrown) {
         return peer.signal.aborted ? undefined : errorAnswer(id, method, thrown, log)

@@ -1,9 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Access } from '../../core/access.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Id } from '../../wire/message.ts'
 import { headerNames } from '../../wire/modern.ts'
-import type { Identity } from '../authenticate.ts'
+import { agentOfParams, agentOfRequest } from '../agent.ts'
+import type { Identity } from '../authenticate/index.ts'
+import { asRefusal } from '../errors.ts'
 import { Exchange, readAccept } from '../exchange.ts'
 import type { Inbound, InboundRequest } from '../inbound.ts'
 import { Refusal } from '../refusal.ts'
@@ -28,12 +31,14 @@ export interface ModernHttp {
   drain(): void
 }
 
-export function modernHttp({ era, clock, log }: { era: ModernEra; clock: Clock; log: Log }): ModernHttp {
+export function modernHttp(options: { era: ModernEra; access: Access; clock: Clock; log: Log }): ModernHttp {
+  const { era, access, clock, log } = options
   const admitted = (inbound: InboundRequest, { request, identity }: ModernPost): ModernRequest => {
     const { headers } = request
     const envelope = admitRequest(inbound, headers)
     const address = request.socket.remoteAddress
-    const base = { agent: 'default', ...identity, ...(address !== undefined && { address }) }
+    const agent = access.agentOf(identity, agentOfParams(inbound.params) ?? agentOfRequest(request))
+    const base = { ...identity, agent, ...(address !== undefined && { address }) }
     return { ...inbound, envelope, caller: modernCaller(base, envelope), headers }
   }
 
@@ -79,7 +84,7 @@ export function modernHttp({ era, clock, log }: { era: ModernEra; clock: Clock; 
         }
         return true
       } catch (thrown) {
-        throw inbound.kind === 'request' && thrown instanceof Refusal ? identified(thrown, inbound.id) : thrown
+        throw inbound.kind === 'request' ? identified(asRefusal(thrown, log), inbound.id) : thrown
       }
     },
     drain: () => era.drain(),

@@ -1,8 +1,10 @@
+import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { errorBytes } from '../../wire/encode.ts'
 import type { Id } from '../../wire/message.ts'
+import { actingAs, agentOfParams } from '../agent.ts'
 import type { InboundNotification, InboundRequest } from '../inbound.ts'
 import type { LineWriter } from '../line-writer.ts'
 import type { Outlet } from '../peer.ts'
@@ -28,17 +30,18 @@ const maxRequests = 1_000
 
 export function modernLine(options: {
   readonly era: ModernEra
+  readonly access: Access
   readonly caller: Caller
   readonly writer: LineWriter
   readonly log: Log
 }): ModernLine {
-  const { era, writer, log } = options
+  const { era, access, writer, log } = options
   const requests = new Map<Id, Outlet>()
   const callers = new Map<string, Caller>()
 
   const admitted = (inbound: InboundRequest): ModernRequest => {
     const envelope = admitRequest(inbound)
-    const caller = modernCaller(options.caller, envelope)
+    const caller = modernCaller(actingAs(access, options.caller, agentOfParams(inbound.params)), envelope)
     callers.set(caller.session, caller)
     return { ...inbound, envelope, caller }
   }

@@ -142,6 +142,7 @@ describe('B2: the stateless era over HTTP', () => {
     const callers = access.calls.map(({ caller }) => caller)
     expect(callers[0]).toEqual({
       agent: 'default',
+      agents: [],
       principal: 'anna',
       authenticated: true,
       admin: false,

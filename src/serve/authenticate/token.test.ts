@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { authenticateToken, bearerTokens } from './authenticate.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from '../refusal.ts'
+import { authenticateToken, bearerTokens } from './index.ts'
 
 describe('B6: bearer tokens', () => {
   const authenticate = authenticateToken('s3cret')
@@ -28,8 +28,8 @@ describe('B6: bearer tokens', () => {
   })
 
   test('each token has an identity of its own', () => {
-    const anna = { principal: 'anna', authenticated: true, admin: false, agents: '*' }
-    const bert = { principal: 'bert', authenticated: true, admin: true, agents: '*' }
+    const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
+    const bert = { principal: 'bert', authenticated: true, admin: true, agents: [] }
     const several = bearerTokens([
       ['one', anna],
       ['two', bert],
@@ -42,7 +42,12 @@ describe('B6: bearer tokens', () => {
   test('without a configured token everybody is the same anonymous caller, and no operator', () => {
     const open = authenticateToken(undefined)
     expect(open(undefined)).toEqual({ principal: 'anonymous', authenticated: false, admin: false, agents: '*' })
-    expect(open('Bearer anything')).toEqual({ principal: 'anonymous', authenticated: false, admin: false, agents: '*' })
+  })
+
+  test('whoever shows a credential where none is needed does not become anonymous unawares', () => {
+    for (const authorization of ['Bearer anything', 'Basic YTpi', '']) {
+      expect(() => authenticateToken(undefined)(authorization)).toThrow(Refusal)
+    }
   })
 
   test('an empty token is never a way in', () => {

@@ -1,0 +1,25 @@
+import type { IncomingMessage } from 'node:http'
+import type { Access } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { isObject, type Params } from './inbound.ts'
+
+/** The agent that an HTTP request asks to act as (G7): by header, else by query. */
+export function agentOfRequest({ headers, url = '' }: Pick<IncomingMessage, 'headers' | 'url'>): string | undefined {
+  const named = headers['toolway-agent']
+  if (typeof named === 'string') return named
+  const query = url.indexOf('?')
+  return query < 0 ? undefined : (new URLSearchParams(url.slice(query + 1)).get('agent') ?? undefined)
+}
+
+/** The agent that a message itself names, which counts more than what it travelled with. */
+export function agentOfParams({ _meta }: Params): string | undefined {
+  const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
+  if (named === undefined || typeof named === 'string') return named
+  throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
+}
+
+/** The caller as the agent that was asked for, if its credential may be that one; as it is where none was. */
+export function actingAs(access: Pick<Access, 'agentOf'>, caller: Caller, asked: string | undefined): Caller {
+  return asked === undefined || asked === caller.agent ? caller : { ...caller, agent: access.agentOf(caller, asked) }
+}

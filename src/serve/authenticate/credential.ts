@@ -1,0 +1,26 @@
+import { hash } from 'node:crypto'
+import { wrong } from './refusals.ts'
+
+/** More than any provider's tokens need, and no more than a request's headers may hold by themselves. */
+const maxLength = 16 * 1024
+
+/** What the Authorization header holds; there is one scheme, and one credential in it. */
+export function bearer(authorization: string): string {
+  const given = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
+  if (given === undefined) {
+    throw wrong('The Authorization header holds no bearer token: send "Authorization: Bearer <token>".')
+  }
+  if (given.length > maxLength) {
+    throw wrong('The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a smaller one.')
+  }
+  return given
+}
+
+/** Where a credential is looked for. Its form alone decides, so that a wrong one is never tried as something else. */
+export function formOf(credential: string): 'key' | 'jwt' | 'token' {
+  if (credential.startsWith('twk_')) return 'key'
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'
+}
+
+/** What is compared and kept instead of the credential itself. */
+export const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')

@@ -1,0 +1,16 @@
+import type { Caller } from '../../core/call.ts'
+
+/** Who a credential says its bearer is. */
+export type Identity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'>
+
+/** Turns an Authorization header into an identity, or refuses it. A wrong credential never becomes anybody. */
+export type Authenticate = (authorization: string | undefined) => Identity | Promise<Identity>
+
+export const anonymous: Identity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
+export const operator: Identity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
+
+/** Whether two credentials of one principal, or one at two times, are good for the same. */
+export const hasSameRights = (one: Identity, other: Identity): boolean =>
+  one.principal === other.principal &&
+  one.admin === other.admin &&
+  JSON.stringify(one.agents) === JSON.stringify(other.agents)

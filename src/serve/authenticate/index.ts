@@ -1,0 +1,48 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { bearer, digest, formOf } from './credential.ts'
+import { type Authenticate, anonymous, operator } from './identity.ts'
+import { createJwtVerifier, type JwtConfig } from './jwt.ts'
+import { type KeySource, keyHolder } from './keys.ts'
+import { missing, wrong } from './refusals.ts'
+import { equals, unknownToken } from './token.ts'
+
+export { type Authenticate, hasSameRights, type Identity } from './identity.ts'
+export { createLifetimes } from './lifetime.ts'
+export { authenticateToken, bearerTokens } from './token.ts'
+
+interface AuthenticateOptions {
+  /** Undefined where no credential is needed: who shows none is anonymous then, and who shows a wrong one is refused. */
+  readonly token: string | undefined
+  readonly keys: KeySource
+  readonly jwt?: JwtConfig | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** All the ways in: the gateway's token, API keys, and JSON Web Tokens of an identity provider. */
+export function createAuthenticate(options: AuthenticateOptions): Authenticate & AsyncDisposable {
+  const { token, keys, jwt, clock, log } = options
+  const isToken = token === undefined ? () => false : equals(token)
+  const holderOf = keyHolder(keys, clock)
+  const verify = jwt === undefined || jwt.disabled ? undefined : createJwtVerifier({ config: jwt, clock, log })
+
+  const authenticate: Authenticate = (authorization) => {
+    if (authorization === undefined) {
+      if (token === undefined) return anonymous
+      throw missing()
+    }
+    const credential = bearer(authorization)
+    const digested = digest(credential)
+    // An operator may have chosen a token of any form, so it comes first; it is one exact value and nothing else.
+    if (isToken(digested)) return operator
+    const form = formOf(credential)
+    if (form === 'key') return holderOf(digested)
+    if (form === 'token') throw unknownToken()
+    if (verify === undefined) throw wrong('JSON Web Tokens are not taken here: set auth.jwt, or send an API key.')
+    return verify(credential, digested)
+  }
+  return Object.assign(authenticate, {
+    [Symbol.asyncDispose]: async () => verify?.[Symbol.asyncDispose](),
+  })
+}

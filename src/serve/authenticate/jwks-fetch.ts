@@ -1,0 +1,63 @@
+import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
+import { Agent, request } from 'undici'
+import type { Clock } from '../../core/clock.ts'
+
+/** The keys of an identity provider as they were published at one time. */
+export interface PublishedKeys {
+  readonly find: JWTVerifyGetKey
+  /** As it came, to tell whether anything has changed. */
+  readonly text: string
+}
+
+const timeoutMs = 5_000
+
+/** A hundred times what providers publish. */
+const maxBytes = 256 * 1024
+
+/** Fetches a key set: no redirect is followed, and neither its time nor its size is left to the other side. */
+export function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
+  checkAddress(url)
+  const agent = new Agent({ connections: 1 })
+  const fetchKeys = async (): Promise<PublishedKeys> => {
+    const late = new AbortController()
+    using _timer = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
+    const headers = { accept: 'application/jwk-set+json, application/json' }
+    const { statusCode, body } = await request(url, { dispatcher: agent, headers, signal: late.signal })
+    // Whoever reads the body hears of its end; what is thrown away must not bring the process down.
+    body.on('error', () => {})
+    if (statusCode !== 200) {
+      body.destroy()
+      throw new Error(`the answer is HTTP ${statusCode}, not 200`)
+    }
+    const text = await bounded(body)
+    return { find: createLocalJWKSet(parsed(text)), text }
+  }
+  return Object.assign(fetchKeys, { [Symbol.asyncDispose]: () => agent.destroy() })
+}
+
+async function bounded(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body) {
+    length += chunk.length
+    if (length > maxBytes) throw new Error(`the key set is larger than ${maxBytes / 1024} KiB`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+function parsed(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error('the key set is no JSON')
+  }
+}
+
+/** Whoever can change the keys on their way can be anybody, so they come over TLS or never leave the machine. */
+function checkAddress(url: string): void {
+  const { protocol, hostname } = new URL(url)
+  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+  if (protocol === 'https:' || (protocol === 'http:' && loopback)) return
+  throw new Error('auth.jwt.jwksUrl must start with https://; http:// is for addresses of this machine alone.')
+}

@@ -1,0 +1,84 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { createFetchKeys, type PublishedKeys } from './jwks-fetch.ts'
+import { unverifiable } from './refusals.ts'
+
+/** The published keys of an identity provider, fetched when they are first needed. */
+export interface KeySet extends AsyncDisposable {
+  /** The keys as they are known; refuses with a 503 where none are known, or none that are recent enough. */
+  current(): PublishedKeys | Promise<PublishedKeys>
+  /** For a key that is not among them: asks the provider again, unless it was asked a moment ago. */
+  renewed(): Promise<PublishedKeys>
+}
+
+/** For how long keys are used without asking whether they are still published. */
+const freshMs = 10 * 60_000
+
+/** For how long they are used while the provider cannot be asked. */
+const staleMs = 60 * 60_000
+
+/** Anybody can invent keys: the provider is not asked more often than this on account of one. */
+const coolDownMs = 30_000
+
+/** How long a provider that failed is left alone. */
+const retryMs = 10_000
+
+export function createKeySet(options: {
+  readonly url: string
+  readonly clock: Clock
+  readonly log: Log
+  /** The provider has published other keys than before. */
+  changed(): void
+}): KeySet {
+  const { url, clock, log, changed } = options
+  const fetchKeys = createFetchKeys(url, clock)
+  let kept: { readonly keys: PublishedKeys; readonly since: number } | undefined
+  let asked = Number.NEGATIVE_INFINITY
+  let failed = false
+  let closed = false
+  let asking: Promise<void> | undefined
+
+  const ask = async () => {
+    try {
+      const keys = await fetchKeys()
+      if (keys.text !== kept?.keys.text) changed()
+      kept = { keys: keys.text === kept?.keys.text ? kept.keys : keys, since: clock.now() }
+      failed = false
+    } catch (cause) {
+      failed = true
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      if (!closed) log.warn({ url, reason }, `The keys of the identity provider cannot be fetched: ${reason}`)
+    }
+    asked = clock.now()
+    asking = undefined
+  }
+  /** All who need the keys at one time wait for one request. */
+  const askOnce = () => {
+    asking ??= ask()
+    return asking
+  }
+  const age = () => (kept === undefined ? Number.POSITIVE_INFINITY : clock.now() - kept.since)
+  const sinceAsked = () => clock.now() - asked
+
+  const usable = (): PublishedKeys => {
+    if (kept !== undefined && age() < staleMs) return kept.keys
+    throw unverifiable(retryMs - sinceAsked())
+  }
+
+  return {
+    current() {
+      if (age() < freshMs || (failed && sinceAsked() < retryMs)) return usable()
+      return askOnce().then(usable)
+    },
+    async renewed() {
+      if (asking !== undefined || sinceAsked() >= (failed ? retryMs : coolDownMs)) await askOnce()
+      // The key may be a new one: nobody can tell while the provider is silent.
+      if (failed) throw unverifiable(retryMs - sinceAsked())
+      return usable()
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      await fetchKeys[Symbol.asyncDispose]()
+    },
+  }
+}

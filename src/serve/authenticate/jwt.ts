@@ -1,0 +1,96 @@
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import type { Config } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { Refusal } from '../refusal.ts'
+import { identityOf } from './claims.ts'
+import type { Identity } from './identity.ts'
+import { createKeySet } from './jwks.ts'
+import type { PublishedKeys } from './jwks-fetch.ts'
+import { refusalOf } from './jwt-refusal.ts'
+import { createVerified } from './verified.ts'
+
+export type JwtConfig = NonNullable<Config['auth']['jwt']>
+
+/** Signatures that only the holder of a private key can make: what is public must never be enough to sign. */
+const algorithms = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
+/** How far the clocks of the provider and of this machine may be apart. */
+const toleranceMs = 30_000
+
+/** A token that names no key is tried with so many of those that are published. */
+const maxTries = 16
+
+/** Verifies the JSON Web Tokens of one identity provider. */
+export type JwtVerifier = ((token: string, digest: Buffer) => Identity | Promise<Identity>) & AsyncDisposable
+
+export function createJwtVerifier(options: {
+  readonly config: JwtConfig
+  readonly clock: Clock
+  readonly log: Log
+}): JwtVerifier {
+  const { config, clock, log } = options
+  const { issuer, audience, agentClaim, jwksUrl } = config
+  const verified = createVerified(clock)
+  const keySet = createKeySet({ url: jwksUrl, clock, log, changed: () => verified.clear() })
+
+  const claimsOf = async (token: string, keys: PublishedKeys): Promise<JWTPayload> => {
+    const checks: JWTVerifyOptions = {
+      algorithms,
+      issuer,
+      audience,
+      requiredClaims: ['exp', 'sub'],
+      clockTolerance: toleranceMs / 1000,
+      currentDate: new Date(clock.now()),
+    }
+    try {
+      return (await jwtVerify(token, keys.find, checks)).payload
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+      return claimsByAnyKey(token, error, checks)
+    }
+  }
+
+  const verify = async (token: string, digest: string): Promise<Identity> => {
+    try {
+      const keys = await keySet.current()
+      const claims = await claimsOf(token, keys).catch(async (error: unknown) => {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        const renewed = await keySet.renewed()
+        if (renewed === keys) throw error
+        return claimsOf(token, renewed)
+      })
+      const identity = identityOf(claims, issuer, agentClaim)
+      verified.keep(digest, identity, (claims.exp as number) * 1000 + toleranceMs)
+      return identity
+    } catch (error) {
+      throw error instanceof Refusal ? error : refusalOf(error, config, log)
+    }
+  }
+
+  const verifier = (token: string, digested: Buffer) => {
+    const digest = digested.toString('base64url')
+    return verified.get(digest) ?? verify(token, digest)
+  }
+  return Object.assign(verifier, { [Symbol.asyncDispose]: () => keySet[Symbol.asyncDispose]() })
+}
+
+async function claimsByAnyKey(
+  token: string,
+  candidates: errors.JWKSMultipleMatchingKeys,
+  checks: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  let tries = 0
+  for await (const key of candidates) {
+    if (++tries > maxTries) break
+    try {
+      return (await jwtVerify(token, key, checks)).payload
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed()
+}
