@@ -4,7 +4,7 @@ import { descriptorStore } from './catalog/persistence.ts'
 import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
-import type { Access, ServerSummary } from './core/access.ts'
+import type { Access } from './core/access.ts'
 import { noAudit } from './core/audit.ts'
 import type { Caller } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
@@ -125,8 +125,6 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     tools: metaTools({
       access,
       asAgent: policy.actAs,
-      // Every agent reads the same description, so it may tell only what each of them may know.
-      behind: () => (Object.keys(config.agents).length > 0 ? [] : [native, ...servers].map(summary)),
       status: (caller) => (mayInspect(config, caller) ? status() : undefined),
       clock,
     }),
@@ -159,8 +157,6 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     log,
   })
 
-  // The meta-tools' descriptions say what is behind them, so they change with it.
-  for (const server of servers) server.onChange(() => void meta.refresh())
   await Promise.all(servers.map((server) => server.start()))
   const token = await tokenFor(config)
   const local: Caller = {
@@ -222,12 +218,6 @@ const tokenFor = async ({ auth, stores }: Config): Promise<string | undefined> =
   if (auth.token === 'none') return undefined
   return auth.token === 'generated' ? keptToken(stores.common) : auth.token
 }
-
-const summary = (source: Source): ServerSummary => ({
-  name: source.name,
-  status: source.status(),
-  tools: source.entries().filter(({ kind }) => kind === 'tool').length,
-})
 
 /** Loopback by any of its names, on our own port and path. */
 function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {

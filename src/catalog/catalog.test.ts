@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Page, View } from '../core/access.ts'
+import { entryOf } from '../core/call.fixture.ts'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
 import { callerOf, decideBy, type FakeSource, fakeSource } from './source.fixture.ts'
 
@@ -76,6 +77,24 @@ describe('listing', () => {
     ])
     expect(junior.search('z', { limit: 5 })).toEqual([])
     expect(boss.search('z', { limit: 5 }).map(({ name }) => name)).toEqual(['b__z'])
+  })
+
+  test('G6: what tells of servers tells each agent of those that it may use, and of no others', () => {
+    const entry = entryOf({
+      server: 'toolway',
+      name: 'list_servers',
+      definition: { name: 'list_servers', description: 'Lists servers.' },
+      descriptionFor: (servers) => `Lists ${servers.map(({ name, tools }) => `${name} (${tools})`).join()}.`,
+    })
+    const meta = { ...fakeSource('toolway'), entries: () => [entry] }
+    const sources = [meta, fakeSource('a', { tools: ['x', 'y'] }), fakeSource('b', { tools: ['z'] })]
+    const decide = decideBy((caller, { server }) => server !== 'b' || caller.agent === 'boss')
+    const { catalog } = setUp(sources, { decide })
+    const told = (agent: string) => {
+      const [tool] = JSON.parse(catalog.view(callerOf({ agent })).page('tool').items.toString())
+      return tool.description
+    }
+    expect([told('junior'), told('boss')]).toEqual(['Lists a (2).', 'Lists a (2),b (1).'])
   })
 
   test('G6: what many agents see is not kept for ever, and stays right', () => {

@@ -12,8 +12,9 @@ import { createMerge } from './merge.ts'
 import { createReadiness } from './readiness.ts'
 import { createIndex, type SearchIndex } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
+import { metaSource } from './summaries.ts'
 import { createView } from './view.ts'
-import { createVisibility, metaSource } from './visible.ts'
+import { createVisibility } from './visible.ts'
 
 export interface CatalogOptions {
   /** In the order of the configuration. */
@@ -44,7 +45,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const { sources, naming, clock, log } = options
   const merge = createMerge(sources, naming, log, options.flagsOf)
   const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
-  let visibleIn = createVisibility(mayUse)
+  let visibleIn = createVisibility(mayUse, sources)
   /** What anybody may have seen since the last announcement; the index belongs to the newest. */
   let seen: readonly Snapshot[] = []
   let index: SearchIndex | undefined
@@ -97,7 +98,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       return changes.onChange(listener)
     },
     reconsider() {
-      visibleIn = createVisibility(mayUse)
+      visibleIn = createVisibility(mayUse, sources)
       reconsidered = true
       changes.touch()
     },

@@ -1,5 +1,5 @@
 import type { Exposure } from '../config/schema.ts'
-import type { Served, ServerSummary, View } from '../core/access.ts'
+import type { Served, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { type Decide, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
@@ -10,7 +10,7 @@ import { namedServers, resolveName } from './resolve.ts'
 import { resolveResource, resolveTemplate, serversInUri } from './resources.ts'
 import type { SearchIndex } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
-import { metaSource, type Visible } from './visible.ts'
+import type { Visible } from './visible.ts'
 
 export interface ViewOptions {
   readonly sources: ReadonlyMap<string, Source>
@@ -59,7 +59,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
         (server === undefined || item.entry.server === server) && has(item)
       return options.index().search(query, limit, wanted)
     },
-    servers: summaries,
+    servers: () => options.visible(caller).servers(),
     refusal: (server) => {
       const entries = sources.get(server)?.entries() ?? []
       const decisions = entries.map((entry) => options.decide(caller, entry))
@@ -112,19 +112,9 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 
   function serverNames(): readonly string[] {
-    return summaries().map(({ name }) => name)
-  }
-
-  function summaries(): readonly ServerSummary[] {
-    const { items } = options.visible(caller)
-    const usable = new Set<string>()
-    const tools = new Map<string, number>()
-    for (const list of Object.values(items)) for (const { entry } of list) usable.add(entry.server)
-    for (const { entry } of items.tool) tools.set(entry.server, (tools.get(entry.server) ?? 0) + 1)
-    // A server that has said nothing yet is shown: nobody can tell that it has nothing for this caller.
-    const shown = [...sources.values()].filter(
-      (source) => source.name !== metaSource && (usable.has(source.name) || source.entries().length === 0),
-    )
-    return shown.map((source) => ({ name: source.name, status: source.status(), tools: tools.get(source.name) ?? 0 }))
+    return options
+      .visible(caller)
+      .servers()
+      .map(({ name }) => name)
   }
 }

@@ -1,10 +1,13 @@
 import type { Exposure } from '../config/schema.ts'
+import type { ServerSummary } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
+import type { Source } from '../core/source.ts'
 import type { Item } from './item.ts'
 import { createPages, type Pages } from './pages.ts'
 import { type PerKind, perKind } from './parts.ts'
 import type { Snapshot } from './snapshot.ts'
+import { metaSource, summariesOf } from './summaries.ts'
 
 /** What callers with the same rights see of one snapshot. */
 export interface Visible {
@@ -13,10 +16,9 @@ export interface Visible {
   readonly tools: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
   has(item: Item): boolean
+  /** The sources of what is seen, as they are now. */
+  servers(): readonly ServerSummary[]
 }
-
-/** The meta-tools: the source that the exposure modes are about. */
-export const metaSource = 'toolway'
 
 /** Agents that nobody uses any more must not pile up. */
 const mostKept = 64
@@ -24,6 +26,7 @@ const mostKept = 64
 /** Keeps, per snapshot, what each agent sees. */
 export function createVisibility(
   mayUse: (caller: Caller, entry: Entry) => boolean,
+  sources: readonly Source[],
 ): (snapshot: Snapshot, caller: Caller) => Visible {
   let known = new Map<string, Visible>()
   let of: Snapshot | undefined
@@ -32,7 +35,7 @@ export function createVisibility(
     of = snapshot
     // All of a caller that a rule can depend on; its name alone would let an unauthenticated one see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
-    const visible = known.get(key) ?? see(snapshot, (entry) => mayUse(caller, entry))
+    const visible = known.get(key) ?? see(snapshot, (entry) => mayUse(caller, entry), sources)
     known.delete(key)
     known.set(key, visible)
     if (known.size > mostKept) known.delete(known.keys().next().value as string)
@@ -40,13 +43,26 @@ export function createVisibility(
   }
 }
 
-function see(snapshot: Snapshot, mayUse: (entry: Entry) => boolean): Visible {
+function see(snapshot: Snapshot, mayUse: (entry: Entry) => boolean, sources: readonly Source[]): Visible {
   const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => mayUse(entry)))
-  const pages = perKind((kind) => createPages(items[kind]))
-  const meta = createPages(items.tool.filter(({ entry }) => entry.server === metaSource))
-  const direct = createPages(items.tool.filter(({ entry }) => entry.server !== metaSource))
+  const servers = () => summariesOf(items, sources)
+  const shown = { ...items, tool: told(items.tool, servers) }
+  const pages = perKind((kind) => createPages(shown[kind]))
+  const meta = createPages(shown.tool.filter(({ entry }) => entry.server === metaSource))
+  const direct = createPages(shown.tool.filter(({ entry }) => entry.server !== metaSource))
   const members = new Set(perKindValues(items).flat())
-  return { items, pages, tools: { direct, meta, both: pages.tool, code: meta }, has: (item) => members.has(item) }
+  const tools = { direct, meta, both: pages.tool, code: meta }
+  return { items, pages, tools, servers, has: (item) => members.has(item) }
+}
+
+/** What tells of servers tells each caller of those that it sees, and of no others. */
+function told(items: readonly Item[], servers: () => readonly ServerSummary[]): readonly Item[] {
+  return items.map((item) => {
+    const description = item.entry.descriptionFor?.(servers())
+    if (description === undefined) return item
+    const definition = { ...item.definition, description }
+    return { ...item, definition, json: JSON.stringify(definition) }
+  })
 }
 
 const perKindValues = (items: PerKind<readonly Item[]>) => [items.tool, items.resource, items.template, items.prompt]

@@ -1,3 +1,4 @@
+import type { ServerSummary } from './access.ts'
 import type { Call, Caller, Handler } from './call.ts'
 import type { Result } from './result.ts'
 
@@ -13,6 +14,8 @@ export interface Entry {
   /** As its source described it, verbatim. */
   readonly definition: Definition
   readonly traits: Traits
+  /** Its description for callers that see these servers, where it tells of them. */
+  descriptionFor?(servers: readonly ServerSummary[]): string
   /** It refuses arguments that do not fit by itself, and says more about them than a schema could. */
   readonly checksItself?: true
   readonly run: Handler

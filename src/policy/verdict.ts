@@ -1,13 +1,24 @@
 import type { Denial, Permission } from '../core/decision.ts'
 import type { ErrorCode } from '../core/errors.ts'
 
-/** What audit calls the reason of a denial (F11): one word per cause, never a sentence. */
-export type AuditReason =
-  | 'server_not_allowed'
-  | 'tool_not_allowed'
-  | 'tool_blocked'
-  | 'auth_required'
-  | 'agent_not_in_rules'
+const ruleReasons = [
+  'server_not_allowed',
+  'tool_not_allowed',
+  'tool_blocked',
+  'auth_required',
+  'agent_not_in_rules',
+] as const
+
+/** What audit calls the reason of a denial by rules (F11): one word per cause, never a sentence. */
+export type AuditReason = (typeof ruleReasons)[number]
+
+const policyReasons: ReadonlySet<string> = new Set([
+  ...ruleReasons,
+  ...(['WRITE_NOT_ALLOWED', 'NO_FALLBACK_CONFIGURED', 'FALLBACK_AGENT_NOT_IN_RULES'] as const).map(auditReasonOf),
+])
+
+/** Whether a recorded denial was one of policy, and not of a limit, a guard or a pin. */
+export const isPolicyReason = (reason: string | undefined): boolean => reason !== undefined && policyReasons.has(reason)
 
 /** A denial that also has a word for audit. */
 export interface RuledDenial extends Denial {
@@ -51,4 +62,6 @@ export function verdictOf(ruling: Ruling, question: Question): Verdict {
 }
 
 /** Audit's word for a failure that no rule made, such as `server_not_found`. */
-export const auditReasonOf = (code: ErrorCode): string => code.toLowerCase()
+export function auditReasonOf(code: ErrorCode): string {
+  return code.toLowerCase()
+}

@@ -158,7 +158,6 @@ export function createHouse(options: HouseOptions): House {
     clock,
     status: () => options.status,
     asAgent: onlyItself,
-    behind: summaries,
     ...options.meta,
   })
   all.push(toolSource({ ...plain, name: 'toolway', origin: 'native', tools, clock }))

@@ -195,32 +195,17 @@ test('S2: names that no model vendor takes, and two tools of one name, are refus
   expect(() => sourceOf(named('a'), named('b'), named('a'))).toThrow('two tools named "a"')
 })
 
-test('T4: a description that is a function tells what is true now; entries keep their identity until it changes', async () => {
-  let number = 1
+test('T4: a description that is a function tells each caller of the servers that it sees', () => {
   const dynamic = defineTool({
     name: 'dynamic',
-    description: () => `There are ${number}.`,
+    description: (servers) => `There are ${servers.length}.`,
     input: z.object({}),
     run: () => '',
   })
-  const source = sourceOf(greet, dynamic)
-  let changes = 0
-  const listening = source.onChange(() => changes++)
-  const before = source.entries()
-  expect(source.entries()).toBe(before)
-  await source.refresh()
-  expect(changes).toBe(0)
-  number = 2
-  await source.refresh()
-  expect(changes).toBe(1)
-  const after = source.entries()
-  expect(after[0]).toBe(before[0])
-  expect(after[1]?.definition.description).toBe('There are 2.')
-  expect(before[1]?.definition.description).toBe('There are 1.')
-  listening[Symbol.dispose]()
-  number = 3
-  await source.refresh()
-  expect(changes).toBe(1)
+  const [plain, telling] = sourceOf(greet, dynamic).entries()
+  expect(plain?.descriptionFor).toBeUndefined()
+  expect(telling?.definition.description).toBe('There are 0.')
+  expect(telling?.descriptionFor?.([{}, {}] as never)).toBe('There are 2.')
 })
 
 test('S2: a source of tools in this process is healthy, in-process and outranks servers; a tool may have its own timeout', async () => {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { ServerSummary } from '../core/access.ts'
 import type { Call, Caller, Handler } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
@@ -27,8 +28,9 @@ export interface ToolAnnotations {
 /** A tool ready to be served by a `toolSource`; made by `defineTool`. */
 export interface Tool {
   readonly name: string
-  /** As clients see it now. */
-  definition(): Definition
+  readonly definition: Definition
+  /** Its description for callers that see these servers, where it tells of them. */
+  descriptionFor?(servers: readonly ServerSummary[]): string
   readonly readOnly: boolean
   readonly idempotent: boolean
   /** Instead of its source's timeout. */
@@ -47,8 +49,8 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   /** Up to 64 of `[A-Za-z0-9_-]`. */
   readonly name: string
   readonly title?: string
-  /** What the tool is good for, for a model. A function is asked at each listing, so that it can tell what is true now. */
-  readonly description: string | (() => string)
+  /** What the tool is good for, for a model. A function can tell each caller of the servers that it sees. */
+  readonly description: string | ((servers: readonly ServerSummary[]) => string)
   /** Fields that it does not name are refused, unless it is a `z.looseObject`. */
   readonly input: Input
   /** If given, every answer is checked against it, and clients are told. */
@@ -96,14 +98,15 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
   const outputSchema = output && jsonSchema(output, 'output')
   return {
     name,
-    definition: () => ({
+    definition: {
       name,
       ...(title !== undefined && { title }),
-      description: typeof description === 'string' ? description : description(),
+      description: typeof description === 'string' ? description : description([]),
       inputSchema,
       ...(outputSchema !== undefined && { outputSchema }),
       annotations: { readOnlyHint: readOnly, ...annotations },
-    }),
+    },
+    ...(typeof description !== 'string' && { descriptionFor: description }),
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
     ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),

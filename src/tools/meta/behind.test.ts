@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { ServerSummary } from '../../core/access.ts'
+import type { Served, ServerSummary } from '../../core/access.ts'
 import type { Health } from '../../core/source.ts'
 import { createHouse } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
@@ -17,9 +17,10 @@ test('T4: find_tool, search_tools and list_servers say which servers and how man
     servers: { files: [echo('read'), echo('write')], memory: [echo('remember')] },
     descriptions: { files: 'Files under ./sandbox.\nMore.' },
   })
-  const tools = house.view({} as never).list('tool')
+  const view = house.view({} as never)
   for (const name of ['find_tool', 'search_tools', 'list_servers']) {
-    const description = tools.find(({ entry }) => entry.name === name)?.entry.definition.description
+    const { entry } = view.list('tool').find((tool) => tool.entry.name === name) as Served
+    const description = entry.descriptionFor?.(view.servers())
     expect(description).toContain('Behind it now: 3 tools on 2 servers: files (2): Files under ./sandbox; memory (1).')
   }
 })

@@ -7,14 +7,14 @@ import { agentId, type MetaToolsOptions } from './options.ts'
 import { serversAsked } from './reach.ts'
 
 /** One tool under two names: `find_tool`, and `search_tools` for callers that know it so. */
-export const findTool = ({ access, asAgent, behind }: MetaToolsOptions, name: 'find_tool' | 'search_tools'): Tool =>
+export const findTool = ({ access, asAgent }: MetaToolsOptions, name: 'find_tool' | 'search_tools'): Tool =>
   defineTool({
     name,
     title: 'Find a tool',
-    description: () =>
+    description: (servers) =>
       'Finds tools for a task among all servers, best first. Use it whenever none of the tools that you see fits, and ' +
       'before you say that something cannot be done. Then run a match with execute_tool(server, name, args); ' +
-      `detail "full" gives its inputSchema.${behindSentence(behind())}`,
+      `detail "full" gives its inputSchema.${behindSentence(servers)}`,
     input: z.object({
       agent_id: agentId,
       query: z.string().min(1).max(1000).describe('What it should do, in a few words: "read a text file".'),

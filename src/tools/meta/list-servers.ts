@@ -4,14 +4,14 @@ import { defineTool, type Tool } from '../define.ts'
 import { behindSentence } from './behind.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
 
-export const listServers = ({ access, asAgent, behind }: MetaToolsOptions): Tool =>
+export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'list_servers',
     title: 'List servers',
-    description: () =>
+    description: (servers) =>
       'Lists the servers whose tools you can use: name, what it is for, status, number of tools. Begin here for an ' +
       'overview; then get_server_tools(server) for definitions and execute_tool to call one. For one particular task ' +
-      `find_tool is quicker.${behindSentence(behind())}`,
+      `find_tool is quicker.${behindSentence(servers)}`,
     input: z.object({
       agent_id: agentId,
       include_metadata: z.boolean().default(false).describe('Also transport, era, since and last_error.'),

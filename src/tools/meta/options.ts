@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Access, ServerSummary } from '../../core/access.ts'
+import type { Access } from '../../core/access.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { GatewayStatus } from './get-gateway-status.ts'
@@ -12,11 +12,6 @@ export interface MetaToolsOptions {
   status(caller: Caller): GatewayStatus | undefined
   /** The caller of a call as the agent it asked for; throws INVALID_AGENT_ID where its credential may not be that one. */
   asAgent(call: Call, agentId: string | undefined): Caller
-  /**
-   * The servers that descriptions may name. Every caller reads the same description, so where agents see different
-   * servers this tells only what all of them may know. Asked while lists are made: it must not make one itself.
-   */
-  behind(): readonly ServerSummary[]
 }
 
 /** The argument by which a caller with several agents says which one it is. */
