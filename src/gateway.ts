@@ -5,7 +5,6 @@ import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
 import type { Access } from './core/access.ts'
-import { noAudit } from './core/audit.ts'
 import type { Caller } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Log } from './core/log.ts'
@@ -18,11 +17,18 @@ import { policyDoubts } from './policy/doubts.ts'
 import type { Explanation } from './policy/explanation.ts'
 import { compileGuards } from './policy/guards/index.ts'
 import { compileLimits } from './policy/limits/compile.ts'
-import { type HttpDoor, serveHttp } from './serve/http.ts'
+import { createAuthenticate } from './serve/authenticate/index.ts'
+import { type HttpDoor, openHttpDoor } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
+import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
+import { createKeys } from './stores/keys.ts'
 import { keptSeal } from './stores/seal.ts'
 import { keptToken } from './stores/token.ts'
+import { openAuditLog } from './telemetry/audit/log.ts'
+import { describeArguments } from './telemetry/redact/describe.ts'
+import { createRedactor } from './telemetry/redact/redactor.ts'
+import { secretsOf } from './telemetry/redact/secrets.ts'
 import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
 import { nativeTools } from './tools/native/index.ts'
@@ -70,7 +76,26 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   for (const warning of warnings) log.warn({}, warning)
   for (const { key, feature } of loaded.inactive) log.warn({ key, feature }, `${key} is not active yet`)
 
+  await using open = new AsyncDisposableStack()
   const policy = createPolicy({ config })
+  const token = await tokenFor(config)
+  const redactor = createRedactor({
+    secrets: secretsOf(config, token === undefined ? [] : [token]),
+    keys: config.audit.redact,
+  })
+  const audit = open.use(
+    await openAuditLog({
+      folder: config.audit.path,
+      sync: config.audit.sync,
+      unrecordedReads: config.audit.unrecordedReads,
+      retainMs: config.audit.retain,
+      key: await keptAuditKey(config.stores.path),
+      describe: describeArguments(config.audit.arguments, redactor),
+      version,
+      clock,
+      log,
+    }),
+  )
   const seal = await keptSeal(config.stores.path)
   const store = descriptorStore(join(config.stores.path, 'catalog'), log)
   const others = Object.entries(config.mcpServers).filter(([name, server]) => {
@@ -147,7 +172,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   }
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
-    audit: noAudit,
+    audit,
     decide: policy.decide,
     validate: argumentValidator({ log }),
     guards: guardsOf(config.mcpServers, clock),
@@ -158,7 +183,6 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   })
 
   await Promise.all(servers.map((server) => server.start()))
-  const token = await tokenFor(config)
   const local: Caller = {
     agent: policy.agentOf({ agents: '*' }, undefined),
     agents: '*',
@@ -171,11 +195,11 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   const localAs = (agent: string | undefined): Caller =>
     agent === undefined ? local : { ...local, agent: policy.agentOf(local, agent) }
   const info = { name: 'toolway', version }
-  const open = new AsyncDisposableStack()
   // All at once: each may have a stubborn process to wait for.
   open.defer(async () => void (await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()))))
   for (const source of [catalog, meta, native]) open.use(source)
 
+  const running = open.move()
   return {
     ...access,
     loaded,
@@ -194,10 +218,13 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     async listen() {
       // What is remembered is made ready to be sent before anybody can ask for it.
       catalog.view(local).page('tool')
-      return open.use(await serveHttp({ config: config.server, token, access, info, ready: () => true, clock, log }))
+      const keys = createKeys({ configured: config.auth.keys, folder: config.stores.path, clock, log })
+      const authenticate = running.use(createAuthenticate({ token, keys, jwt: config.auth.jwt, clock, log }))
+      const door = { config: config.server, authenticate, access, info, ready: () => true, clock, log }
+      return running.use(await openHttpDoor(door))
     },
     stdio: (input, output, agent) => serveStdio({ input, output, access, info, caller: localAs(agent), clock, log }),
-    [Symbol.asyncDispose]: () => open.disposeAsync(),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 
   function status(): GatewayStatus {

@@ -86,6 +86,7 @@ test('the example means what its comments say, section by section', async () => 
   expect(config.cache).toMatchObject({ enabled: true, ttl: 60_000, maxBytes: 67_108_864, tools: ['filesystem.read_*'] })
   expect(config.audit).toEqual({
     path: `${root}data/audit`,
+    unrecordedReads: 'allow',
     arguments: 'redacted',
     sync: 'writes',
     redact: ['*token*', '*password*'],

@@ -11,19 +11,17 @@ test('keys whose feature comes later are listed once, where they were set', asyn
 mcpServers:
   a: { command: x, session: caller, readOnly: true, guards: [{ kind: sql, arguments: [q] }], restarts: { max: 1 } }
   b: { url: "http://x", auth: { type: oauth }, approve: [y] }
-agents: { one: {} }
-limits: { perMinute: 5 }
+agents: { one: { concurrency: 4, expose: code } }
+limits: { perMinute: 5, queue: 3 }
 native: { tools: [hash, fetch] }
 defaults: { expose: code }
 `
   expect(await inactive(text)).toEqual({
-    'mcpServers.a.readOnly': 'read-only servers',
-    'mcpServers.a.guards': 'argument guards',
     'mcpServers.a.restarts': 'restart limits',
     'mcpServers.b.auth.type': 'OAuth (oauth)',
-    'mcpServers.b.approve': 'approval by a person',
-    agents: 'agents',
-    limits: 'limits',
+    'agents.one.concurrency': 'limits of calls in flight',
+    'agents.one.expose': 'code mode (code)',
+    'limits.queue': 'limits of calls in flight',
     'native.tools[1]': 'further native tools (fetch)',
     'defaults.expose': 'code mode (code)',
   })

@@ -2,8 +2,9 @@ import { Agent, request } from 'undici'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import type { HttpConfig } from '../config/schema.ts'
+import type { Clock } from '../core/clock.ts'
 import { createTestAccess, type TestAccess } from './access.fixture.ts'
-import { bearerTokens } from './authenticate/index.ts'
+import { type Authenticate, bearerTokens } from './authenticate/index.ts'
 import { openHttpDoor, serveHttp } from './http.ts'
 
 export const token = 'a-test-token'
@@ -24,6 +25,8 @@ interface Settings {
   readonly config?: Partial<HttpConfig>
   /** Two people with a token each, instead of one token for all. */
   readonly people?: boolean
+  /** Another way in altogether, in the door's own time. */
+  readonly authenticate?: (clock: Clock) => Authenticate
   readonly token?: string | undefined
   readonly ready?: () => boolean
   readonly access?: TestAccess
@@ -37,15 +40,10 @@ export async function openTestDoor(settings: Settings = {}) {
   const config = httpConfig(settings.config)
   const shared = { config, access, info, ready: settings.ready ?? (() => true), clock, log }
   const known = 'token' in settings ? settings.token : token
-  const door = settings.people
-    ? await openHttpDoor({
-        ...shared,
-        authenticate: bearerTokens([
-          ['anna-token', anna],
-          ['bert-token', bert],
-        ]),
-      })
-    : await serveHttp({ ...shared, token: known })
+  const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : undefined)
+  const door = await (authenticate === undefined
+    ? serveHttp({ ...shared, token: known })
+    : openHttpDoor({ ...shared, authenticate }))
   const agent = new Agent()
   const origin = `http://127.0.0.1:${door.port}`
 
@@ -104,6 +102,11 @@ export async function openTestDoor(settings: Settings = {}) {
 
 const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
 const bert = { principal: 'bert', authenticated: true, admin: false, agents: [] }
+
+const people = bearerTokens([
+  ['anna-token', anna],
+  ['bert-token', bert],
+])
 
 const given = (headers: Headers) =>
   Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<string, string>

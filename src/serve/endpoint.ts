@@ -193,7 +193,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 }
 
 /** In the stateless era a stream for news is asked for by POST, and its header must say so. */
-const isListening = (headers: IncomingHttpHeaders): boolean => String(headers['mcp-method']).trim() === 'subscriptions/listen'
+const isListening = (headers: IncomingHttpHeaders): boolean =>
+  String(headers['mcp-method']).trim() === 'subscriptions/listen'
 
 function checkRevision({ headers }: IncomingMessage): void {
   const revision = headers['mcp-protocol-version']

@@ -73,9 +73,15 @@ describe('B11: call, with a real server', () => {
   })
 
   test('a tool that reports failure ends with 1 and speaks on stderr', async () => {
-    const { code, stdout, stderr } = await toolway(['call', 'everything.get-sum', 'a:="x"', 'b=1'], place)
+    const { code, stdout, stderr } = await toolway(['call', 'everything.get-resource-reference', 'resourceId:=-5'], place)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).not.toBe('')
+  })
+
+  test('F9: arguments that do not fit the schema are refused before anything is sent, and end with 2', async () => {
+    const { code, stderr } = await toolway(['call', 'everything.get-sum', 'a:="x"', 'b=1'], place)
+    expect(code).toBe(2)
+    expect(stderr).toContain('INVALID_ARGUMENTS')
   })
 
   test('a server that cannot be reached ends with 3', async () => {

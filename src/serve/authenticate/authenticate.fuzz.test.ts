@@ -27,10 +27,14 @@ afterAll(async () => {
   await provider[Symbol.asyncDispose]()
 })
 
+/** The identity, or what was thrown instead. */
+const outcomeOf = async (door: Authenticate, authorization: string) =>
+  (async () => door(authorization))().catch((error: unknown) => error)
+
 /** Refused with a 401 by every door, whatever the form of it. */
 async function isRefused(authorization: string): Promise<void> {
   for (const door of doors) {
-    const outcome = await Promise.try(door, authorization).catch((error: unknown) => error)
+    const outcome = await outcomeOf(door, authorization)
     expect(outcome).toBeInstanceOf(Refusal)
     expect(outcome).toMatchObject({ status: 401, details: { headers: { 'WWW-Authenticate': expect.anything() } } })
   }
@@ -67,7 +71,7 @@ test('B6: whatever stands in the Authorization header, it lets nobody in and bri
       fc.pre(![token, key, good].includes(given.trim()))
       await isRefused(before + given)
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   )
 })
 
@@ -84,11 +88,11 @@ test('B6: one changed character of a good credential makes it nobody', async () 
       const changed = credential.slice(0, at) + to + credential.slice(at + 1)
       fc.pre(changed !== credential && !sameBytes(changed, credential))
       for (const door of doors) {
-        const outcome = await Promise.try(door, `Bearer ${changed}`).catch((error: unknown) => error)
+        const outcome = await outcomeOf(door, `Bearer ${changed}`)
         expect(outcome).toBeInstanceOf(Refusal)
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_000 },
   )
 })
 

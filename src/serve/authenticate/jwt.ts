@@ -25,7 +25,7 @@ const toleranceMs = 30_000
 const maxTries = 16
 
 /** Verifies the JSON Web Tokens of one identity provider. */
-export type JwtVerifier = ((token: string, digest: Buffer) => Identity | Promise<Identity>) & AsyncDisposable
+type JwtVerifier = ((token: string, digest: Buffer) => Identity | Promise<Identity>) & AsyncDisposable
 
 export function createJwtVerifier(options: {
   readonly config: JwtConfig
@@ -34,8 +34,11 @@ export function createJwtVerifier(options: {
 }): JwtVerifier {
   const { config, clock, log } = options
   const { issuer, audience, agentClaim, jwksUrl } = config
-  const verified = createVerified(clock)
-  const keySet = createKeySet({ url: jwksUrl, clock, log, changed: () => verified.clear() })
+  let verified = createVerified(clock)
+  const forgetVerified = () => {
+    verified = createVerified(clock)
+  }
+  const keySet = createKeySet({ url: jwksUrl, clock, log, changed: forgetVerified })
 
   const claimsOf = async (token: string, keys: PublishedKeys): Promise<JWTPayload> => {
     const checks: JWTVerifyOptions = {
@@ -54,18 +57,24 @@ export function createJwtVerifier(options: {
     }
   }
 
+  const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<Identity> => {
+    // Other keys may be published in the meantime: then this goes where nobody looks any more.
+    const kept = verified
+    const claims = await claimsOf(token, keys)
+    const identity = identityOf(claims, issuer, agentClaim)
+    kept.keep(digest, identity, (claims.exp as number) * 1000 + toleranceMs)
+    return identity
+  }
+
   const verify = async (token: string, digest: string): Promise<Identity> => {
     try {
       const keys = await keySet.current()
-      const claims = await claimsOf(token, keys).catch(async (error: unknown) => {
+      return await identify(token, digest, keys).catch(async (error: unknown) => {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
         const renewed = await keySet.renewed()
         if (renewed === keys) throw error
-        return claimsOf(token, renewed)
+        return identify(token, digest, renewed)
       })
-      const identity = identityOf(claims, issuer, agentClaim)
-      verified.keep(digest, identity, (claims.exp as number) * 1000 + toleranceMs)
-      return identity
     } catch (error) {
       throw error instanceof Refusal ? error : refusalOf(error, config, log)
     }

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { type Authenticate, hasSameRights, type Identity } from './identity.ts'
 
 /** How long a stream may outlive its credential. */
-const checkMs = 10_000
+const checkMs = 5_000
 
 interface Lasting {
   readonly authorization: string | undefined

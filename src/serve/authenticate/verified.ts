@@ -2,11 +2,10 @@ import type { Clock } from '../../core/clock.ts'
 import type { Identity } from './identity.ts'
 
 /** Tokens whose signature was checked a moment ago, by digest: to check it again costs a hundred times as much. */
-export interface Verified {
+interface Verified {
   get(digest: string): Identity | undefined
   /** Keeps an identity until then, though never for long: the provider may take its keys back. */
   keep(digest: string, identity: Identity, until: number): void
-  clear(): void
 }
 
 const maxEntries = 10_000
@@ -30,6 +29,5 @@ export function createVerified(clock: Clock, limit = maxEntries): Verified {
       if (entries.size >= limit && oldest !== undefined) entries.delete(oldest)
       entries.set(digest, { identity, until: Math.min(until, clock.now() + maxMs) })
     },
-    clear: () => entries.clear(),
   }
 }

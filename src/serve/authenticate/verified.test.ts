@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { operator as somebody } from './identity.ts'
+import { createVerified } from './verified.ts'
+
+test('B6: what was verified is forgotten at its end, and after five minutes in any case', () => {
+  const clock = createManualClock()
+  const verified = createVerified(clock)
+  verified.keep('short', somebody, clock.now() + 1_000)
+  verified.keep('long', somebody, clock.now() + 3_600_000)
+  clock.advance(999)
+  expect(verified.get('short')).toBe(somebody)
+  clock.advance(1)
+  expect(verified.get('short')).toBeUndefined()
+  clock.advance(298_999)
+  expect(verified.get('long')).toBe(somebody)
+  clock.advance(1)
+  expect(verified.get('long')).toBeUndefined()
+})
+
+test('B6: no more than so many are kept; those that are used stay', () => {
+  const clock = createManualClock()
+  const verified = createVerified(clock, 3)
+  for (const name of ['a', 'b', 'c']) verified.keep(name, somebody, clock.now() + 1_000)
+  verified.get('a')
+  verified.keep('d', somebody, clock.now() + 1_000)
+  expect(['a', 'b', 'c', 'd'].filter((name) => verified.get(name) !== undefined)).toEqual(['a', 'c', 'd'])
+})

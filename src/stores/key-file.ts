@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { lockFile } from './file-lock.ts'
+
+const storedKey = z.strictObject({
+  id: z.string().min(1),
+  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+  agents: z.array(z.string()),
+  admin: z.boolean(),
+  created: z.iso.datetime(),
+  expires: z.iso.datetime().optional(),
+})
+const content = z.strictObject({ version: z.literal(1), keys: z.array(storedKey) })
+
+/** An API key as the key file has it. */
+export type StoredKey = z.output<typeof storedKey>
+
+/** The key file cannot be trusted or understood; the message says what to do. */
+export class KeyFileProblem extends Error {
+  override readonly name = 'KeyFileProblem'
+}
+
+/** Some ten thousand keys. */
+const maxBytes = 4 * 1024 * 1024
+
+export const keyFile = (folder: string): string => join(folder, 'keys.json')
+
+/** Changes with the file, also where only its owner or mode does; undefined where there is none. */
+export function keyFileMark(folder: string): string | undefined {
+  const found = lstatSync(keyFile(folder), { bigint: true, throwIfNoEntry: false })
+  return found && [found.ino, found.size, found.mtimeNs, found.ctimeNs, found.mode].join(' ')
+}
+
+/** Reads the key file; none is no keys. Throws a KeyFileProblem where others could have written it, or it is damaged. */
+export function readKeyFile(folder: string): readonly StoredKey[] {
+  const path = keyFile(folder)
+  const text = checkedText(path)
+  if (text === undefined) return []
+  const parsed = content.safeParse(asJson(text))
+  if (!parsed.success) {
+    const where = parsed.error.issues[0]?.path.join('.')
+    throw new KeyFileProblem(
+      `${path} is damaged${where ? ` (${where})` : ''}; restore it, or remove it and make new keys`,
+    )
+  }
+  const { keys } = parsed.data
+  if (new Set(keys.map(({ id }) => id)).size === keys.length) return keys
+  throw new KeyFileProblem(`${path} has two keys of one name; remove one of them`)
+}
+
+function checkedText(path: string): string | undefined {
+  let descriptor: number
+  try {
+    // A link could lead to anything, and a pipe would never open.
+    descriptor = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new KeyFileProblem(
+      `${path} cannot be opened (${code}); it must be a regular file of the user who runs Toolway`,
+    )
+  }
+  try {
+    const found = fstatSync(descriptor)
+    if (!found.isFile()) throw new KeyFileProblem(`${path} is not a regular file; move it away`)
+    if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
+      const mode = (found.mode & 0o777).toString(8)
+      throw new KeyFileProblem(`${path} is open to others (mode ${mode}); see what is in it, then chmod 600 it`)
+    }
+    if (found.size > maxBytes) throw new KeyFileProblem(`${path} is larger than 4 MiB; restore it`)
+    return readFileSync(descriptor, 'utf8')
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Changes the keys, one writer at a time. The new file takes the place of the old one at once: whoever reads meanwhile
+ * sees the one or the other, also after a power cut.
+ */
+export async function changeKeyFile(
+  folder: string,
+  change: (keys: readonly StoredKey[]) => readonly StoredKey[],
+): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = keyFile(folder)
+  await using _lock = await lockFile(`${path}.lock`)
+  const keys = change(readKeyFile(folder))
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    await writeSynced(draft, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+  await syncFolder(folder)
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  await using file = await open(path, 'wx', 0o600)
+  await file.writeFile(text)
+  await file.sync()
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows opens no folders, and has no need of it.
+  if (process.platform === 'win32') return
+  await using opened = await open(folder, 'r')
+  await opened.sync()
+}

@@ -1,0 +1,64 @@
+import { matches } from '../../core/wildcard.ts'
+import type { AuditRow } from './row.ts'
+
+/** Fields that are compared as a whole, or with `*`. */
+export const comparedFields = [
+  'agent',
+  'principal',
+  'server',
+  'decision',
+  'reason',
+  'operation',
+  'code',
+  'call',
+  'parent',
+] as const
+
+export type ComparedField = (typeof comparedFields)[number]
+
+/** Which operations somebody wants to see; every condition must hold. */
+export interface AuditFilter extends Partial<Readonly<Record<ComparedField, string>>> {
+  /** Milliseconds since the epoch, inclusive. */
+  readonly since?: number
+  /** Exclusive. */
+  readonly until?: number
+  /** A tool's own name, or `server.tool`. */
+  readonly tool?: string
+  /** Anywhere in the arguments, whatever the case; also as `name=value`. */
+  readonly text?: string
+  /** The tool said that it failed, or did not. */
+  readonly is_error?: boolean
+}
+
+/** Whether an operation is one of those: the meaning of a filter, which the index must agree with. */
+export function satisfies(row: AuditRow, filter: AuditFilter): boolean {
+  const time = Date.parse(row.time)
+  if (filter.since !== undefined && !(time >= filter.since)) return false
+  if (filter.until !== undefined && !(time < filter.until)) return false
+  if (filter.is_error !== undefined && (row.is_error === true) !== filter.is_error) return false
+  for (const field of comparedFields) {
+    const wanted = filter[field]
+    if (wanted !== undefined && !matches(wanted, row[field] ?? '')) return false
+  }
+  if (filter.tool !== undefined && !isTool(row, filter.tool)) return false
+  return filter.text === undefined || textOf(row.arguments).includes(filter.text.toLowerCase())
+}
+
+const isTool = ({ server = '', tool = '' }: AuditRow, wanted: string): boolean =>
+  matches(wanted, tool) || matches(wanted, `${server}.${tool}`)
+
+/** Arguments as people search them: a line for each value, with its name. */
+export function textOf(given: unknown): string {
+  const lines: string[] = []
+  const add = (value: unknown, name: string, depth: number): void => {
+    if (typeof value !== 'object' || value === null) lines.push(name === '' ? String(value) : `${name}=${value}`)
+    else if (depth < deepest) {
+      for (const [key, member] of Object.entries(value)) add(member, Array.isArray(value) ? name : key, depth + 1)
+    }
+  }
+  if (given !== undefined) add(given, '', 0)
+  return lines.join('\n').toLowerCase()
+}
+
+/** Redaction leaves nothing deeper. */
+const deepest = 64

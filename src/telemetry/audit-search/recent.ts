@@ -1,0 +1,80 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { lanesOf, segmentsOf } from '../audit/layout.ts'
+import type { Position, StoredRecord } from '../audit/read.ts'
+import { parseRecord } from './parse-record.ts'
+
+export interface Recent {
+  /** Oldest first, all lanes together. */
+  readonly records: readonly StoredRecord[]
+  /** Where each lane goes on. */
+  readonly positions: Readonly<Record<string, Position>>
+  /** There is nothing before them. */
+  readonly whole: boolean
+}
+
+/** The last records of a log, at most `count` of each lane, without reading what stands before them. */
+export async function readRecent(folder: string, count: number): Promise<Recent> {
+  const records: StoredRecord[] = []
+  const positions: Record<string, Position> = {}
+  let whole = true
+  for (const lane of lanesOf(folder)) {
+    const files = segmentsOf(folder, lane)
+    const found: StoredRecord[][] = []
+    let missing = count
+    for (const file of files.toReversed()) {
+      if (missing <= 0) break
+      const { lines, end, complete } = await lastLines(folder, lane, file, missing)
+      positions[lane] ??= { file, offset: end }
+      found.unshift(lines)
+      missing -= lines.length
+      whole &&= complete
+    }
+    whole &&= found.length === files.length
+    records.push(...found.flat())
+  }
+  return { records: records.sort(byTime), positions, whole }
+}
+
+/** Lanes are written side by side, so time decides; within a lane its own order. */
+export const byTime = (a: StoredRecord, b: StoredRecord): number =>
+  a.lane === b.lane
+    ? a.record.seq - b.record.seq
+    : compare(a.record.time, b.record.time) || compare(a.lane, b.lane)
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const blockBytes = 64 * 1024
+
+/** The last whole lines of a segment, read from its end in growing steps. */
+async function lastLines(folder: string, lane: string, file: string, count: number) {
+  await using handle = await open(join(folder, lane, file), 'r')
+  const { size } = await handle.stat()
+  for (let length = blockBytes; ; length *= 4) {
+    const start = Math.max(0, size - length)
+    const bytes = Buffer.alloc(size - start)
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, start)
+    const lines = wholeLines(bytes.subarray(0, bytesRead), start)
+    if (start > 0 && lines.length < count) continue
+    const kept = lines.slice(-count)
+    return {
+      lines: kept.flatMap(({ offset, text }) => {
+        const record = parseRecord(text)
+        return record ? [{ lane, file, offset, bytes: Buffer.byteLength(text) + 1, text, record }] : []
+      }),
+      end: start + bytes.lastIndexOf(10) + 1,
+      complete: start === 0 && kept.length === lines.length,
+    }
+  }
+}
+
+/** What stands before the first newline may be half a line, unless it is the beginning of the file. */
+function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
+  const lines: { offset: number; text: string }[] = []
+  let from = start === 0 ? 0 : bytes.indexOf(10) + 1
+  for (let end = bytes.indexOf(10, from); end !== -1; end = bytes.indexOf(10, from)) {
+    lines.push({ offset: start + from, text: bytes.toString('utf8', from, end) })
+    from = end + 1
+  }
+  return lines
+}

@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { beginOf, endOf } from './audit.fixture.ts'
+import { describedArguments, eventBody } from './body.ts'
+import { longestArguments, longestLine } from './bounds.ts'
+import { noHash } from './record.ts'
+import { openLine, sealLine } from './seal-line.ts'
+
+const place = { seq: 7, time: new Date(0).toISOString(), prev: noHash }
+const same = (given: Record<string, unknown>): unknown => given
+const lineOf = (body: string) => Buffer.from(sealLine(body).line.trimEnd())
+
+test('F11: a record has the fields of its event, its phase, time, number and the hash before; all of it checks', () => {
+  const body = eventBody('after', endOf({ write: true, rule: 'agents.dev.allow', reason: 'why' }))
+  const opened = openLine(lineOf(body(place)))
+  expect(opened).toMatchObject({ ok: true, record: { ...endOf({ write: true }), ...place, phase: 'after' } })
+})
+
+test('F11: whatever an event holds, its line is canonical and not longer than the limit', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('\u0001', '"', '€', '😀').map((c) => c.repeat(9_999)),
+  )
+  fc.assert(
+    fc.property(text, text, text, fc.dictionary(fc.string(), fc.jsonValue()), (agent, tool, rule, given) => {
+      const described = describedArguments({ ...given, text: agent }, same)
+      for (const event of [beginOf({ agent, tool, server: rule }), endOf({ agent, tool, rule, reason: tool })]) {
+        const line = lineOf(eventBody('before', event, described)(place))
+        expect(openLine(line).ok).toBe(true)
+        expect(line.length).toBeLessThan(longestLine)
+      }
+    }),
+  )
+})
+
+test('F11: even with every text at its worst a line stays within the limit', () => {
+  const worst = '\u0001'.repeat(10_000)
+  const texts = { call: worst, parent: worst, agent: worst, principal: worst, address: worst, operation: worst }
+  const event = {
+    ...endOf(),
+    ...texts,
+    server: worst,
+    tool: worst,
+    reason: worst,
+    rule: worst,
+    code: worst as 'TIMEOUT',
+  }
+  const described = describedArguments({ text: '€'.repeat(longestArguments - 20) }, same)
+  expect(lineOf(eventBody('before', event, described)(place)).length).toBeLessThan(longestLine)
+})
+
+test('F11: long texts are cut, and two with the same beginning stay different', () => {
+  const of = (tool: string) => (JSON.parse(eventBody('before', beginOf({ tool }))(place)) as { tool: string }).tool
+  const start = 'x'.repeat(5000)
+  expect(of(`${start}a`)).toHaveLength(2048)
+  expect(of(`${start}a`)).not.toBe(of(`${start}b`))
+})
+
+test('F11: long arguments are cut to their beginning and their length', () => {
+  const described = describedArguments({ text: 'é'.repeat(20_000) }, same)
+  expect(JSON.parse(described ?? '')).toEqual({
+    truncated: true,
+    bytes: 40_011,
+    start: `{"text":"${'é'.repeat(4096 - 9)}`,
+  })
+})
+
+test('B6: where the redactor fails, or gives what cannot be written, nothing of the arguments gets through', () => {
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  const failing = () => {
+    throw new Error('no')
+  }
+  expect(describedArguments({ secret: 1 }, failing)).toBe('"dropped"')
+  expect(describedArguments(circle, same)).toBe('"dropped"')
+  expect(describedArguments({ secret: 1 }, () => undefined)).toBeUndefined()
+  expect(describedArguments(undefined, failing)).toBeUndefined()
+})

@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { canonical, TooLong } from './canonical.ts'
+
+describe('F11: canonical JSON', () => {
+  test('F11: any JSON value keeps its meaning and comes out the same once more', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = canonical(value)
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))
+        expect(canonical(JSON.parse(text))).toBe(text)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('F11: the order in which members were set does not matter', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        const reversed = Object.fromEntries(Object.entries(value).reverse())
+        expect(canonical(reversed)).toBe(canonical(value))
+      }),
+    )
+  })
+
+  test('F11: what JSON cannot hold is left out or null, as JSON.stringify does it', () => {
+    const sparse = [1, , 3] as unknown[]
+    expect(canonical({ b: undefined, a: [undefined, () => 1], c: Number.NaN, d: -0, when: new Date(0), sparse })).toBe(
+      '{"a":[null,null],"c":null,"d":0,"sparse":[1,null,3],"when":"1970-01-01T00:00:00.000Z"}',
+    )
+  })
+
+  test('F11: members are sorted by code units, numbers among them', () => {
+    expect(canonical({ é: 1, b: 2, 10: 3, 9: 4, B: 5, '😀': 6, '\ufb33': 7 })).toBe(
+      '{"10":3,"9":4,"B":5,"b":2,"é":1,"😀":6,"\ufb33":7}',
+    )
+  })
+
+  test('F11: a circle, a deep nest and a BigInt throw; what is too long says so without being written to its end', () => {
+    const circle: { self?: unknown } = {}
+    circle.self = circle
+    expect(() => canonical(circle)).toThrow(RangeError)
+    expect(() => canonical(JSON.parse('['.repeat(100_000) + ']'.repeat(100_000)))).toThrow(RangeError)
+    expect(() => canonical({ big: 1n })).toThrow(TypeError)
+    expect(() =>
+      canonical(
+        Array.from({ length: 100 }, () => 'x'),
+        200,
+      ),
+    ).toThrow(TooLong)
+  })
+})

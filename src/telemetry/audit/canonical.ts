@@ -1,0 +1,58 @@
+/** Far from where a recursion would end. */
+export const deepest = 256
+
+export interface CanonicalLimits {
+  readonly characters?: number
+  /** How deeply objects and arrays may be nested. */
+  readonly depth?: number
+}
+
+interface Budget {
+  characters: number
+  depth: number
+}
+
+/** Says that a value is longer than the caller wanted to have it. */
+export class TooLong extends Error {}
+
+/**
+ * Canonical JSON (RFC 8785): no white space, members sorted by the UTF-16 code units of their names, numbers and
+ * strings as `JSON.stringify` writes them. What JSON cannot hold is left out or null, as there; a BigInt and what is
+ * nested too deeply (or in a circle) throw. Parsing the text and making it canonical again gives the same text.
+ * Throws `TooLong` soon after the limit of characters.
+ */
+export function canonical(value: unknown, limits: CanonicalLimits = {}): string {
+  const { characters = Number.POSITIVE_INFINITY, depth = deepest } = limits
+  const text = write(value, { characters, depth }, 0)
+  if (text === undefined) throw new TypeError('this value has no JSON')
+  return text
+}
+
+function write(value: unknown, budget: Budget, depth: number): string | undefined {
+  if (depth > budget.depth) throw new RangeError('nested too deeply')
+  const plain = hasToJson(value) ? value.toJSON() : value
+  if (typeof plain !== 'object' || plain === null) {
+    const text = JSON.stringify(plain) as string | undefined
+    spend(budget, text?.length ?? 0)
+    return text
+  }
+  spend(budget, 2)
+  if (Array.isArray(plain))
+    return `[${Array.from(plain, (item) => write(item, budget, depth + 1) ?? 'null').join(',')}]`
+  let members = ''
+  for (const name of Object.keys(plain).sort()) {
+    const text = write((plain as Record<string, unknown>)[name], budget, depth + 1)
+    if (text === undefined) continue
+    spend(budget, name.length + 4)
+    members += `${members && ','}${JSON.stringify(name)}:${text}`
+  }
+  return `{${members}}`
+}
+
+function spend(budget: Budget, characters: number): void {
+  budget.characters -= characters
+  if (budget.characters < 0) throw new TooLong('longer than wanted')
+}
+
+const hasToJson = (value: unknown): value is { toJSON(): unknown } =>
+  typeof (value as { toJSON?: unknown } | null | undefined)?.toJSON === 'function'

@@ -1,0 +1,190 @@
+import type { Head } from './head.ts'
+import type { Verifier } from './keys.ts'
+import { firstSeqOf } from './layout.ts'
+import type { Line } from './lines.ts'
+import type { ProblemKind, VerifyProblem } from './problem.ts'
+import { type AuditRecord, isEvent, noHash, type OwnRecord, type SegmentRecord } from './record.ts'
+import { openLine } from './seal-line.ts'
+
+export interface LaneCheckOptions {
+  readonly lane: string
+  readonly head: Head | undefined
+  readonly verifiers: readonly Verifier[]
+  problem(problem: VerifyProblem): void
+}
+
+/** What is known of a lane once it was read. */
+export interface LaneFacts {
+  readonly records: number
+  readonly first: { readonly seq: number; readonly time: string } | undefined
+  readonly last: { readonly seq: number; readonly time: string } | undefined
+  /** Up to here retention has removed records; 0 for none. */
+  readonly removedTo: number
+  readonly signatures: number
+  /** Records after the last signature. */
+  readonly unsigned: number
+  /** Records that processes left behind when they were killed, and that nothing vouches for. */
+  readonly unproven: number
+  /** How often records could not be written for a time, as the log itself says. */
+  readonly outages: number
+  /** What a process that was killed left behind, or one that runs is about to finish. */
+  readonly torn: { readonly file: string; readonly bytes: number } | undefined
+  /** All lanes that it says there were. */
+  readonly lanes: ReadonlySet<string>
+}
+
+/** Reads one lane from its first line to its last one and says what is wrong with it. */
+export interface LaneCheck {
+  file(name: string): void
+  line(line: Line): void
+  end(): LaneFacts
+}
+
+export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOptions): LaneCheck {
+  let file = ''
+  let number = 0
+  /** Where the file before ended, and what stands in it after its last newline. */
+  let before: { readonly file: string; readonly bytes: number; readonly fragment: number } | undefined
+  let bytes = 0
+  let fragment = 0
+  /** The next record's number and the hash before it, where that is known. */
+  let expected: { readonly seq: number; readonly prev: string | undefined } | undefined
+  let first: LaneFacts['first']
+  let last: LaneFacts['last']
+  let records = 0
+  let removedTo = 0
+  let signatures = 0
+  let unsigned = 0
+  let outages = 0
+  let unproven = 0
+  let final = false
+  const lanes = new Set<string>()
+
+  const problem = (kind: ProblemKind, message: string, seq?: number) =>
+    told.problem({ kind, lane, file, line: number, ...(seq !== undefined && { seq }), message })
+
+  const wrongs = {
+    form: ['changed', 'is not written as Toolway writes it'],
+    hash: ['changed', 'is not what it was when it was written: its hash does not fit it'],
+    canonical: ['not_canonical', 'is not written in canonical form'],
+  } as const
+
+  const record = (found: AuditRecord) => {
+    records++
+    place(found)
+    if (isEvent(found)) event(found)
+    else own(found)
+    if (head?.seq === found.seq && head.hash !== found.hash) {
+      problem('changed', `record ${found.seq} is not the one that was on disk when \`head\` was written`, found.seq)
+    }
+    if (number === 1) opening(found)
+  }
+
+  const event = ({ seq }: AuditRecord) => {
+    unsigned++
+    if (final) problem('order', `record ${seq} was put in after the process had left the lane`, seq)
+  }
+
+  /** Whether it stands where it belongs. */
+  const place = ({ seq, prev, hash, time }: AuditRecord) => {
+    if (!expected) {
+      first = { seq, time }
+      if (seq === 1 && prev !== noHash) problem('missing', 'the first record does not begin the lane', seq)
+    } else if (seq < expected.seq) {
+      problem('order', `record ${seq} stands where record ${expected.seq} belongs: moved, repeated or put in`, seq)
+      return
+    } else if (seq > expected.seq) {
+      const gone = seq - 1 === expected.seq ? `record ${expected.seq} is` : `records ${expected.seq} to ${seq - 1} are`
+      problem('missing', `${gone} missing before record ${seq}`, seq)
+    } else if (expected.prev !== undefined && prev !== expected.prev) {
+      problem('changed', `record ${seq} does not follow the one before it: one of both was changed or replaced`, seq)
+    }
+    expected = { seq: seq + 1, prev: hash }
+    last = { seq, time }
+  }
+
+  const own = (found: OwnRecord) => {
+    const { hash: _, ...content } = found
+    const verifier = verifiers.find(({ id }) => id === found.key)
+    if (!verifier) {
+      problem('signature', `record ${found.seq} is signed with key ${String(found.key)}, which is not known`, found.seq)
+    } else if (found.lane !== lane || !verifier.verifies(content)) {
+      problem('signature', `the signature of record ${found.seq} is not right for it`, found.seq)
+    } else {
+      signatures++
+      unsigned = 0
+      if (found.operation === 'retention') removedTo = Math.max(removedTo, found.removed.to)
+      if (found.operation === 'start') {
+        unproven += found.unproven ?? 0
+        for (const name of found.lanes) lanes.add(name)
+      }
+      if (found.operation === 'start' || found.operation === 'checkpoint') final = 'final' in found
+      if (found.operation === 'gap') gap(found)
+    }
+  }
+
+  const gap = ({ reason, seq, time, missing }: Extract<OwnRecord, { operation: 'gap' }>) => {
+    if (reason === 'unrecorded') {
+      outages++
+      return
+    }
+    const what = {
+      records_missing: missing ? `that records ${missing.from} to ${missing.to} were gone` : 'that records were gone',
+      records_changed: 'that the last record had been replaced',
+      damaged: 'that the end of the log had been damaged',
+      head_missing: 'that its file `head` was gone',
+      head_invalid: 'that its file `head` had been changed',
+    }[reason]
+    problem('found_before', `Toolway found at its start on ${time} ${what}`, seq)
+  }
+
+  const opening = (found: AuditRecord) => {
+    const { seq } = found
+    if (isEvent(found) || found.operation !== 'segment' || seq !== firstSeqOf(file)) {
+      problem('segment', 'the file does not begin with the record it must begin with: it is cut or renamed', seq)
+    } else if (before) previous(found, before)
+  }
+
+  const previous = (found: SegmentRecord, was: NonNullable<typeof before>) => {
+    const counted = was.bytes - was.fragment
+    if (found.previous?.file !== was.file) {
+      problem('segment', `a file is missing: this one follows ${found.previous?.file ?? 'none'}, not ${was.file}`)
+    } else if (found.previous.bytes !== (found.reason === 'abandoned' ? counted : was.bytes)) {
+      const expectedBytes = `${found.previous.bytes} bytes`
+      problem('segment', `the file before, ${was.file}, had ${expectedBytes} when it was left and now has ${was.bytes}`)
+    }
+  }
+
+  return {
+    file: (name) => {
+      if (file !== '') before = { file, bytes, fragment }
+      file = name
+      number = 0
+      bytes = 0
+      fragment = 0
+    },
+    line: (line) => {
+      number++
+      bytes = line.offset + line.bytes.length + (line.whole ? 1 : 0)
+      if (!line.whole) {
+        fragment = line.bytes.length
+        return
+      }
+      const opened = openLine(line.bytes)
+      if (!opened.record) {
+        problem('unreadable', 'this line is not a record')
+        if (expected) expected = { seq: expected.seq + 1, prev: undefined }
+        return
+      }
+      if (!opened.ok) {
+        const [kind, words] = wrongs[opened.wrong]
+        problem(kind, `record ${opened.record.seq} ${words}`, opened.record.seq)
+      }
+      record(opened.record)
+    },
+    end: () => {
+      const torn = fragment > 0 ? { file, bytes: fragment } : undefined
+      return { records, first, last, removedTo, signatures, unsigned, unproven, outages, torn, lanes }
+    },
+  }
+}

@@ -1,0 +1,126 @@
+import type { Audit, AuditBegin, AuditEnd } from '../../core/audit.ts'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { describedArguments, eventBody } from './body.ts'
+import { type Files, systemFiles } from './files.ts'
+import { signerOf } from './keys.ts'
+import type { Unrecorded } from './record.ts'
+import { createRecorder, type Placed } from './recorder.ts'
+
+export interface AuditLogOptions {
+  readonly folder: string
+  /** What is on disk before the answer leaves: writes and denials, everything, or nothing. */
+  readonly sync: 'writes' | 'all' | 'none'
+  /** What happens to reads while nothing can be written. */
+  readonly unrecordedReads: 'allow' | 'refuse'
+  readonly retainMs: number
+  /** The secret that the keys are made from. */
+  readonly key: Buffer | string
+  /** What is written down of arguments. Where it throws, nothing is. */
+  describe(given: Record<string, unknown>): unknown
+  readonly clock: Clock
+  readonly log: Log
+  /** Of this program, for the record of its start. */
+  readonly version?: string
+  readonly segmentBytes?: number
+  /** Kept for the ends of writes on a full disk. */
+  readonly reserveBytes?: number
+  readonly files?: Files
+}
+
+export interface AuditStatus {
+  /** The lane of this process; none while the log cannot be opened. */
+  readonly lane: string | undefined
+  /** The last record, and the last one that is known to be on disk. */
+  readonly seq: number
+  readonly synced: number
+  readonly waiting: number
+  readonly recording: boolean
+  /** Why not. */
+  readonly error?: string
+  /** Missed so far in the outage of now. */
+  readonly unrecorded: Unrecorded
+}
+
+export interface AuditLog extends Audit, AsyncDisposable {
+  /** Settles when all that was recorded up to now is on disk; rejects where that failed. */
+  flushed(): Promise<void>
+  status(): AuditStatus
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** Opens the log of this process inside a folder that others may write to at the same time. */
+export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
+  const { sync, unrecordedReads, retainMs } = options
+  const recorder = createRecorder({
+    files: systemFiles,
+    version: 'unknown',
+    segmentBytes: 64 * 1024 * 1024,
+    reserveBytes: 256 * 1024,
+    ...options,
+    // So that what is kept for an hour does not wait for the end of the day.
+    segmentMs: Math.min(dayMs, Math.max(1000, retainMs / 4)),
+    signer: signerOf(options.key),
+  })
+  const { outage } = recorder
+
+  const unavailable = (sentence: string) =>
+    new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'it is closed'})`)
+
+  const mayNotLeave = (event: AuditEnd) =>
+    unavailable(
+      event.write
+        ? `This call HAS run and ended with ${event.decision}, but that could not be written to the audit log; look what it changed before you repeat it`
+        : 'This was read, but that could not be written to the audit log, so the answer is withheld; try again later',
+    )
+
+  /** What becomes of an operation that is over and whose record did not make it. */
+  const unrecorded = (event: AuditEnd): Promise<void> | undefined => {
+    if (event.decision === 'DENY') return undefined
+    if (event.write || unrecordedReads === 'refuse') return Promise.reject(mayNotLeave(event))
+    return undefined
+  }
+
+  const wanted = ({ write, decision }: AuditEnd) =>
+    sync === 'all' || (sync === 'writes' && (write || decision === 'DENY'))
+
+  const onDisk = ({ seq, commit }: Placed, event: AuditEnd) => commit.wait(seq).catch(() => unrecorded(event))
+
+  return {
+    begin: (event: AuditBegin) => {
+      const described = describedArguments(event.arguments, options.describe)
+      if (recorder.record(eventBody('before', event, described), event.write ? 'write' : 'read')) return
+      const refused = event.write || unrecordedReads === 'refuse'
+      outage.missed(refused ? 'refused' : 'reads')
+      if (refused) {
+        throw unavailable('The audit log cannot be written, so nothing was sent; try again later')
+      }
+    },
+    end: (event: AuditEnd) => {
+      const must = event.write || event.decision === 'DENY'
+      const placed = recorder.record(eventBody('after', event), must ? 'must' : 'read')
+      if (placed) return wanted(event) ? onDisk(placed, event) : undefined
+      outage.missed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
+      return unrecorded(event)
+    },
+    flushed: async () => {
+      const { lane } = recorder
+      if (lane) await lane.commit.wait(lane.chain.seq)
+    },
+    status: () => {
+      const { lane } = recorder
+      return {
+        lane: lane?.name,
+        seq: lane?.chain.seq ?? 0,
+        synced: lane?.commit.settled ?? 0,
+        waiting: lane?.commit.waiting ?? 0,
+        recording: !outage.lasts,
+        ...(outage.lasts && { error: outage.error }),
+        unrecorded: outage.unrecorded,
+      }
+    },
+    [Symbol.asyncDispose]: () => recorder[Symbol.asyncDispose](),
+  }
+}

@@ -1,0 +1,74 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { bounded } from './bounds.ts'
+import type { OwnFields } from './chain.ts'
+import type { Unrecorded } from './record.ts'
+
+/** A time in which records cannot be written, and what was missed in it. */
+export interface Outage {
+  readonly lasts: boolean
+  /** Why; empty where nothing ever failed. */
+  readonly error: string
+  /** What nobody has been told yet. */
+  readonly unrecorded: Unrecorded
+  begins(error: unknown): void
+  ends(): void
+  /** Records were written that the disk may not have. */
+  unsynced(error: unknown, records: number): void
+  missed(what: Exclude<keyof Unrecorded, 'unsynced'>): void
+  /** What the log must say about it before it says anything else. */
+  gap(): OwnFields | undefined
+  /** It has said so. */
+  told(): void
+}
+
+const none: Unrecorded = { refused: 0, reads: 0, denials: 0, writes: 0, unsynced: 0 }
+
+export function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log }): Outage {
+  let sinceMs: number | undefined
+  let lasts = false
+  let error = ''
+  let unrecorded = none
+
+  const begins = (thrown: unknown) => {
+    error = thrown instanceof Error ? thrown.message : String(thrown)
+    sinceMs ??= clock.now()
+    if (lasts) return
+    lasts = true
+    log.error({ error }, 'audit records cannot be written; writes are refused until they can')
+  }
+
+  return {
+    get lasts() {
+      return lasts
+    },
+    get error() {
+      return error
+    },
+    get unrecorded() {
+      return unrecorded
+    },
+    begins,
+    ends: () => {
+      if (!lasts) return
+      lasts = false
+      sinceMs = undefined
+      log.info({}, 'audit records are written again')
+    },
+    unsynced: (thrown, records) => {
+      begins(thrown)
+      unrecorded = { ...unrecorded, unsynced: unrecorded.unsynced + records }
+    },
+    missed: (what) => {
+      unrecorded = { ...unrecorded, [what]: unrecorded[what] + 1 }
+    },
+    gap: () => {
+      if (Object.values(unrecorded).every((count) => count === 0)) return undefined
+      const since = new Date(sinceMs ?? clock.now()).toISOString()
+      return { operation: 'gap', reason: 'unrecorded', error: bounded(error), since, unrecorded }
+    },
+    told: () => {
+      unrecorded = none
+    },
+  }
+}

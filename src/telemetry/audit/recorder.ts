@@ -1,0 +1,255 @@
+import { hostname } from 'node:os'
+import type { Body } from './body.ts'
+import { claimLane, tryLane } from './claim.ts'
+import { type Commit, ForeignHand } from './commit.ts'
+import { type Lane, type LaneOptions, openLane } from './lane.ts'
+import { lanesOf } from './layout.ts'
+import { createOutage, type Outage } from './outage.ts'
+import { publishKey } from './publish-key.ts'
+import { expiredSegments, removeExpired } from './retention.ts'
+
+export interface RecorderOptions extends Omit<LaneOptions, 'failed'> {
+  readonly retainMs: number
+  readonly version: string
+}
+
+/**
+ * How much a record matters. Reads are not tried at every turn while nothing can be written; what begins a write may
+ * not use the reserve; what must be written may.
+ */
+export type Weight = 'read' | 'write' | 'must'
+
+/** Where a record went, and whom to ask when it is on disk. */
+export interface Placed {
+  readonly seq: number
+  readonly commit: Commit
+}
+
+/** Keeps the lane of this process: opens it, as often as need be, and writes into it while that is possible. */
+export interface Recorder extends AsyncDisposable {
+  readonly lane: Lane | undefined
+  readonly outage: Outage
+  /** Undefined where it could not be written: whoever wanted it says what became of that in `outage.missed`. */
+  record(body: Body, weight: Weight): Placed | undefined
+}
+
+const checkpointEvery = 1024
+const checkpointMs = 60_000
+/** What nobody waits for is on disk within this time. */
+const syncMs = 1000
+/** How long a failure is taken for granted by what does not matter so much. */
+const patienceMs = 100
+const hourMs = 60 * 60 * 1000
+
+export function createRecorder(options: RecorderOptions): Recorder {
+  const { folder, clock, log, files } = options
+  const outage = createOutage({ clock, log })
+  let lane: Lane | undefined
+  let closed = false
+  /** Events since the last signature. */
+  let unsigned = 0
+  let triedMs = Number.NEGATIVE_INFINITY
+  const timers = new Map<string, Disposable>()
+
+  const once = (name: string, ms: number, run: () => void) => {
+    if (closed || timers.has(name)) return
+    const timer = clock.after(ms, () => {
+      timers.delete(name)
+      run()
+    })
+    timers.set(name, timer)
+  }
+
+  const failed = (of: Lane, error: unknown, records: number) => {
+    outage.unsynced(error, records)
+    // Only opening the lane anew finds out what is left of it.
+    if (error instanceof ForeignHand && lane === of) leave()
+  }
+
+  const leave = () => {
+    lane?.close()
+    lane = undefined
+  }
+
+  const open = (): Lane => {
+    publishKey(folder, options.signer, files, log)
+    const opened = openLane(claimLane(folder), { ...options, failed: (...what) => failed(opened, ...what) })
+    try {
+      introduce(opened)
+    } catch (error) {
+      opened.close()
+      throw error
+    }
+    return opened
+  }
+
+  const introduce = ({ name, chain, found: { torn, unproven, findings } }: Lane) => {
+    chain.appendOwn({
+      operation: 'start',
+      pid: process.pid,
+      host: hostname(),
+      version: options.version,
+      lanes: lanesOf(folder),
+      ...(torn > 0 && { torn }),
+      ...(unproven > 0 && { unproven }),
+    })
+    if (torn > 0) log.warn({ lane: name, bytes: torn }, 'cut a record off the audit log that was left half written')
+    for (const finding of findings) {
+      chain.appendOwn({ operation: 'gap', ...finding })
+      log.error({ lane: name, ...finding }, 'the audit log is not as it was left; `toolway audit verify` says more')
+    }
+    unsigned = 0
+    wrote()
+  }
+
+  /** Sees to it that what was written gets to disk and gets signed. */
+  const wrote = () => {
+    once('sync', syncMs, () => void flush())
+    if (unsigned > 0) once('checkpoint', checkpointMs, () => checkpoint())
+  }
+
+  const flush = async () => {
+    // Who waits for the record hears of a failure; the outage knows it anyway.
+    if (lane) await lane.commit.wait(lane.chain.seq).catch(() => {})
+  }
+
+  const checkpoint = (end?: 'final') => {
+    if (!lane || (unsigned === 0 && !end)) return
+    try {
+      lane.chain.appendOwn({ operation: 'checkpoint', ...(end && { final: true }) })
+      unsigned = 0
+      wrote()
+    } catch (error) {
+      outage.begins(error)
+    }
+  }
+
+  const put = ({ chain, reserve }: Lane, body: Body): number => {
+    // On a full disk what was missed has to wait: the little space there is belongs to the ends of writes.
+    const gap = reserve.held ? outage.gap() : undefined
+    if (gap) {
+      chain.appendOwn(gap)
+      outage.told()
+    }
+    return chain.append(body)
+  }
+
+  /** What must be written may use the reserve; all else waits until there is one again. */
+  const place = (into: Lane, body: Body, weight: Weight): number => {
+    if (weight !== 'must') {
+      if (!into.reserve.held && !into.reserve.restore()) throw full('the disk is full')
+      return put(into, body)
+    }
+    try {
+      return put(into, body)
+    } catch (error) {
+      if (!spends(into, error)) throw error
+      return put(into, body)
+    }
+  }
+
+  /** Gives up the reserve, if that may help. */
+  const spends = (of: Lane, error: unknown): boolean => {
+    if (!isFull(error) || !of.reserve.release()) return false
+    outage.begins(error)
+    return true
+  }
+
+  const record: Recorder['record'] = (body, weight) => {
+    if (closed) return undefined
+    const now = clock.now()
+    const pressing = weight === 'must' || (weight === 'write' && lane?.reserve.held)
+    if (outage.lasts && !pressing && now - triedMs < patienceMs) return undefined
+    if (!pressing) triedMs = now
+    try {
+      lane ??= open()
+      const seq = place(lane, body, weight)
+      if (lane.reserve.held) outage.ends()
+      unsigned++
+      if (unsigned >= checkpointEvery) checkpoint()
+      wrote()
+      return { seq, commit: lane.commit }
+    } catch (error) {
+      outage.begins(error)
+      // The folder is gone; a sync that is under way finds out by itself.
+      if (codeOf(error) === 'ENOENT' && lane && !lane.commit.busy) leave()
+      return undefined
+    }
+  }
+
+  const retire = async () => {
+    once('retention', Math.min(hourMs, Math.max(options.segmentMs, syncMs)), () => {
+      retiring = retire()
+    })
+    const beforeMs = clock.now() - options.retainMs
+    try {
+      lane?.chain.rotateIfOld()
+      if (lane) await retireOwn(lane, beforeMs)
+      for (const name of lanesOf(folder)) {
+        if (name !== lane?.name && expiredSegments(folder, name, beforeMs).length > 0) await retireOther(name, beforeMs)
+      }
+    } catch (error) {
+      log.warn({ error: String(error) }, 'old audit records could not be removed; it is tried again later')
+    }
+  }
+
+  const retireOwn = async (own: Lane, beforeMs: number) => {
+    const remove = () => removeExpired(folder, own, beforeMs, files)
+    const removed = await remove().catch((error: unknown) => {
+      // That is what helps a full disk most.
+      if (!spends(own, error)) throw error
+      return remove()
+    })
+    tell(own, removed)
+  }
+
+  /** A lane whose process is gone has nobody else who would remove what is old. */
+  const retireOther = async (name: string, beforeMs: number) => {
+    const claim = tryLane(folder, name)
+    if (!claim) return
+    const other = openLane(claim, { ...options, failed: () => {} })
+    try {
+      for (const finding of other.found.findings) other.chain.appendOwn({ operation: 'gap', ...finding })
+      tell(other, await removeExpired(folder, other, beforeMs, files))
+      await other.commit.wait(other.chain.appendOwn({ operation: 'checkpoint', final: true }))
+    } finally {
+      other.close()
+    }
+  }
+
+  const tell = ({ name }: Lane, segments: number) => {
+    if (segments > 0) log.info({ lane: name, segments }, 'removed audit records that are older than audit.retain')
+  }
+
+  try {
+    lane = open()
+  } catch (error) {
+    // A full disk is no reason not to start: what then happens to reads and writes is configured.
+    if (!isFull(error)) throw error
+    outage.begins(error)
+  }
+  let retiring = retire()
+
+  return {
+    get lane() {
+      return lane
+    },
+    outage,
+    record,
+    [Symbol.asyncDispose]: async () => {
+      if (closed) return
+      closed = true
+      for (const timer of timers.values()) timer[Symbol.dispose]()
+      await retiring
+      checkpoint('final')
+      await flush()
+      leave()
+    },
+  }
+}
+
+const full = (message: string): Error => Object.assign(new Error(message), { code: 'ENOSPC' })
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | undefined)?.code ?? ''
+
+const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error))

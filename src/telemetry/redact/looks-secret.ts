@@ -1,0 +1,61 @@
+/** Names of variables, headers and parameters that hold secrets. */
+const secretName =
+  /token|secret|passw|passphrase|passwd|\bpwd|_pwd|pwd$|api[-_]?key|access[-_]?key|private[-_]?key|account[-_]?key|signing|encryption[-_]?key|(?:^|[-_])(?:key|auth|pat|psk|dsn|sig|salt|jwt|pin)(?:$|[-_])|apikey|credential|authorization|cookie|session|signature|webhook/i
+
+/** Names that say where a secret is, or how many of something there are, not what it is. */
+const aboutSecret =
+  /(?:file|path|dir|folder|home|root|url|uri|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer)$/i
+
+export const isSecretName = (name: string): boolean => secretName.test(name) && !aboutSecret.test(name)
+
+/** Values that stand in every other honest text: hiding them would hide everything, and they protect nothing. */
+const commonplace = new Set(
+  `true false yes no on off none null nil undefined default auto automatic enabled disabled enable disable required optional
+  production development staging testing test local localhost prod dev debug trace info warn warning error fatal silent
+  verbose quiet admin administrator root user users guest public private anonymous password passwd secret token apikey
+  api_key changeme change_me example sample dummy placeholder generated postgres postgresql mysql mongodb redis sqlite
+  github gitlab google openai anthropic azure amazon aws cloud docker kubernetes linux darwin windows server client
+  bearer basic oauth oauth2 apikeyauth header headers cookie cookies session sessions json text stdio http https
+  utf-8 utf8 en_us en_gb c.utf-8 posix xterm xterm-256color application/json text/plain text/event-stream */*
+  keep-alive no-cache identity gzip`.split(/\s+/),
+)
+
+export const isCommonplace = (value: string): boolean =>
+  commonplace.has(value.toLowerCase()) ||
+  (/^\d{0,9}$|^[\d.,:_-]*[.,:_-]$|^\d[\d.,:_-]*\d$/.test(value) && !/^\d{10,}$/.test(value)) ||
+  /^(.)\1*$/.test(value)
+
+/** A place on disk: what follows the first slash is made of words, or the folder is one that every machine has. */
+export const isPath = (value: string): boolean =>
+  /^(?:~|\.{1,2})?[/\\]|^[A-Za-z]:[/\\]/.test(value) &&
+  (/^[/\\](?:usr|etc|home|var|run|opt|tmp|root|mnt|srv|lib|bin|proc|dev|Users|Applications|Library|private|data|app|workspace|nix)(?:[/\\]|$)/.test(
+    value,
+  ) ||
+    /^[~.A-Z]/i.test(value) ||
+    value.split(/[/\\]/).every((part) => part === '' || !isRandom(part)))
+
+/**
+ * Whether nobody made it up in words: one piece of it mixes letters and digits at length, or upper and lower case
+ * with no pattern. `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini` are words.
+ */
+export function isRandom(value: string): boolean {
+  return value.split(/[^A-Za-z0-9]+/).some((piece) => {
+    if (piece.length < 12) return false
+    const digits = piece.replace(/\D/g, '').length
+    const letters = piece.length - digits
+    if (digits > 0 && letters > 0) return switches(piece) >= 3
+    return letters === piece.length && piece.length >= 20 && switches(piece) >= piece.length / 3
+  })
+}
+
+/** How often a text goes from lower case to upper case to digits and back. */
+function switches(text: string): number {
+  let count = 0
+  for (let index = 1; index < text.length; index++) if (kind(text, index) !== kind(text, index - 1)) count++
+  return count
+}
+
+const kind = (text: string, at: number): number => {
+  const code = text.charCodeAt(at)
+  return code < 58 ? 0 : code < 91 ? 1 : 2
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { createRedactor } from './redactor.ts'
+
+const { text } = createRedactor({
+  secrets: [],
+  keys: ['*token*', '*password*', '*secret*', '*api_key*', '*authorization*'],
+})
+const random = 'Zk3vQ9xLm2Rt7Wp5Yb8Nc4Hd6Jf1Gs0Ka'
+const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.${random}`
+
+describe('B6: texts that hold credentials', () => {
+  // Put together here, so that no scanner takes them for real ones.
+  const credentials: Record<string, string> = {
+    bearer: `Authorization: Bearer ${random}`,
+    'bearer in lower case': `curl -H 'authorization: bearer ${random}' x`,
+    basic: `Basic ${Buffer.from('me:hunter2').toString('base64')}`,
+    jwt: `it is ${jwt}, see?`,
+    'jwt in an address': `https://x.test/a%20${jwt}`,
+    aws: `AKIA${'Q'.repeat(16)}`,
+    github: `ghp_${random}`,
+    'github, fine-grained': `github_pat_${random}_${random}`,
+    gitlab: `glpat-${random}`,
+    slack: `xoxb-1234567890-${random}`,
+    'slack hook': `https://hooks.slack.com/services/T0000/B0000/${random}`,
+    stripe: `sk_live_${random}`,
+    openai: `sk-proj-${random}`,
+    anthropic: `sk-ant-api03-${random}`,
+    google: `AIza${random}`,
+    npm: `npm_${random}`,
+    'our token': `tw_${random}`,
+    'our key': `twk_ci_${random}`,
+    'a password in an address': 'postgres://me:hunter2@db/x',
+    'a password without a user': 'redis://:hunter2@cache:6379',
+    'a connection string': 'Server=db;User Id=me;Password=hunter2;Pwd=hunter2',
+    'a storage key': `AccountName=a;AccountKey=${random}==;x=y`,
+    'a query': `https://x.test/?a=1&access_token=${random}&b=2`,
+    'a command': `tool --api-key ${random} --verbose`,
+    'a command with quotes': `tool --password "hunter2 hunter2" --verbose`,
+    'a header': `X-Api-Key: ${random}`,
+    'a variable': `export MY_SECRET=${random}\nnext`,
+    'JSON that is cut': `{"a": 1, "password": "hunter2", "b": {`,
+    'JSON that is cut, escaped': `{\\"password\\": \\"hunter2\\", \\"b`,
+    'JSON that is cut, with an object': `x {"secret": {"y": "hunter2"`,
+    'a private key': `-----BEGIN RSA PRIVATE KEY-----\n${random}\n-----END RSA PRIVATE KEY----- after`,
+    'a private key that is cut': `-----BEGIN PRIVATE KEY-----\n${random}\n${random}`,
+  }
+
+  test.each(Object.entries(credentials))('%s', (_, given) => {
+    const shown = text(given)
+    expect(shown).toContain('[redacted]')
+    expect(shown).not.toMatch(/hunter2|Zk3vQ9|QQQQ|aHVudGVy|bWU6/)
+    expect(text(shown)).toBe(shown)
+  })
+
+  test('what stands around a credential stays', () => {
+    expect(text(`a Bearer ${random} b`)).toBe('a Bearer [redacted] b')
+    expect(text('postgres://me:hunter2@db/x')).toBe('postgres://me:[redacted]@db/x')
+    expect(text(`?a=1&token=${random}&b=2`)).toBe('?a=1&token=[redacted]&b=2')
+    expect(text('Server=db;Password=hunter2;Port=1')).toBe('Server=db;Password=[redacted];Port=1')
+    expect(text(credentials['a private key'] as string)).toBe('[redacted] after')
+    expect(text('run --token abc --out x')).toBe('run --token [redacted] --out x')
+  })
+
+  const honest = [
+    'The bearer responsibilities of a basic understanding: token by token.',
+    'Basic JavaScriptDevelopment for beginners',
+    'a task-management-system-with-many-words and sk-learn-like-estimators-everywhere',
+    'https://example.com:8080/a/b?c=d&e=f#g',
+    'https://example.com/@user/post:1 and mail me@example.com',
+    'ssh://git@github.com/x/y.git and git@github.com:x/y.git',
+    "SELECT name, age FROM people WHERE age >= 21 AND name != 'x' ORDER BY age",
+    'const x = a === b ? c : { d: e, "f": g }; // => ok',
+    'token: a unit of text. password: required',
+    '2026-01-02T03:04:05Z level=info took=12ms size=4KiB',
+    '# Heading\n\n- one\n- two: three\n\n```ts\nimport { x } from "./y.ts"\n```',
+    '550e8400-e29b-41d4-a716-446655440000',
+    'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk',
+    '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
+    'npm_config_registry npm_lifecycle_event tw_ hf_transfer AKIA pk_test',
+  ]
+  test.each(honest)('honest: %s', (given) => {
+    expect(text(given)).toBe(given)
+  })
+
+  test('hostile texts take linear time', () => {
+    const parts = [
+      'eyJ',
+      'eyJaaaaaaaaaa.',
+      '://a:',
+      '://',
+      'Bearer ',
+      'bearer+',
+      'basic+',
+      '-----BEGIN PRIVATE KEY',
+      '--token ',
+      '-----BEGIN PRIVATE KEY-----',
+      'password=',
+      '"token":',
+      '"token":"',
+      '\\"',
+      'sk-',
+      'SG.aaaaaaaaaaaaaaaaaaaa',
+      '=',
+      '%2',
+      '\\u00',
+    ]
+    const { text, known } = createRedactor({ secrets: ['aaaaaaaaaaaaaaaaaab', 'a b"c%d'], keys: ['*token*'] })
+    for (const part of parts) {
+      const cost = (length: number) => {
+        const given = part.repeat(Math.ceil(length / part.length)).slice(0, length)
+        const start = performance.now()
+        for (let round = 0; round < 5; round++) {
+          text(given)
+          known(given)
+        }
+        return performance.now() - start
+      }
+      cost(8192)
+      expect(cost(8192), part).toBeLessThan(150)
+    }
+  })
+})
