@@ -20,7 +20,7 @@ const table: Record<string, readonly string[]> = {
   'gateway.ts': ['*'],
   'version.ts': [],
   'index.ts': ['*'],
-  cli: ['core', 'config', 'telemetry', 'gateway.ts', 'version.ts'],
+  cli: ['core', 'config', 'policy', 'stores', 'telemetry', 'catalog', 'gateway.ts', 'version.ts'],
 }
 
 interface Arrow {

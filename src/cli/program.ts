@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { version } from '../version.ts'
 import { durationMs } from './duration.ts'
 import { type ExitCode, exitCodeHelp } from './exit.ts'
+import { lifetimeMs } from './lifetime.ts'
 import { type Shell, spelling } from './shell.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -23,6 +24,8 @@ const wait = (): Option =>
   new Option('--wait <duration>', 'how long to wait for servers that nobody has heard of yet')
     .argParser(durationMs)
     .default(durationMs('10s'), '10s')
+
+const agent = (): Option => new Option('--agent <agent>', 'the agent to act as; the default agent otherwise')
 
 /** Commander hands over words and options untyped; each command names its own. */
 type Run = (shell: Shell, ...given: never[]) => Promise<ExitCode>
@@ -65,6 +68,7 @@ ${exitCodeHelp}`,
   program
     .command('stdio')
     .description('serve all tools to one client over stdin and stdout')
+    .addOption(agent())
     .action(action(async () => (await import('./commands/stdio.ts')).stdio))
 
   program
@@ -78,12 +82,14 @@ ${exitCodeHelp}`,
     .command('list', { isDefault: true })
     .description('list the tools')
     .option('--server <server>', 'only those of this server')
+    .addOption(agent())
     .addOption(wait())
     .action(action(async () => (await import('./commands/tools.ts')).listTools))
   tools
     .command('show')
     .description('show a tool with its whole definition')
     .argument('<name>', 'in any spelling: server.tool, server__tool …')
+    .addOption(agent())
     .addOption(wait())
     .action(action(async () => (await import('./commands/show.ts')).showTool))
 
@@ -94,6 +100,7 @@ ${exitCodeHelp}`,
     .argument('[key=value...]', 'its arguments, typed by its input schema; key:=json forces JSON')
     .option('--args <json>', 'arguments as a JSON object, @file to read them from a file, - from stdin')
     .option('--out <file>', 'write the first image, sound or file of the result there')
+    .addOption(agent())
     .addOption(timeout('how long to wait for the answer (default: as configured)'))
     .addOption(wait())
     .addHelpText(
@@ -105,6 +112,37 @@ Examples:
   ${name} call memory.create_entities --args @entities.json`,
     )
     .action(action(async () => (await import('./commands/call.ts')).callTool))
+
+  const keys = program.command('keys').description('make, list and revoke API keys')
+  keys
+    .command('list', { isDefault: true })
+    .description('list the keys of the configuration and of the key file')
+    .action(action(async () => (await import('./commands/keys.ts')).listKeys))
+  keys
+    .command('create')
+    .description('make a key and show it, once')
+    .argument('<name>', 'what to call it, in audit too')
+    .option('--agent <agent>', 'an agent that it may act as; repeat it for several, "*" for all', collect)
+    .option('--admin', 'it may use the admin interface')
+    .addOption(
+      new Option('--expires <time>', 'how long it is good for: 12h, 90d (default: for ever)').argParser(lifetimeMs),
+    )
+    .option('--hash-only', 'print a line for auth.keys of the configuration instead of keeping it')
+    .action(action(async () => (await import('./commands/create-key.ts')).createKey))
+  keys
+    .command('revoke')
+    .description('take a key back')
+    .argument('<id>', 'the name it was given')
+    .action(action(async () => (await import('./commands/keys.ts')).revokeKey))
+
+  program
+    .command('why')
+    .description('tell whether an agent may use a tool, and which rule decides')
+    .argument('<agent>', 'the agent')
+    .argument('<tool>', 'the tool, in any spelling')
+    .addOption(wait())
+    .addHelpText('after', `\nExample:\n  ${name} why researcher filesystem.write_file`)
+    .action(action(async () => (await import('./commands/why.ts')).why))
 
   program
     .command('validate')

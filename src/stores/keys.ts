@@ -13,6 +13,7 @@ interface KnownKey extends ConfiguredKey {
 
 /** API keys by their hash. */
 interface Keys {
+  readonly size: number
   find(hash: string): KnownKey | undefined
 }
 
@@ -78,10 +79,18 @@ export function createKeys(options: {
   }
   look()
 
+  const lookAgain = () => {
+    const sinceLook = clock.now() - looked
+    if (sinceLook >= lookMs || sinceLook < 0) look()
+  }
+
   return {
+    get size() {
+      lookAgain()
+      return configured.size + fromFile.size
+    },
     find(hash) {
-      const sinceLook = clock.now() - looked
-      if (sinceLook >= lookMs || sinceLook < 0) look()
+      lookAgain()
       return configured.get(hash) ?? fromFile.get(hash)
     },
   }

@@ -17,7 +17,10 @@ let good: string
 beforeAll(async () => {
   provider = await startProvider()
   good = await provider.token()
-  const keys = { find: (wanted: string) => (wanted === hashed ? { id: 'ci', agents: [], admin: false } : undefined) }
+  const keys = {
+    size: 1,
+    find: (wanted: string) => (wanted === hashed ? { id: 'ci', agents: [], admin: false } : undefined),
+  }
   const shared = { keys, jwt: provider.config(), clock: systemClock, log: silentLog }
   doors = [token, undefined].map((known) => createAuthenticate({ ...shared, token: known }))
   for (const door of doors) expect(await door(`Bearer ${good}`)).toBeDefined()

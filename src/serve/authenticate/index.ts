@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { bearer, digest, formOf } from './credential.ts'
-import { type Authenticate, anonymous, operator } from './identity.ts'
+import { type Authenticate, anonymous, type Identity, operator } from './identity.ts'
 import { createJwtVerifier, type JwtConfig } from './jwt.ts'
 import { type KeySource, keyHolder } from './keys.ts'
 import { missing, wrong } from './refusals.ts'
@@ -27,9 +27,12 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
   const holderOf = keyHolder(keys, clock)
   const verify = jwt === undefined || jwt.disabled ? undefined : createJwtVerifier({ config: jwt, clock, log })
 
+  /** Where nobody has a credential everybody may say who they are; where some have one, the others are the default. */
+  const nobody = (): Identity => (verify !== undefined || keys.size > 0 ? { ...anonymous, agents: [] } : anonymous)
+
   const authenticate: Authenticate = (authorization) => {
     if (authorization === undefined) {
-      if (token === undefined) return anonymous
+      if (token === undefined) return nobody()
       throw missing()
     }
     const credential = bearer(authorization)

@@ -18,7 +18,9 @@ beforeEach(async () => {
   log = createKeptLog()
   provider = open.use(await startProvider(clock.now))
   const jwt = provider.config()
-  authenticate = open.use(createAuthenticate({ token: undefined, keys: { find: () => undefined }, jwt, clock, log }))
+  authenticate = open.use(
+    createAuthenticate({ token: undefined, keys: { size: 0, find: () => undefined }, jwt, clock, log }),
+  )
 })
 afterEach(() => open.disposeAsync())
 

@@ -112,6 +112,13 @@ describe('B6, G7: API keys', () => {
     expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
   })
 
+  test('G7: once there are some, whoever shows none may not choose an agent', () => {
+    const { hash } = newApiKey('bot')
+    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: '*' })
+    const configured = [{ id: 'bot', hash, agents: ['a'], admin: false }]
+    expect(door(configured, undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
+  })
+
   test('that are wrong become neither anonymous nor the operator', async () => {
     const { key } = newApiKey('nobody')
     expect(door([], undefined)(`Bearer ${key}`)).toBe(401)

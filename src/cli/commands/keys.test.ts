@@ -1,0 +1,112 @@
+import { hash } from 'node:crypto'
+import { chmod, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../config/load.ts'
+import { folder } from '../folder.fixture.ts'
+import { toolway } from '../shell.fixture.ts'
+
+const configured = `sha256:${'0'.repeat(64)}`
+const config = {
+  agents: { researcher: {}, writer: {} },
+  auth: { keys: [{ id: 'ci', hash: configured, agents: ['researcher'], admin: true }] },
+  stores: { path: './state' },
+}
+const place = () => folder({ 'toolway.json': config })
+const hashOf = (key: string) => `sha256:${hash('sha256', key, 'hex')}`
+
+test('B6, B11: create prints the key alone, once, and keeps its hash', async () => {
+  await using at = await place()
+  const { code, stdout, stderr } = await toolway(['keys', 'create', 'bot', '--agent', 'researcher'], at)
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^twk_bot_[\w-]{43}\n$/)
+  expect(stderr).toMatch(/only time the key is shown.*state\/keys\.json/)
+  const kept = await readFile(join(at.cwd, 'state', 'keys.json'), 'utf8')
+  expect(kept).toContain(hashOf(stdout.trim()))
+  expect(kept).not.toContain(stdout.trim())
+  const listed = await toolway(['keys', 'list', '--json'], at)
+  expect(listed.stdout + listed.stderr).not.toContain('twk_')
+})
+
+test('B6, B11: create --json has everything about the key', async () => {
+  await using at = await place()
+  const words = ['keys', 'create', 'bot', '--agent', 'researcher', '--agent', 'writer', '--admin', '--expires', '90d']
+  const { stdout } = await toolway([...words, '--json'], at)
+  const made = JSON.parse(stdout)
+  expect(made).toMatchObject({ id: 'bot', agents: ['researcher', 'writer'], admin: true })
+  expect(Date.parse(made.expires) - Date.parse(made.created)).toBe(90 * 86_400_000)
+  expect(made.key).toMatch(/^twk_bot_/)
+})
+
+test('B6, B11: list shows where keys come from, whom they are for and when they end', async () => {
+  await using at = await place()
+  await toolway(['keys', 'create', 'bot', '--expires', '1d'], at)
+  const { stdout } = await toolway(['keys'], at)
+  const [heading, ...lines] = stdout.trim().split('\n')
+  expect(heading).toMatch(/^ID +AGENTS +ADMIN +CREATED +EXPIRES +SOURCE$/)
+  expect(lines).toEqual([
+    expect.stringMatching(/^ci +researcher +yes +never +configuration$/),
+    expect.stringMatching(/^bot +\d{4}-\d\d-\d\d +\d{4}-\d\d-\d\d +file$/),
+  ])
+  const { keys } = JSON.parse((await toolway(['keys', 'list', '--json'], at)).stdout)
+  expect(keys).toMatchObject([
+    { id: 'ci', agents: ['researcher'], admin: true, created: null, expires: null, source: 'configuration' },
+    { id: 'bot', agents: [], admin: false, expired: false, source: 'file' },
+  ])
+})
+
+test('B6, B11: revoke takes a key of the file away, and none of the configuration', async () => {
+  await using at = await place()
+  await toolway(['keys', 'create', 'bot'], at)
+  expect((await toolway(['keys', 'revoke', 'bto'], at)).stderr).toContain('did you mean "bot"?')
+  expect((await toolway(['keys', 'revoke', 'ci'], at)).stderr).toContain('Remove it from auth.keys')
+  expect((await toolway(['keys', 'revoke', 'bot'], at)).stdout).toContain('Revoked bot')
+  expect((await toolway(['keys', 'revoke', 'bot'], at)).code).toBe(2)
+  expect((await toolway(['keys'], at)).stdout).not.toContain('bot')
+})
+
+test('B6, B11: a name is used once, and has no characters that could mean something', async () => {
+  await using at = await place()
+  await toolway(['keys', 'create', 'bot'], at)
+  for (const name of ['bot', 'ci', 'a b', '../x', '', '-', 'ä', 'x'.repeat(65)]) {
+    expect((await toolway(['keys', 'create', '--', name], at)).code, name).toBe(2)
+  }
+})
+
+test('B6, B11: --hash-only keeps nothing and prints a line that the configuration takes', async () => {
+  await using at = await place()
+  const { stdout } = await toolway(['keys', 'create', 'bot', '--hash-only', '--agent', 'writer'], at)
+  const [key = '', line = ''] = stdout.trim().split('\n')
+  await using other = await folder({ 'toolway.yaml': `auth:\n  keys:\n    ${line}\n` })
+  const loaded = await loadConfig({ cwd: other.cwd, env: other.env })
+  expect(loaded.config.auth.keys).toEqual([{ id: 'bot', hash: hashOf(key), agents: ['writer'], admin: false }])
+  expect((await toolway(['keys'], at)).stdout).not.toContain('bot')
+  expect((await toolway(['keys', 'create', 'x', '--hash-only', '--expires', '1d'], at)).code).toBe(2)
+})
+
+test('G7, B11: an agent that there is not is a warning where the key is made and where it is listed', async () => {
+  await using at = await place()
+  const made = await toolway(['keys', 'create', 'bot', '--agent', 'reseacher', '--agent', '*'], at)
+  expect(made.code).toBe(0)
+  expect(made.stderr).toContain('There is no agent reseacher in the configuration; did you mean "researcher"?')
+  expect(made.stderr).not.toContain('agent *')
+  expect((await toolway(['keys'], at)).stderr).toContain('There is no agent reseacher')
+})
+
+test('B6, B11: a key file that cannot be trusted is said, and not written over', async () => {
+  await using at = await place()
+  await toolway(['keys', 'create', 'bot'], at)
+  const file = join(at.cwd, 'state', 'keys.json')
+  await chmod(file, 0o666)
+  const listed = await toolway(['keys'], at)
+  expect(listed).toMatchObject({ code: 1, stderr: expect.stringContaining('open to others (mode 666)') })
+  expect(listed.stdout).toContain('ci')
+  for (const words of [
+    ['create', 'other'],
+    ['revoke', 'bot'],
+  ]) {
+    expect(await toolway(['keys', ...words], at)).toMatchObject({ code: 2, stdout: '' })
+  }
+  await chmod(file, 0o600)
+  expect((await toolway(['keys'], at)).stdout).toContain('bot')
+})

@@ -1,0 +1,122 @@
+import type { Config } from '../../config/schema.ts'
+import { systemClock } from '../../core/clock.ts'
+import { didYouMean } from '../../core/near.ts'
+import { changeKeyFile, KeyFileProblem, readKeyFile } from '../../stores/key-file.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { createOutput, type Output } from '../output.ts'
+import type { Shell } from '../shell.ts'
+import { table } from '../table.ts'
+import { UsageError } from '../usage.ts'
+
+interface ListedKey {
+  readonly id: string
+  readonly agents: readonly string[]
+  readonly admin: boolean
+  readonly created: string | null
+  readonly expires: string | null
+  readonly expired: boolean
+  readonly source: 'configuration' | 'file'
+}
+
+/** Lists the API keys of the configuration and of the key file; what is kept of a key does not show it. */
+export async function listKeys(shell: Shell, options: CommonOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const { config } = await load(shell, options)
+  const { keys, problem } = allKeys(config)
+  if (options.json) output.value({ keys, ...(problem !== undefined && { problem }) })
+  else if (keys.length === 0) output.note('There are no API keys.')
+  else print(keys, output)
+  warnOfAgents(
+    keys.flatMap(({ agents }) => agents),
+    config,
+    output,
+  )
+  if (problem === undefined) return exit.ok
+  output.note(output.paintNote('red', `No key of the key file is accepted: ${problem}.`))
+  return exit.failed
+}
+
+function allKeys(config: Config): { keys: ListedKey[]; problem?: string } {
+  const now = systemClock.now()
+  const configured = config.auth.keys.map(
+    ({ id, agents, admin }): ListedKey => ({
+      ...{ id, agents, admin, created: null, expires: null },
+      expired: false,
+      source: 'configuration',
+    }),
+  )
+  try {
+    const kept = readKeyFile(config.stores.path).map(
+      ({ id, agents, admin, created, expires = null }): ListedKey => ({
+        ...{ id, agents, admin, created, expires },
+        expired: expires !== null && Date.parse(expires) <= now,
+        source: 'file',
+      }),
+    )
+    return { keys: [...configured, ...kept] }
+  } catch (error) {
+    if (error instanceof KeyFileProblem) return { keys: configured, problem: error.message }
+    throw error
+  }
+}
+
+function print(keys: readonly ListedKey[], { print, paint, width }: Output): void {
+  const lines = table<ListedKey>(
+    [
+      { title: 'ID', value: ({ id }) => id, whole: true },
+      { title: 'AGENTS', value: ({ agents }) => agents.join(', ') },
+      { title: 'ADMIN', value: ({ admin }) => (admin ? 'yes' : '') },
+      { title: 'CREATED', value: ({ created }) => created?.slice(0, 10) ?? '' },
+      { title: 'EXPIRES', value: ({ expires, expired }) => (expired ? 'expired' : (expires?.slice(0, 10) ?? 'never')) },
+      { title: 'SOURCE', value: ({ source }) => source, style: (cell) => paint('dim', cell) },
+    ],
+    keys,
+    { width, heading: (title) => paint('dim', title) },
+  )
+  for (const line of lines) print(line)
+}
+
+/** An agent that does not exist is no mistake that can be seen when the key is used: it is refused then. */
+export function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
+  const known = Object.keys(config.agents)
+  for (const agent of new Set(agents)) {
+    if (agent === '*' || known.includes(agent)) continue
+    const sentence = `There is no agent ${agent} in the configuration${didYouMean(agent, known)}`
+    output.note(output.paintNote('yellow', sentence))
+  }
+}
+
+/** Takes a key back. */
+export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const { config } = await load(shell, options)
+  await changed(config, (keys) => {
+    const rest = keys.filter((key) => key.id !== id)
+    if (rest.length < keys.length) return rest
+    throw notInFile(
+      id,
+      config,
+      keys.map((key) => key.id),
+    )
+  })
+  if (options.json) output.value({ id, revoked: true })
+  else output.print(`Revoked ${id}. A running gateway refuses it within a second.`)
+  return exit.ok
+}
+
+function notInFile(id: string, config: Config, others: readonly string[]): UsageError {
+  if (config.auth.keys.some((key) => key.id === id)) {
+    return new UsageError(`${id} is a key of the configuration.`, 'Remove it from auth.keys and start again.')
+  }
+  return new UsageError(`There is no key ${id}${didYouMean(id, others)}`)
+}
+
+/** Changes the key file; what is wrong with it is for the user to mend. */
+export async function changed(config: Config, change: Parameters<typeof changeKeyFile>[1]): Promise<void> {
+  try {
+    await changeKeyFile(config.stores.path, change)
+  } catch (error) {
+    throw error instanceof KeyFileProblem ? new UsageError(`${error.message}.`) : error
+  }
+}

@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process'
+import { request } from 'node:http'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connectCaller } from '../../fixtures/callers.ts'
+import { type Command, startCommand, toolwayMain } from '../../fixtures/command.ts'
+import { goodHeaders, rawRequest, rawSession, rpc } from '../../fixtures/raw-http.ts'
+import { until } from '../../fixtures/until.ts'
+
+let toolway: Command
+beforeAll(async () => {
+  toolway = await startCommand({})
+})
+afterAll(() => toolway[Symbol.asyncDispose]())
+
+/** The command line as an operator uses it, beside the running gateway. */
+async function keys(...words: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    ...[toolwayMain, 'keys', ...words, '--config', toolway.configFile as string],
+  ])
+  return stdout.trim()
+}
+
+const holding = (token: string) => ({ url: toolway.url, token })
+
+/** The status of a ping in a session that was opened before. */
+const ping = async (token: string, session: string) =>
+  (
+    await rawRequest(toolway.url, {
+      headers: { ...goodHeaders(holding(token)), 'mcp-session-id': session },
+      body: rpc(1, 'ping'),
+    })
+  ).status
+
+async function openSession(token: string): Promise<string> {
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'by-hand', version: '1' } }
+  const body = rpc(0, 'initialize', params)
+  const { headers } = await rawRequest(toolway.url, { headers: goodHeaders(holding(token)), body })
+  return String(headers['mcp-session-id'])
+}
+
+/** A key and the moment from which the running gateway knows it. */
+async function newKey(name: string): Promise<string> {
+  const key = await keys('create', name)
+  await until(async () => (await openSession(key)) !== 'undefined', { what: 'the key to count', withinMs: 2_000 })
+  return key
+}
+
+describe('B6: API keys of a running gateway', () => {
+  test.each(['v1', 'v2', 'modern'] as const)('a key made by the command line lets a %s client in', async (kind) => {
+    const key = await newKey(`client-${kind}`)
+    await using caller = await connectCaller(kind, holding(key))
+    const { content } = await caller.call('native__hash', { data: 'hello', algorithm: 'sha256' })
+    expect(JSON.stringify(content)).toContain('2cf24dba5fb0a30e')
+  })
+
+  test('the session of one key does not exist for another one, nor for the token', async () => {
+    const [anna, bert] = [await newKey('anna'), await newKey('bert')]
+    const session = await openSession(anna)
+    expect(await ping(anna, session)).toBe(200)
+    expect(await ping(bert, session)).toBe(404)
+    expect(await ping(toolway.token, session)).toBe(404)
+  })
+
+  test('a revoked key is refused within a second, in the session that it opened too', async () => {
+    const key = await newKey('short-lived')
+    const session = await openSession(key)
+    expect(await ping(key, session)).toBe(200)
+    expect(await keys('revoke', 'short-lived')).toContain('Revoked')
+    await until(async () => (await ping(key, session)) === 401, { what: 'the refusal', withinMs: 2_000 })
+    await expect(rawSession(holding(key))).rejects.toThrow(/401/)
+    await rawSession(toolway)
+  })
+
+  test('the stream of a revoked key ends by itself', async () => {
+    const key = await newKey('listener')
+    const headers = {
+      ...goodHeaders(holding(key)),
+      'mcp-session-id': await openSession(key),
+      accept: 'text/event-stream',
+    }
+    let over = false
+    const stream = request(toolway.url, { method: 'GET', headers }, (response) => {
+      response.resume().on('error', () => {})
+      response.on('close', () => {
+        over = true
+      })
+    })
+    stream.on('error', () => {}).end()
+    await new Promise((resolve) => stream.once('response', resolve))
+    await keys('revoke', 'listener')
+    expect(over).toBe(false)
+    await until(() => over, { what: 'the stream to end' })
+  })
+
+  test('no key is in the log', async () => {
+    const key = await newKey('quiet')
+    const almost = `${key.slice(0, -4)}0000`
+    await expect(rawSession(holding(almost))).rejects.toThrow(/401/)
+    expect(toolway.said()).not.toContain(key.slice(-30, -4))
+  })
+})
+
+test('B6: where no credential is needed, a wrong one is still refused', async () => {
+  await using open = await startCommand({ auth: { token: 'none' } })
+  const { authorization: _, ...bare } = goodHeaders(open)
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'by-hand', version: '1' } }
+  const body = rpc(0, 'initialize', params)
+  const enter = (headers: Record<string, string>) => rawRequest(open.url, { headers: { ...bare, ...headers }, body })
+  expect((await enter({})).status).toBe(200)
+  for (const authorization of ['Bearer tw_x', 'Bearer twk_x', 'Bearer a.b.c', 'Basic YTpi', '']) {
+    const { status, headers } = await enter({ authorization })
+    expect(status, authorization).toBe(401)
+    expect(headers['www-authenticate']).toBe('Bearer realm="toolway", error="invalid_token"')
+  }
+})
