@@ -122,6 +122,7 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
   const access: Access = {
     handle: (call) => pipeline.handle(call),
     agentOf: policy.agentOf,
+    turnedAway: (who) => pipeline.turnedAway(who),
     complete: (call) => pipeline.complete(call),
     relay: (method, call) => pipeline.relay(method, call),
     subscribe: (caller, served, updated) => pipeline.subscribe(caller, served, updated),

@@ -1,7 +1,7 @@
 import type { Call, Caller, Handler } from './call.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
-import type { ToolwayError } from './errors.ts'
+import type { ErrorCode, ToolwayError } from './errors.ts'
 import type { Result } from './result.ts'
 import type { SourceStatus } from './source.ts'
 
@@ -18,6 +18,8 @@ export interface Access {
    * that asks for none and has none to fall back on can still name one in the arguments of a meta-tool.
    */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
+  /** Somebody was turned away at a door, before anything became a call. */
+  turnedAway(who: { readonly address?: string; readonly principal?: string; readonly code: ErrorCode }): void
   /** What this caller may see and use. */
   view(caller: Caller): View
   /** What the servers behind the gateway offer this caller beside entries. */

@@ -16,6 +16,7 @@ import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { record } from './record.ts'
 import { subscribing } from './subscribing.ts'
 import { timeout } from './timeout.ts'
+import { turnedAway } from './turned-away.ts'
 import { type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
@@ -32,7 +33,7 @@ export interface PipelineOptions {
 }
 
 /** The ways in that end at an entry, and the one that shows what there is. */
-export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view'>
+export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view' | 'turnedAway'>
 
 /**
  * The order is the architecture, written once. The first row runs once per call, the second once per attempt:
@@ -72,6 +73,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       await compose(recorded('subscribe'), follow)(subscribing(caller, entry, uri))
       return subscription
     },
+    turnedAway: turnedAway(options.audit, clock),
     view: (caller) => auditedView(options.view(caller), caller, options.audit),
   }
 }

@@ -25,6 +25,8 @@ export interface TestAccess extends Access {
   /** What servers were informed of, and whose session is over. */
   readonly informed: readonly (readonly [caller: Caller, method: string])[]
   readonly gone: readonly Caller[]
+  /** Who was turned away. */
+  readonly turned: readonly { readonly code: ErrorCode; readonly address?: string }[]
 }
 
 /** The error object of the `server_error` tool, spelt as no serialiser of ours would. */
@@ -41,6 +43,7 @@ export function createTestAccess(): TestAccess {
   const followed = new Set<{ readonly caller: Caller; readonly uri: string; readonly updated: () => void }>()
   const informed: [Caller, string][] = []
   const gone: Caller[] = []
+  const turned: { code: ErrorCode }[] = []
 
   const tools: Record<string, Handler> = {
     echo: async ({ input }) => resultOf({ content: [{ type: 'text', text: JSON.stringify(input.arguments.value) }] }),
@@ -181,6 +184,8 @@ export function createTestAccess(): TestAccess {
     inform: (caller, method) => void informed.push([caller, method]),
     left: (caller) => void gone.push(caller),
     view: () => view,
+    turned,
+    turnedAway: (who) => void turned.push(who),
     agentOf: (_, asked) => asked ?? 'default',
     onChange(listener) {
       listeners.add(listener)

@@ -3,6 +3,7 @@ import type { HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import type { ErrorCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
@@ -156,6 +157,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (found === 'over') response.writeHead(204).end()
   }
 
+  /** Who is not let in leaves a record all the same. */
+  const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: IncomingMessage) => {
+    if (status !== 401 && status !== 403) return
+    const { code } = data as { code: ErrorCode }
+    access.turnedAway({ code, ...(address !== undefined && { address }) })
+  }
+
   const route = async (request: IncomingMessage, response: ServerResponse) => {
     const { method, headers } = request
     if (method !== 'POST' && method !== 'GET' && method !== 'DELETE') {
@@ -183,7 +191,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   return {
     handle(request, response) {
-      route(request, response).catch((thrown: unknown) => refuse(response, asRefusal(thrown, log), clock))
+      route(request, response).catch((thrown: unknown) => {
+        const refusal = asRefusal(thrown, log)
+        told(refusal, request)
+        refuse(response, refusal, clock)
+      })
     },
     drain() {
       draining = true

@@ -149,6 +149,7 @@ export function createHouse(options: HouseOptions): House {
       (call) => call.entry.run(call),
     ),
     complete: () => Promise.reject(new ToolwayError('TOOL_NOT_FOUND', 'nothing to complete')),
+    turnedAway() {},
     agentOf: (_, asked) => asked ?? 'default',
     view: () => view,
     onChange: () => ({ [Symbol.dispose]() {} }),
