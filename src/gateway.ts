@@ -1,49 +1,42 @@
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { descriptorStore } from './catalog/persistence.ts'
-import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
-import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
+import type { Config } from './config/schema.ts'
+import { watchPlaces } from './config/watch.ts'
 import type { Access } from './core/access.ts'
-import type { Caller } from './core/call.ts'
+import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
+import type { Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
-import type { Source } from './core/source.ts'
-import { createPipeline } from './pipeline/index.ts'
-import { createApprovals } from './policy/approvals.ts'
-import { argumentValidator } from './policy/arguments/validate.ts'
-import { createPolicy } from './policy/decide.ts'
-import { policyDoubts } from './policy/doubts.ts'
 import type { Explanation } from './policy/explanation.ts'
-import { compileGuards } from './policy/guards/index.ts'
-import { compileLimits } from './policy/limits/compile.ts'
-import { createAuthenticate } from './serve/authenticate/index.ts'
+import { createReload, type ReloadStatus } from './reload/reload.ts'
+import { createWorlds, type Worlds } from './reload/worlds.ts'
 import { type HttpDoor, openHttpDoor } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
-import { createKeys } from './stores/keys.ts'
 import { keptSeal } from './stores/seal.ts'
 import { keptToken } from './stores/token.ts'
 import { openAuditLog } from './telemetry/audit/log.ts'
-import { describeArguments } from './telemetry/redact/describe.ts'
-import { createRedactor } from './telemetry/redact/redactor.ts'
-import { secretsOf } from './telemetry/redact/secrets.ts'
-import { toolSource } from './tools/define.ts'
-import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
-import { nativeTools } from './tools/native/index.ts'
-import { createConnect } from './upstream/connect.ts'
+import type { GatewayStatus } from './tools/meta/index.ts'
 import { joinOffers } from './upstream/offers.ts'
-import { createServer } from './upstream/server.ts'
+import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
+import { buildWorld, type Chosen, type Lasting, type World } from './world.ts'
 
 export interface GatewayOptions {
   readonly log: Log
   readonly clock?: Clock
+  /** Reads the configuration anew; without it the one given holds to the end. */
+  readonly load?: () => Promise<LoadedConfig>
+  /** Whether changes of the files are noticed; otherwise only `reload` takes them over. */
+  readonly watch?: boolean
 }
 
 /** Toolway as one object: the way in for calls, and the doors that lead to it. */
 export interface Gateway extends Access, AsyncDisposable {
+  /** The configuration in force. */
   readonly loaded: LoadedConfig
   /** The user of this machine, who needs no credential. */
   readonly local: Caller
@@ -55,6 +48,8 @@ export interface Gateway extends Access, AsyncDisposable {
   why(agent: string, tool: string): Promise<Why>
   /** Asks every server again what it offers; settles when each has answered or failed. */
   refresh(): Promise<void>
+  /** Reads the configuration again and puts it into force, whole or not at all. Never rejects. */
+  reload(): Promise<ReloadStatus>
   /** Opens the HTTP door. */
   listen(): Promise<HttpDoor>
   /** Serves one client over a pair of streams, until its input ends. */
@@ -68,21 +63,13 @@ export interface Why extends Explanation {
   readonly tool: string
 }
 
-/** The composition root: the only place that knows everybody. */
-export async function createGateway(loaded: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
-  const { config } = loaded
-  const { log, clock = systemClock } = options
-  const warnings = [...loaded.warnings, ...policyDoubts(config)]
-  for (const warning of warnings) log.warn({}, warning)
-  for (const { key, feature } of loaded.inactive) log.warn({ key, feature }, `${key} is not active yet`)
+const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
 
+/** The composition root: with `world.ts`, which it builds one configuration with, the only place that knows everybody. */
+export async function createGateway(first: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
+  const { log, clock = systemClock, load = async () => first } = options
+  const { config } = first
   await using open = new AsyncDisposableStack()
-  const policy = createPolicy({ config })
-  const token = await tokenFor(config)
-  const redactor = createRedactor({
-    secrets: secretsOf(config, token === undefined ? [] : [token]),
-    keys: config.audit.redact,
-  })
   const audit = open.use(
     await openAuditLog({
       folder: config.audit.path,
@@ -90,137 +77,114 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
       unrecordedReads: config.audit.unrecordedReads,
       retainMs: config.audit.retain,
       key: await keptAuditKey(config.stores.path),
-      describe: describeArguments(config.audit.arguments, redactor),
+      describe: (args) => worlds.present.describe(args),
       version,
       clock,
       log,
     }),
   )
-  const seal = await keptSeal(config.stores.path)
-  const store = descriptorStore(join(config.stores.path, 'catalog'), log)
-  const others = Object.entries(config.mcpServers).filter(([name, server]) => {
-    if (!isOurselves(server, config.server)) return true
-    log.warn({ server: name }, 'its url is our own endpoint; it is left out, since Toolway is not behind itself')
-    return false
-  })
-  const servers = others.map(([name, server]) =>
-    createServer({
-      name,
-      config: server,
-      timeoutMs: config.defaults.timeout,
-      refreshMs: server.refresh ?? config.discovery.refresh,
-      discovery: config.discovery.mode,
-      store,
-      servedUri: (uri) => catalog.servedUri(name, uri),
-      connect: createConnect({ name, config: server, identity: { name: 'toolway', version }, clock, log }),
-      seal,
+  const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
+  const tell = (kinds: ReadonlySet<Kind>) => {
+    for (const listener of listeners) listener(kinds)
+  }
+
+  const access: Access = {
+    handle: within(({ pipeline }) => pipeline.handle),
+    complete: within(({ pipeline }) => pipeline.complete),
+    relay: (method, call) => worlds.within(({ pipeline }) => pipeline.relay(method, call)),
+    subscribe: (...asked) => worlds.within(({ pipeline }) => pipeline.subscribe(...asked)),
+    view: (caller) => worlds.present.pipeline.view(caller),
+    turnedAway: (who) => worlds.present.pipeline.turnedAway(who),
+    agentOf: (credential, asked) => worlds.present.policy.agentOf(credential, asked),
+    offers: (caller) => joinOffers(serversOf(worlds.present).filter((server) => mayUseSome(caller, server))),
+    inform(caller, method) {
+      for (const server of new Set(worlds.living.flatMap(serversOf))) server.inform(caller, method)
+    },
+    left(caller) {
+      for (const server of new Set(worlds.living.flatMap(serversOf))) server.left(caller)
+    },
+    onChange(listener) {
+      // Wrapped, so that one function registered twice is two listeners.
+      const own = (kinds: ReadonlySet<Kind>) => listener(kinds)
+      listeners.add(own)
+      return { [Symbol.dispose]: () => void listeners.delete(own) }
+    },
+  }
+  const lasting: Lasting = {
+    access,
+    audit,
+    buckets: memoryBuckets(),
+    seal: await keptSeal(config.stores.path),
+    store: descriptorStore(join(config.stores.path, 'catalog'), log),
+    servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
+    status: (caller) => (mayInspect(worlds.present.loaded.config, caller) ? status() : undefined),
+    clock,
+    log,
+  }
+  const worlds: Worlds<World> = open.use(
+    createWorlds<World>({
+      first: buildWorld(await chosen(first), lasting),
       clock,
-      log,
+      async end({ catalog, servers, entrance }) {
+        catalog[Symbol.dispose]()
+        const kept = worlds.living
+        const gone = [...servers.values()].filter(
+          (one) => !kept.some((world) => [...world.servers.values()].includes(one)),
+        )
+        // All at once: each may have a stubborn process to wait for.
+        await Promise.all(gone.map(({ server }) => server[Symbol.asyncDispose]()))
+        if (!kept.some((world) => world.entrance === entrance)) await entrance.authenticate[Symbol.asyncDispose]()
+      },
     }),
   )
-  const timeoutMs = config.defaults.timeout
-  const access: Access = {
-    handle: (call) => pipeline.handle(call),
-    agentOf: policy.agentOf,
-    turnedAway: (who) => pipeline.turnedAway(who),
-    complete: (call) => pipeline.complete(call),
-    relay: (method, call) => pipeline.relay(method, call),
-    subscribe: (caller, served, updated) => pipeline.subscribe(caller, served, updated),
-    offers: (caller) => joinOffers(servers.filter((server) => mayUseSome(caller, server))),
-    inform: (caller, method) => {
-      for (const server of servers) server.inform(caller, method)
-    },
-    left: (caller) => {
-      for (const server of servers) server.left(caller)
-    },
-    view: (caller) => pipeline.view(caller),
-    onChange: (listener) => catalog.onChange(listener),
-  }
-  const native = toolSource({
-    name: 'native',
-    origin: 'native',
-    description: 'Tools built into Toolway',
-    tools: nativeTools({ names: config.native.tools, clock }),
-    timeoutMs,
-    clock,
-  })
-  const meta = toolSource({
-    name: 'toolway',
-    origin: 'native',
-    description: 'Finds and runs the tools of every server',
-    tools: metaTools({
-      access,
-      asAgent: policy.actAs,
-      status: (caller) => (mayInspect(config, caller) ? status() : undefined),
-      clock,
-    }),
-    timeoutMs,
-    clock,
-  })
+  await begin(worlds.present)
 
-  const catalog = createCatalogs({
-    sources: [meta, native, ...servers],
-    naming: config.naming,
-    listDeadlineMs: config.discovery.listDeadline,
-    decide: policy.decide,
-    exposure: ({ agent }) => policy.exposureOf(agent),
+  const reload = createReload({
+    current: () => worlds.present.loaded,
+    load,
+    async apply(loaded) {
+      const before = worlds.present
+      const next = buildWorld(await chosen(loaded), lasting, before)
+      await begin(next, before)
+      worlds.follow(next)
+      tell(everyKind)
+    },
     clock,
     log,
   })
-  const mayUseSome = (caller: Caller, server: Source) => {
-    const entries = server.entries()
-    return entries.length === 0 || entries.some((entry) => policy.decide(caller, entry).allowed)
-  }
-  const pipeline = createPipeline({
-    view: (caller) => catalog.view(caller),
-    audit,
-    decide: policy.decide,
-    validate: argumentValidator({ log }),
-    guards: guardsOf(config.mcpServers, clock),
-    limits: { limitsOf: compileLimits(config), buckets: memoryBuckets(), clock },
-    needsApproval: createApprovals(config.mcpServers),
-    clock,
-    log,
-  })
-
-  await Promise.all(servers.map((server) => server.start()))
-  const local: Caller = {
-    agent: policy.agentOf({ agents: '*' }, undefined),
-    agents: '*',
-    principal: 'local',
-    authenticated: true,
-    admin: true,
-    session: 'local',
-    capabilities: {},
-  }
-  const localAs = (agent: string | undefined): Caller =>
-    agent === undefined ? local : { ...local, agent: policy.agentOf(local, agent) }
-  const info = { name: 'toolway', version }
-  // All at once: each may have a stubborn process to wait for.
-  open.defer(async () => void (await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()))))
-  for (const source of [catalog, meta, native]) open.use(source)
+  if (options.watch) open.use(watchPlaces(first.places, clock, () => void reload.now()))
 
   const running = open.move()
   return {
     ...access,
-    loaded,
-    local,
+    get loaded() {
+      return worlds.present.loaded
+    },
+    get local() {
+      return localAs(undefined)
+    },
     localAs,
-    token,
+    get token() {
+      return worlds.present.token
+    },
     async why(agent, tool) {
+      const { policy, catalog } = worlds.present
       const asked = policy.agents.size === 0 ? agent : policy.agentOf({ agents: '*' }, agent)
-      const { entry } = await catalog.view(local).resolve('tool', tool)
+      const { entry } = await catalog.view(localAs(undefined)).resolve('tool', tool)
       const { server, name } = entry
       return { agent: asked, server, tool: name, ...policy.explain(asked, entry) }
     },
     async refresh() {
-      await Promise.all(servers.map((server) => server.refresh()))
+      await Promise.all(serversOf(worlds.present).map((server) => server.refresh()))
+    },
+    async reload() {
+      await reload.now()
+      return reload.status()
     },
     async listen() {
       // What is remembered is made ready to be sent before anybody can ask for it.
-      catalog.view(local).page('tool')
-      const keys = createKeys({ configured: config.auth.keys, folder: config.stores.path, clock, log })
-      const authenticate = running.use(createAuthenticate({ token, keys, jwt: config.auth.jwt, clock, log }))
+      worlds.present.catalog.view(localAs(undefined)).page('tool')
+      const authenticate = (authorization: string | undefined) => worlds.present.entrance.authenticate(authorization)
       const door = { config: config.server, authenticate, access, info, ready: () => true, clock, log }
       return running.use(await openHttpDoor(door))
     },
@@ -228,39 +192,65 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 
+  /** Starts what is new in a world, and says what there is to say about it. */
+  async function begin({ loaded, warnings, servers, catalog }: World, before?: World): Promise<void> {
+    for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
+    for (const { key, feature } of loaded.inactive) {
+      if (!before?.loaded.inactive.some((known) => known.key === key)) {
+        log.warn({ key, feature }, `${key} is not active yet`)
+      }
+    }
+    catalog.onChange(tell)
+    const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
+    await Promise.all(added.map(([, { server }]) => server.start()))
+  }
+
+  function within(handlerOf: (world: World) => Handler): Handler {
+    return (call) => worlds.within((world) => handlerOf(world)(call))
+  }
+
+  function mayUseSome(caller: Caller, server: Server): boolean {
+    const { decide } = worlds.present.policy
+    const entries = server.entries()
+    return entries.length === 0 || entries.some((entry) => decide(caller, entry).allowed)
+  }
+
+  function localAs(agent: string | undefined): Caller {
+    return { ...local, agent: worlds.present.policy.agentOf(local, agent) }
+  }
+
   function status(): GatewayStatus {
+    const { loaded, warnings } = worlds.present
     return {
       version,
-      reload_status: { attempts: 0, successes: 0, last_error: null, last_error_at: null, warnings },
+      reload_status: { ...reload.status(), warnings },
       policy_state: {
-        agents: Object.keys(config.agents),
-        default_agent: config.defaults.agent ?? null,
-        deny_on_missing_agent: config.defaults.denyOnMissingAgent,
+        agents: Object.keys(loaded.config.agents),
+        default_agent: loaded.config.defaults.agent ?? null,
+        deny_on_missing_agent: loaded.config.defaults.denyOnMissingAgent,
       },
       config_paths: loaded.files.map(({ path }) => path),
     }
   }
 }
 
-const tokenFor = async ({ auth, stores }: Config): Promise<string | undefined> => {
-  if (auth.token === 'none') return undefined
-  return auth.token === 'generated' ? keptToken(stores.common) : auth.token
+const info = { name: 'toolway', version }
+
+const local: Omit<Caller, 'agent'> = {
+  agents: '*',
+  principal: 'local',
+  authenticated: true,
+  admin: true,
+  session: 'local',
+  capabilities: {},
 }
 
-/** Loopback by any of its names, on our own port and path. */
-function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
-  if (server.transport === 'stdio' || port === 0) return false
-  const { hostname, port: theirs, pathname } = new URL(server.url)
-  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
-  return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
+const serversOf = ({ servers }: World): Server[] => [...servers.values()].map(({ server }) => server)
+
+const mayInspect = ({ defaults }: Config, caller: Caller): boolean => defaults.debug || caller.admin
+
+async function chosen(loaded: LoadedConfig): Promise<Chosen> {
+  const { auth, stores } = loaded.config
+  const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
+  return { loaded, token: token === 'none' ? undefined : token }
 }
-
-const mayInspect = (config: Config, caller: Caller): boolean => config.defaults.debug || caller.admin
-
-const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
-  new Map(
-    Object.entries(servers).flatMap(([server, { guards }]) => {
-      const check = compileGuards(guards, { server, clock })
-      return check ? [[server, check] as const] : []
-    }),
-  )

@@ -1,18 +1,35 @@
 import type { LoadedConfig } from '../config/load.ts'
-import { createGateway, type Gateway } from '../gateway.ts'
+import type { Config } from '../config/schema.ts'
+import { createGateway, type Gateway, type GatewayOptions } from '../gateway.ts'
 import { createLog } from '../telemetry/log.ts'
 import { adjusted, type CommonOptions, load } from './load.ts'
 import type { Shell } from './shell.ts'
 
 /** A gateway that serves for long: it logs as the configuration says. */
-export const openGateway = (shell: Shell, loaded: LoadedConfig, { log }: CommonOptions): Promise<Gateway> =>
+export const openGateway = (
+  shell: Shell,
+  loaded: LoadedConfig,
+  { log }: CommonOptions,
+  reloading: Pick<GatewayOptions, 'load' | 'watch'> = {},
+): Promise<Gateway> =>
   createGateway(loaded, {
+    ...reloading,
     log: createLog({
       level: log ?? loaded.config.telemetry.log,
       destination: shell.stderr,
       pretty: shell.stderr.isTTY === true,
     }),
   })
+
+/** A gateway that serves for long, and takes over what changes in the files of its configuration. */
+export async function openWatching(
+  shell: Shell,
+  options: CommonOptions & { readonly watch?: boolean },
+  change: (config: Config) => Config = (config) => config,
+): Promise<Gateway> {
+  const read = async () => adjusted(await load(shell, options), change)
+  return openGateway(shell, await read(), options, { load: read, watch: options.watch !== false })
+}
 
 /** A gateway for one command: it waits longer for servers than a client would, and its log stays out of the answer. */
 export async function openBriefly(shell: Shell, options: CommonOptions & { readonly wait: number }): Promise<Gateway> {

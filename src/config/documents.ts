@@ -57,6 +57,10 @@ async function readAll(paths: readonly string[]): Promise<Document[]> {
   return documents
 }
 
+/** Where rules may lie that belong to files in these places. */
+export const rulePlaces = (places: readonly string[], env: Environment, cwd: string): string[] =>
+  env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : places.map((path) => join(dirname(path), rulesName))
+
 /** Rules named by GATEWAY_RULES or lying beside a plain mcpServers file. */
 async function findRules(documents: readonly Document[], env: Environment, cwd: string): Promise<string | undefined> {
   const servers = documents.filter(({ dialect }) => takesRules(dialect))

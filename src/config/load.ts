@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { absolutePaths } from './absolute-paths.ts'
 import { withDefaultAgent } from './default-agent.ts'
-import { readDocuments } from './documents.ts'
+import { readDocuments, rulePlaces } from './documents.ts'
 import { doubts } from './doubts.ts'
 import { withFolders } from './folders.ts'
 import type { Dialect } from './import/dialect.ts'
@@ -21,6 +21,8 @@ export interface LoadedConfig {
   readonly config: Config
   /** The files it was read from, in the order in which they were merged. */
   readonly files: readonly { readonly path: string; readonly dialect: Dialect }[]
+  /** Where a change may mean another configuration: these files, those that were looked for, rules beside them. */
+  readonly places: readonly string[]
   /** What was understood, file by file. */
   readonly notes: readonly string[]
   /** What is valid but hardly meant. */
@@ -61,6 +63,7 @@ export async function loadConfig({ paths = [], env, cwd }: LoadOptions): Promise
   return {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
+    places: [...new Set([...located.places, ...rulePlaces(located.places, env, cwd)])],
     notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
     warnings: [
       ...located.warnings,

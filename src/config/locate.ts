@@ -5,6 +5,8 @@ import type { Environment } from './interpolate.ts'
 /** Which files make up the configuration. */
 export interface Located {
   readonly paths: readonly string[]
+  /** Where it was looked for: what comes to be or changes there may change the configuration. */
+  readonly places: readonly string[]
   readonly warnings: readonly string[]
 }
 
@@ -15,25 +17,30 @@ const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `to
  * the first file found in this folder or in the user's configuration folder. Nothing at all means the defaults.
  */
 export async function locate(named: readonly string[], env: Environment, cwd: string, home: string): Promise<Located> {
-  const all = (paths: readonly string[]): Located => ({ paths: paths.map((path) => resolve(cwd, path)), warnings: [] })
+  const all = (names: readonly string[]): Located => {
+    const paths = names.map((path) => resolve(cwd, path))
+    return { paths, places: paths, warnings: [] }
+  }
   if (named.length > 0) return all(named)
   if (env.TOOLWAY_CONFIG) return all(env.TOOLWAY_CONFIG.split(delimiter).filter((path) => path !== ''))
   if (env.GATEWAY_MCP_CONFIG) return all([env.GATEWAY_MCP_CONFIG])
   const userFolder = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway')
-  for (const places of [
+  const groups = [
     ownNames.map((name) => join(cwd, name)),
     [join(cwd, '.mcp.json')],
     ownNames.map((name) => join(userFolder, name)),
-  ]) {
-    const found = await existing(places)
+  ]
+  const places = groups.flat()
+  for (const group of groups) {
+    const found = await existing(group)
     const [first, ...others] = found
     if (first === undefined) continue
     const warnings = others.map(
       (path) => `${path} is not read because ${first} comes first; name both with --config to merge them`,
     )
-    return { paths: [first], warnings }
+    return { paths: [first], places, warnings }
   }
-  return { paths: [], warnings: [] }
+  return { paths: [], places, warnings: [] }
 }
 
 /** The folders of the XDG convention count only when they are absolute. */

@@ -57,7 +57,7 @@ describe('routes', () => {
 
 describe('B6: who may come in', () => {
   test('no token or a wrong one is a 401 that says what to do, and opens nothing', async () => {
-    const { raw } = await openDoor()
+    const { raw, access } = await openDoor()
     for (const authorization of [undefined, 'Bearer wrong', 'Basic YTpi']) {
       const { status, headers, json } = await raw({ body: initializeWith(), headers: { authorization } })
       expect(status).toBe(401)
@@ -67,6 +67,8 @@ describe('B6: who may come in', () => {
       expect(json?.error?.data).toEqual({ code: 'AUTH_REQUIRED' })
       expect(json?.error?.message).toContain('Authorization: Bearer <token>')
     }
+    const turned = { code: 'AUTH_REQUIRED', address: '127.0.0.1' }
+    expect(access.turned).toEqual([turned, turned, turned])
   })
 
   test('every method is behind the token', async () => {

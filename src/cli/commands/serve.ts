@@ -4,20 +4,20 @@ import type { Gateway } from '../../gateway.ts'
 import { version } from '../../version.ts'
 import { banner } from '../banner.ts'
 import { type ExitCode, exit } from '../exit.ts'
-import { adjusted, type CommonOptions, load } from '../load.ts'
-import { openGateway } from '../open.ts'
+import type { CommonOptions } from '../load.ts'
+import { openWatching } from '../open.ts'
 import { createOutput } from '../output.ts'
 import { near, type Shell, spelling } from '../shell.ts'
 
 export interface ServeOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
+  readonly watch?: boolean
 }
 
 /** Serves over HTTP until it is told to stop. */
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
-  const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
-  await using gateway = await openGateway(shell, loaded, options)
+  await using gateway = await openWatching(shell, options, (config) => listeningOn(config, options))
   const { url, port } = await gateway.listen()
   const output = createOutput(shell, options.json)
   if (options.json) {

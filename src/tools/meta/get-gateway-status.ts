@@ -12,6 +12,7 @@ export interface GatewayStatus {
     readonly successes: number
     readonly last_error: string | null
     readonly last_error_at: string | null
+    readonly last_success_at: string | null
     readonly warnings: readonly string[]
   }
   readonly policy_state: {

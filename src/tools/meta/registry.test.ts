@@ -94,6 +94,7 @@ test('G5: get_gateway_status gives reload status, policy state, servers and conf
       attempts: 2,
       successes: 1,
       last_error: 'bad',
+      last_success_at: null,
       last_error_at: '2026-11-15T00:00:00Z',
       warnings: [],
     },

@@ -1,0 +1,72 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { until } from '../../tests/fixtures/until.ts'
+import { systemClock } from '../core/clock.ts'
+import { watchPlaces } from './watch.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'toolway-watch-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+function watching(...names: string[]) {
+  let changes = 0
+  const places = names.map((name) => join(folder, name))
+  const watch = watchPlaces(places, systemClock, () => changes++)
+  return { changes: () => changes, [Symbol.dispose]: () => watch[Symbol.dispose]() }
+}
+
+test('G8: a file that comes, changes, is replaced or goes is noticed, once each', async () => {
+  using watch = watching('a.yaml', 'b.yaml')
+  const file = join(folder, 'a.yaml')
+  const noticed = (count: number) => until(() => watch.changes() === count, { what: `${count} changes` })
+  await writeFile(file, '1')
+  await noticed(1)
+  await writeFile(file, '2')
+  await noticed(2)
+  await writeFile(join(folder, 'draft'), '3')
+  await rename(join(folder, 'draft'), file)
+  await noticed(3)
+  await rm(file)
+  await noticed(4)
+  await writeFile(join(folder, 'b.yaml'), 'b')
+  await noticed(5)
+})
+
+test('G8: a folder that is swapped behind a link is noticed, as a mounted configuration is', async () => {
+  await mkdir(join(folder, 'one'))
+  await mkdir(join(folder, 'two'))
+  await writeFile(join(folder, 'one', 'c.yaml'), '1')
+  await writeFile(join(folder, 'two', 'c.yaml'), '2')
+  await symlink('one', join(folder, 'current'))
+  await symlink('current/c.yaml', join(folder, 'c.yaml'))
+  using watch = watching('c.yaml')
+  await symlink('two', join(folder, 'next'))
+  await rename(join(folder, 'next'), join(folder, 'current'))
+  await until(() => watch.changes() === 1, { what: 'the swap to be noticed' })
+})
+
+test('G8: what else happens in the folder is no change, and a burst is one', async () => {
+  using watch = watching('a.yaml')
+  for (let count = 0; count < 20; count++) await writeFile(join(folder, 'other'), String(count))
+  for (let count = 0; count < 5; count++) await writeFile(join(folder, 'a.yaml'), String(count))
+  await until(() => watch.changes() > 0, { what: 'the burst to be noticed' })
+  expect(watch.changes()).toBeLessThanOrEqual(2)
+})
+
+test('G8: a folder that is not there yet is looked for now and then; nothing is left when it is over', async () => {
+  const clock = createManualClock()
+  let changes = 0
+  const watch = watchPlaces([join(folder, 'later', 'a.yaml')], clock, () => changes++)
+  await mkdir(join(folder, 'later'))
+  await writeFile(join(folder, 'later', 'a.yaml'), '1')
+  clock.advance(2_000)
+  clock.advance(100)
+  expect(changes).toBe(1)
+  watch[Symbol.dispose]()
+  expect(clock.pending).toBe(0)
+})

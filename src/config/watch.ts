@@ -1,0 +1,84 @@
+import { type FSWatcher, statSync, watch } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Clock } from '../core/clock.ts'
+
+/** Editors write in several steps: a change counts when it has been quiet for this long, or has gone on for that long. */
+const quietMs = 100
+const latestMs = 300
+
+/** For folders that are not there yet, and for file systems that tell nothing. */
+const lookMs = 2_000
+
+/**
+ * Tells when one of these files has come, gone or changed. Folders are watched rather than files: editors replace
+ * files, and mounted configurations swap whole folders behind a link. Any news from there leads to a look at the files.
+ */
+export function watchPlaces(places: readonly string[], clock: Clock, changed: () => void): Disposable {
+  const watchers = new Map<string, FSWatcher>()
+  let mark = markOf(places)
+  let pending: Disposable | undefined
+  let first = 0
+  let over = false
+
+  const look = () => {
+    pending = undefined
+    if (over) return
+    watchFolders()
+    const now = markOf(places)
+    if (now === mark) return
+    mark = now
+    changed()
+  }
+
+  const touch = () => {
+    if (over) return
+    const now = clock.now()
+    if (pending) pending[Symbol.dispose]()
+    else first = now
+    pending = clock.after(Math.max(0, Math.min(quietMs, first + latestMs - now)), look)
+  }
+
+  const watchFolders = () => {
+    for (const folder of new Set(places.map((path) => dirname(path)))) {
+      if (watchers.has(folder)) continue
+      try {
+        const watcher = watch(folder, { persistent: false }, touch)
+        watcher.on('error', () => {
+          watcher.close()
+          watchers.delete(folder)
+        })
+        watchers.set(folder, watcher)
+      } catch {
+        // It is not there: the next look tries again.
+      }
+    }
+  }
+
+  const lookNowAndThen = () => {
+    if (markOf(places) !== mark) touch()
+    timer = clock.after(lookMs, lookNowAndThen)
+  }
+
+  watchFolders()
+  let timer = clock.after(lookMs, lookNowAndThen)
+  return {
+    [Symbol.dispose]() {
+      over = true
+      pending?.[Symbol.dispose]()
+      timer[Symbol.dispose]()
+      for (const watcher of watchers.values()) watcher.close()
+    },
+  }
+}
+
+/** All of a file that changes when its content does. */
+const markOf = (places: readonly string[]): string => places.map(markOfFile).join('\n')
+
+function markOfFile(path: string): string {
+  try {
+    const facts = statSync(path, { bigint: true, throwIfNoEntry: false })
+    return facts ? `${facts.ino} ${facts.size} ${facts.mtimeNs} ${facts.ctimeNs}` : ''
+  } catch (thrown) {
+    return String((thrown as NodeJS.ErrnoException).code)
+  }
+}

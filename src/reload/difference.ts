@@ -1,0 +1,49 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Config } from '../config/schema.ts'
+
+/** What two configurations do not have in common. */
+export interface Difference {
+  readonly servers: {
+    readonly added: readonly string[]
+    readonly removed: readonly string[]
+    readonly changed: readonly string[]
+  }
+  /** Sections that are different, `mcpServers` aside. */
+  readonly sections: readonly string[]
+  /** Keys whose change cannot be put into force while Toolway runs. */
+  readonly atNextStart: readonly string[]
+}
+
+/** What is open, or has been promised to somebody, stays as it is until the next start. */
+const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
+const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact'])
+
+export function differenceOf(before: Config, after: Config): Difference {
+  const old = new Map(Object.entries(before.mcpServers))
+  const now = new Map(Object.entries(after.mcpServers))
+  const sections = (Object.keys(after) as (keyof Config)[]).filter(
+    (section) => section !== 'mcpServers' && !isDeepStrictEqual(before[section], after[section]),
+  )
+  return {
+    servers: {
+      added: [...now.keys()].filter((name) => !old.has(name)),
+      removed: [...old.keys()].filter((name) => !now.has(name)),
+      changed: [...now]
+        .filter(([name, server]) => old.has(name) && !isDeepStrictEqual(old.get(name), server))
+        .map(([name]) => name),
+    },
+    sections,
+    atNextStart: fixed.flatMap((section) => changedKeys(section, before[section], after[section])),
+  }
+}
+
+const changedKeys = (section: string, before: object, after: object): string[] => {
+  const old = before as Record<string, unknown>
+  return Object.entries(after)
+    .filter(([key, value]) => !isDeepStrictEqual(old[key], value))
+    .map(([key]) => `${section}.${key}`)
+    .filter((key) => !live.has(key))
+}
+
+export const isEmpty = ({ servers, sections }: Difference): boolean =>
+  servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0

@@ -1,0 +1,193 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Catalog } from './catalog/catalog.ts'
+import { createCatalogs } from './catalog/profiles.ts'
+import type { LoadedConfig } from './config/load.ts'
+import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
+import type { Access } from './core/access.ts'
+import type { Audit } from './core/audit.ts'
+import type { Buckets } from './core/buckets.ts'
+import type { Caller } from './core/call.ts'
+import type { Clock } from './core/clock.ts'
+import type { DescriptorStore } from './core/descriptors.ts'
+import type { Log } from './core/log.ts'
+import type { Seal } from './core/seal.ts'
+import { createPipeline, type Pipeline } from './pipeline/index.ts'
+import { createApprovals } from './policy/approvals.ts'
+import { argumentValidator } from './policy/arguments/validate.ts'
+import { createPolicy, type Policy } from './policy/decide.ts'
+import { policyDoubts } from './policy/doubts.ts'
+import { compileGuards } from './policy/guards/index.ts'
+import { compileLimits } from './policy/limits/compile.ts'
+import { type Authenticate, createAuthenticate } from './serve/authenticate/index.ts'
+import { createKeys } from './stores/keys.ts'
+import { type Describe, describeArguments } from './telemetry/redact/describe.ts'
+import { createRedactor } from './telemetry/redact/redactor.ts'
+import { secretsOf } from './telemetry/redact/secrets.ts'
+import { toolSource } from './tools/define.ts'
+import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
+import { nativeTools } from './tools/native/index.ts'
+import { createConnect } from './upstream/connect.ts'
+import { createServer, type Server } from './upstream/server.ts'
+import { version } from './version.ts'
+
+/** What outlives configurations. */
+export interface Lasting {
+  readonly audit: Audit
+  readonly buckets: Buckets
+  readonly seal: Seal
+  readonly store: DescriptorStore
+  /** The way in, whichever world is the present one. */
+  readonly access: Access
+  servedUri(server: string, uri: string): string
+  /** Nothing where this caller may not see it. */
+  status(caller: Caller): GatewayStatus | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A configuration, and the token that it wants clients to send. */
+export interface Chosen {
+  readonly loaded: LoadedConfig
+  readonly token: string | undefined
+}
+
+/** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
+export interface World extends Chosen {
+  readonly warnings: readonly string[]
+  readonly policy: Policy
+  readonly catalog: Catalog
+  readonly pipeline: Pipeline
+  readonly servers: ReadonlyMap<string, Tended>
+  readonly entrance: Entrance
+  /** What is written down of arguments. */
+  readonly describe: Describe
+}
+
+/** A server and all that made it what it is. */
+interface Tended {
+  readonly server: Server
+  readonly made: {
+    readonly config: ServerConfig
+    readonly timeoutMs: number
+    readonly refreshMs: number
+    readonly mode: string
+  }
+}
+
+/** Who may come in, and the part of the configuration that says so. */
+interface Entrance {
+  readonly authenticate: Authenticate & AsyncDisposable
+  readonly auth: Config['auth']
+}
+
+/** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
+export function buildWorld({ loaded, token }: Chosen, lasting: Lasting, before?: World): World {
+  const { config } = loaded
+  const { access, clock, log } = lasting
+  const policy = createPolicy({ config })
+  const servers = new Map(configured(config, log).map((name) => [name, tend(name, config, lasting, before)]))
+  const inProcess = { origin: 'native', timeoutMs: config.defaults.timeout, clock } as const
+  const native = toolSource({
+    ...inProcess,
+    name: 'native',
+    description: 'Tools built into Toolway',
+    tools: nativeTools({ names: config.native.tools, clock }),
+  })
+  const meta = toolSource({
+    ...inProcess,
+    name: 'toolway',
+    description: 'Finds and runs the tools of every server',
+    tools: metaTools({ access, asAgent: policy.actAs, status: lasting.status, clock }),
+  })
+  const catalog = createCatalogs({
+    sources: [meta, native, ...[...servers.values()].map(({ server }) => server)],
+    naming: config.naming,
+    listDeadlineMs: config.discovery.listDeadline,
+    decide: policy.decide,
+    exposure: ({ agent }) => policy.exposureOf(agent),
+    clock,
+    log,
+  })
+  const pipeline = createPipeline({
+    view: (caller) => catalog.view(caller),
+    audit: lasting.audit,
+    decide: policy.decide,
+    validate: argumentValidator({ log }),
+    guards: guardsOf(config.mcpServers, clock),
+    limits: { limitsOf: compileLimits(config), buckets: lasting.buckets, clock },
+    needsApproval: createApprovals(config.mcpServers),
+    clock,
+    log,
+  })
+  const warnings = [...loaded.warnings, ...policyDoubts(config)]
+  const secrets = secretsOf(config, token === undefined ? [] : [token])
+  return {
+    loaded,
+    token,
+    warnings,
+    policy,
+    catalog,
+    pipeline,
+    servers,
+    entrance: entranceOf(config, token, lasting, before),
+    describe: describeArguments(config.audit.arguments, createRedactor({ secrets, keys: config.audit.redact })),
+  }
+}
+
+/** The servers of a configuration, without Toolway itself. */
+const configured = (config: Config, log: Log): string[] =>
+  Object.entries(config.mcpServers).flatMap(([name, server]) => {
+    if (!isOurselves(server, config.server)) return [name]
+    log.warn({ server: name }, 'its url is our own endpoint; it is left out, since Toolway is not behind itself')
+    return []
+  })
+
+function tend(name: string, config: Config, lasting: Lasting, before: World | undefined): Tended {
+  const server = config.mcpServers[name] as ServerConfig
+  const timeoutMs = config.defaults.timeout
+  const refreshMs = server.refresh ?? config.discovery.refresh
+  const made = { config: server, timeoutMs, refreshMs, mode: config.discovery.mode }
+  const known = before?.servers.get(name)
+  if (known && isDeepStrictEqual(known.made, made)) return known
+  const { store, seal, clock, log } = lasting
+  return {
+    made,
+    server: createServer({
+      name,
+      config: server,
+      timeoutMs,
+      refreshMs,
+      discovery: config.discovery.mode,
+      store,
+      servedUri: (uri) => lasting.servedUri(name, uri),
+      connect: createConnect({ name, config: server, identity: { name: 'toolway', version }, clock, log }),
+      seal,
+      clock,
+      log,
+    }),
+  }
+}
+
+function entranceOf(config: Config, token: string | undefined, lasting: Lasting, before: World | undefined): Entrance {
+  const { auth, stores } = config
+  const { clock, log } = lasting
+  if (before && before.token === token && isDeepStrictEqual(before.entrance.auth, auth)) return before.entrance
+  const keys = createKeys({ configured: auth.keys, folder: stores.path, clock, log })
+  return { auth, authenticate: createAuthenticate({ token, keys, jwt: auth.jwt, clock, log }) }
+}
+
+/** Loopback by any of its names, on our own port and path. */
+function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
+  if (server.transport === 'stdio' || port === 0) return false
+  const { hostname, port: theirs, pathname } = new URL(server.url)
+  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+  return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
+}
+
+const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
+  new Map(
+    Object.entries(servers).flatMap(([server, { guards }]) => {
+      const check = compileGuards(guards, { server, clock })
+      return check ? [[server, check] as const] : []
+    }),
+  )
