@@ -48,6 +48,8 @@ export interface Gateway extends Access, AsyncDisposable {
   why(agent: string, tool: string): Promise<Why>
   /** Asks every server again what it offers; settles when each has answered or failed. */
   refresh(): Promise<void>
+  /** How taking over changed configurations has gone. */
+  reloadStatus(): ReloadStatus
   /** Reads the configuration again and puts it into force, whole or not at all. Never rejects. */
   reload(): Promise<ReloadStatus>
   /** Opens the HTTP door. */
@@ -177,6 +179,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     async refresh() {
       await Promise.all(serversOf(worlds.present).map((server) => server.refresh()))
     },
+    reloadStatus: reload.status,
     async reload() {
       await reload.now()
       return reload.status()

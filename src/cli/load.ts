@@ -10,8 +10,8 @@ export interface CommonOptions {
 }
 
 /** Reads the files that the user named, or those that are found. */
-export const load = ({ env, cwd }: Shell, { config }: CommonOptions): Promise<LoadedConfig> =>
-  loadConfig({ ...(config && { paths: config }), env, cwd })
+export const load = ({ env, cwd }: Shell, { config }: CommonOptions, whileRunning = false): Promise<LoadedConfig> =>
+  loadConfig({ ...(config && { paths: config }), env, cwd, whileRunning })
 
 /** The same configuration with something changed by the command line. */
 export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Config): LoadedConfig => ({

@@ -27,8 +27,8 @@ export async function openWatching(
   options: CommonOptions & { readonly watch?: boolean },
   change: (config: Config) => Config = (config) => config,
 ): Promise<Gateway> {
-  const read = async () => adjusted(await load(shell, options), change)
-  return openGateway(shell, await read(), options, { load: read, watch: options.watch !== false })
+  const read = async (whileRunning: boolean) => adjusted(await load(shell, options, whileRunning), change)
+  return openGateway(shell, await read(false), options, { load: () => read(true), watch: options.watch !== false })
 }
 
 /** A gateway for one command: it waits longer for servers than a client would, and its log stays out of the answer. */

@@ -4,7 +4,7 @@ import { rulesName, withCallerSessions } from './import/gateway-rules.ts'
 import type { Environment } from './interpolate.ts'
 import { isFile } from './locate.ts'
 import { parseDocument } from './parse/document.ts'
-import { ConfigError, type ConfigProblem } from './problems.ts'
+import { ConfigError, type ConfigProblem, fileProblem } from './problems.ts'
 import { readSource } from './read.ts'
 
 /** A file that was read, in our own shape. */
@@ -17,15 +17,23 @@ export interface Documents {
   readonly warnings: readonly string[]
 }
 
+export interface ReadOptions {
+  readonly env: Environment
+  readonly cwd: string
+  /** An empty file is then a fault: somebody is just writing it. */
+  readonly whileRunning: boolean
+}
+
 /** Reads files and whatever belongs to them; everything that cannot even be parsed is reported at once. */
-export async function readDocuments(paths: readonly string[], env: Environment, cwd: string): Promise<Documents> {
-  const documents = await readAll(paths)
+export async function readDocuments(paths: readonly string[], options: ReadOptions): Promise<Documents> {
+  const { env, cwd, whileRunning } = options
+  const documents = await readAll(paths, whileRunning)
   const rulesPath = await findRules(documents, env, cwd)
   const warnings =
     env.GATEWAY_RULES && !documents.some(({ dialect }) => takesRules(dialect))
       ? ['GATEWAY_RULES has no effect: it belongs to a plain mcpServers file, and none was read']
       : []
-  const rules = rulesPath === undefined ? [] : await readAll([rulesPath])
+  const rules = rulesPath === undefined ? [] : await readAll([rulesPath], whileRunning)
   const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
   const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
   // The rules stand right behind the servers they belong to, so that a later file still wins.
@@ -40,13 +48,17 @@ export async function readDocuments(paths: readonly string[], env: Environment, 
 
 const takesRules = (dialect: Dialect) => dialect === 'mcpServers'
 
-async function readAll(paths: readonly string[]): Promise<Document[]> {
+async function readAll(paths: readonly string[], whileRunning: boolean): Promise<Document[]> {
   const problems: ConfigProblem[] = []
   const documents: Document[] = []
   for (const path of paths) {
     const source = await readSource(path)
     if ('message' in source) {
       problems.push(source)
+      continue
+    }
+    if (whileRunning && source.text.trim() === '') {
+      problems.push(fileProblem(path, 'this file is empty; write {} to go back to the defaults'))
       continue
     }
     const { tree, problems: faults } = await parseDocument(source)

@@ -36,15 +36,17 @@ export interface LoadOptions {
   readonly paths?: readonly string[]
   readonly env: Environment
   readonly cwd: string
+  /** Whether an empty file is one that somebody is just writing, and not a wish for defaults. */
+  readonly whileRunning?: boolean
 }
 
 const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 
 /** Finds, reads, merges and checks the configuration; throws a ConfigError with everything that is wrong. */
-export async function loadConfig({ paths = [], env, cwd }: LoadOptions): Promise<LoadedConfig> {
+export async function loadConfig({ paths = [], env, cwd, whileRunning = false }: LoadOptions): Promise<LoadedConfig> {
   const home = env.HOME || homedir()
   const located = await locate(paths, env, cwd, home)
-  const read = await readDocuments(located.paths, env, cwd)
+  const read = await readDocuments(located.paths, { env, cwd, whileRunning })
   const { documents } = read
   const merged = withDefaultAgent(
     documents.reduce((base, { tree }) => merge(base, tree), nothing),

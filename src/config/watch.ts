@@ -2,9 +2,11 @@ import { type FSWatcher, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 
-/** Editors write in several steps: a change counts when it has been quiet for this long, or has gone on for that long. */
+/** News comes in bursts: this long after it the files are looked at. */
+const soonMs = 20
+
+/** Files are written in several steps: what has stayed the same for this long is taken for whole. */
 const quietMs = 100
-const latestMs = 300
 
 /** For folders that are not there yet, and for file systems that tell nothing. */
 const lookMs = 2_000
@@ -15,27 +17,29 @@ const lookMs = 2_000
  */
 export function watchPlaces(places: readonly string[], clock: Clock, changed: () => void): Disposable {
   const watchers = new Map<string, FSWatcher>()
-  let mark = markOf(places)
+  /** The state that was told last, and the one that was seen last. */
+  let told = markOf(places)
+  let seen = told
   let pending: Disposable | undefined
-  let first = 0
   let over = false
 
   const look = () => {
     pending = undefined
-    if (over) return
     watchFolders()
     const now = markOf(places)
-    if (now === mark) return
-    mark = now
+    const whole = now === seen
+    seen = now
+    if (now === told) return
+    if (!whole) {
+      pending = clock.after(quietMs, look)
+      return
+    }
+    told = now
     changed()
   }
 
   const touch = () => {
-    if (over) return
-    const now = clock.now()
-    if (pending) pending[Symbol.dispose]()
-    else first = now
-    pending = clock.after(Math.max(0, Math.min(quietMs, first + latestMs - now)), look)
+    if (!over) pending ??= clock.after(soonMs, look)
   }
 
   const watchFolders = () => {
@@ -55,7 +59,7 @@ export function watchPlaces(places: readonly string[], clock: Clock, changed: ()
   }
 
   const lookNowAndThen = () => {
-    if (markOf(places) !== mark) touch()
+    if (markOf(places) !== told) touch()
     timer = clock.after(lookMs, lookNowAndThen)
   }
 

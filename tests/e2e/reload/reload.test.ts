@@ -1,0 +1,111 @@
+import { writeFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { connect } from '../../fixtures/clients.ts'
+import { goodHeaders, rawRequest, rawSession, rpc } from '../../fixtures/raw-http.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
+import { reloadUnderLoad } from './under-load.ts'
+
+const one = stdioServers.manyTools('one', 5)
+const two = stdioServers.manyTools('two', 5)
+const args = { message: 'x' }
+
+const toolNames = async (toolway: LocalToolway, agent?: string) => {
+  const session = await rawSession(toolway, agent === undefined ? {} : { headers: { 'toolway-agent': agent } })
+  const { result } = await session.answer('tools/list')
+  const tools = (result?.tools ?? []) as { name: string }[]
+  return tools.map(({ name }) => name).filter((name) => name.includes('__'))
+}
+
+const reloaded = ({ gateway }: LocalToolway, successes: number) =>
+  until(() => gateway.reloadStatus().successes >= successes, { what: `${successes} reloads`, withinMs: 5_000 })
+
+describe('G8: while it runs', () => {
+  test('servers come and go with the file, and clients are told', async () => {
+    await using toolway = await startToolway({ mcpServers: { one } }, { watch: true })
+    await using client = await connect('v2', { endpoint: toolway })
+    expect((await client.listTools()).some(({ name }) => name === 'one__tool_1')).toBe(true)
+    let told = 0
+    client.onNotification('notifications/tools/list_changed', () => told++)
+    await toolway.rewrite({ mcpServers: { one, two } })
+    await reloaded(toolway, 1)
+    await until(() => told > 0, { what: 'the client to be told', withinMs: 5_000 })
+    expect((await client.callTool('two__tool_1', args)).content).toEqual([{ type: 'text', text: 'two tool_1: x' }])
+    await toolway.rewrite({ mcpServers: { two } })
+    await until(async () => !(await toolNames(toolway)).includes('one__tool_1'), { what: 'one to go' })
+    await expect(client.callTool('one__tool_1', args)).rejects.toMatchObject({ code: -32602 })
+    await until(() => toolway.servers().length === 1, { what: 'the process of one to end', withinMs: 10_000 })
+  })
+
+  test('rules, read-only servers and blocked tools change without touching a server', async () => {
+    await using toolway = await startToolway({ mcpServers: { one } }, { watch: true })
+    await toolNames(toolway)
+    const [process] = toolway.servers()
+    await toolway.rewrite({
+      mcpServers: { one },
+      agents: { reader: { allow: { tools: { one: ['tool_1'] } } } },
+      policy: { blockedTools: ['one.tool_3'] },
+    })
+    await reloaded(toolway, 1)
+    expect(await toolNames(toolway, 'reader')).toEqual(['one__tool_1'])
+    expect(toolway.servers()).toEqual([process])
+  })
+
+  test('a key that leaves the file no longer opens the door', async () => {
+    const key = `twk_ci_${'a'.repeat(43)}`
+    const digest = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(key))).toString('hex')
+    const keys = [{ id: 'ci', hash: `sha256:${digest}`, agents: [] }]
+    await using toolway = await startToolway({ mcpServers: {}, auth: { keys } }, { watch: true })
+    const status = async () =>
+      (await rawRequest(toolway.url, { headers: goodHeaders({ ...toolway, token: key }), body: initialize })).status
+    expect(await status()).toBe(200)
+    await toolway.rewrite({ mcpServers: {} })
+    await until(async () => (await status()) === 401, { what: 'the key to be refused', withinMs: 5_000 })
+  })
+
+  test('a broken file changes nothing, and its fault is told with place and time', async () => {
+    await using toolway = await startToolway({ mcpServers: { one } }, { watch: true })
+    await toolNames(toolway)
+    await writeFile(toolway.configFile, '{ "mcpServers": { "one": { "comand": "x" } } }')
+    await until(() => toolway.gateway.reloadStatus().last_error !== null, { what: 'the fault to be told' })
+    const session = await rawSession(toolway)
+    const status = await session.ask('tools/call', { name: 'get_gateway_status', arguments: {} })
+    expect(JSON.parse(status).result.structuredContent.reload_status).toMatchObject({
+      attempts: 1,
+      successes: 0,
+      last_error: expect.stringMatching(/comand/),
+      last_error_at: expect.stringMatching(/^\d{4}-/),
+    })
+    const { result } = await session.answer('tools/call', { name: 'one__tool_1', arguments: args })
+    expect(result?.isError).toBeFalsy()
+  })
+
+  test('a call under way on a server that goes ends on it', async () => {
+    const everything = stdioServers.everything()
+    await using toolway = await startToolway({ mcpServers: { everything, one } }, { watch: true })
+    await toolNames(toolway)
+    const session = await rawSession(toolway)
+    const name = 'everything__trigger-long-running-operation'
+    const under = session.answer('tools/call', { name, arguments: { duration: 2, steps: 2 } })
+    await toolway.rewrite({ mcpServers: { one } })
+    await reloaded(toolway, 1)
+    expect(await toolNames(toolway)).not.toContain(name)
+    const { result } = await under
+    expect(result?.isError).toBeFalsy()
+    await until(() => toolway.servers().length === 1, { what: 'the old process to end', withinMs: 10_000 })
+  })
+})
+
+const initialize = rpc(1, 'initialize', {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'x', version: '1' },
+})
+
+test('G8: reloads under load, half of them broken: no call fails, and every broken file is rejected', async () => {
+  const { failures, rejected, calls } = await reloadUnderLoad(40)
+  expect(failures.slice(0, 3)).toEqual([])
+  expect(rejected).toBe(20)
+  expect(calls).toBeGreaterThan(200)
+})
