@@ -18,6 +18,10 @@ const hints = (command: string): Partial<Record<ErrorCode, string>> => ({
   SERVER_NOT_FOUND: `\`${command} servers\` lists what there is.`,
   SERVER_UNAVAILABLE: `\`${command} servers\` shows how each server is; --log debug shows what this one said.`,
   INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows what a tool takes.`,
+  DENIED_BY_POLICY: `\`${command} why AGENT TOOL\` shows what was considered.`,
+  NO_FALLBACK_CONFIGURED: 'Here it is named with --agent.',
+  FALLBACK_AGENT_NOT_IN_RULES: 'Another one is named with --agent.',
+  QUARANTINED: `\`${command} pins show TOOL\` shows what has changed; \`${command} pins approve TOOL\` lets it through.`,
   TIMEOUT: 'Give it more time with --timeout.',
 })
 

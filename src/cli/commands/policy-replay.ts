@@ -1,0 +1,89 @@
+import { loadConfig } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { createPolicy } from '../../policy/decide.ts'
+import { type Change, createReplay, type Replayed } from '../../policy/replay.ts'
+import { readRecords } from '../../telemetry/audit/read.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { createOutput, type Output } from '../output.ts'
+import { createProgress } from '../progress.ts'
+import type { Shell } from '../shell.ts'
+import { table } from '../table.ts'
+import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
+import type { PlaceOptions } from './audit-options.ts'
+
+export interface ReplayOptions extends CommonOptions, PlaceOptions {
+  readonly policy: string
+  readonly since?: string
+  readonly until?: string
+  readonly strict?: boolean
+}
+
+/** Decides about recorded calls by a proposed policy, and shows which ones would end otherwise. */
+export async function replayPolicy(
+  shell: Shell,
+  options: ReplayOptions,
+  clock: Clock = systemClock,
+): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const folder = await auditFolder(shell, options)
+  const proposed = await proposedConfig(shell, options)
+  const replayed = hasRecords(folder, output, shell)
+    ? await replay(folder, proposed, options, clock, shell)
+    : { calls: 0, denied: [], allowed: [] }
+  if (options.json) output.value(replayed)
+  else print(replayed, output)
+  return options.strict && replayed.denied.length > 0 ? exit.refused : exit.ok
+}
+
+/** The rules of the proposed file. Where it names no servers it is about those that there are. */
+async function proposedConfig(shell: Shell, options: ReplayOptions): Promise<Config> {
+  const { config } = await loadConfig({ paths: [options.policy], env: shell.env, cwd: shell.cwd })
+  if (Object.keys(config.mcpServers).length > 0) return config
+  return { ...config, mcpServers: (await load(shell, options)).config.mcpServers }
+}
+
+async function replay(folder: string, config: Config, options: ReplayOptions, clock: Clock, shell: Shell) {
+  const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = filterOf(options, clock.now())
+  const replaying = createReplay(createPolicy({ config }))
+  using progress = createProgress(shell)
+  let seen = 0
+  for await (const { record } of readRecords(folder)) {
+    if (++seen % 10_000 === 0) {
+      shell.interrupted.throwIfAborted()
+      progress.show(`Deciding again: ${seen} records …`)
+    }
+    if (record.phase !== 'after') continue
+    const time = Date.parse(record.time)
+    if (time >= since && time < until) replaying.add(record)
+  }
+  return replaying.result()
+}
+
+function print({ calls, denied, allowed }: Replayed, output: Output): void {
+  const { print, paint, note } = output
+  const total = (changes: readonly Change[]) => changes.reduce((sum, change) => sum + change.calls, 0)
+  section('would now be denied', 'red', denied)
+  section('would now be allowed', 'green', allowed)
+  if (denied.length + allowed.length > 0) print('')
+  note(`${calls} recorded calls: ${total(denied)} would now be denied, ${total(allowed)} would now be allowed.`)
+
+  function section(title: string, colour: 'red' | 'green', changes: readonly Change[]): void {
+    if (changes.length === 0) return
+    print(paint(colour, title))
+    const lines = table<Change>(
+      [
+        { title: 'CALLS', value: (change) => String(change.calls) },
+        { title: 'AGENT', value: ({ agent }) => agent },
+        { title: 'TOOL', value: ({ server, tool }) => `${server}.${tool}`, whole: true },
+        { title: 'RULE', value: ({ after }) => after },
+        { title: 'BEFORE', value: ({ before }) => before ?? '' },
+        { title: 'LAST', value: ({ last }) => last.slice(0, 16).replace('T', ' ') },
+      ],
+      changes,
+      { width: output.width, heading: (heading) => paint('dim', heading) },
+    )
+    for (const line of lines) print(line)
+  }
+}
