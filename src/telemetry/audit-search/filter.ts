@@ -38,14 +38,18 @@ export function satisfies(row: AuditRow, filter: AuditFilter): boolean {
   if (filter.is_error !== undefined && (row.is_error === true) !== filter.is_error) return false
   for (const field of comparedFields) {
     const wanted = filter[field]
-    if (wanted !== undefined && !matches(wanted, row[field] ?? '')) return false
+    if (wanted !== undefined && !fits(wanted, row[field])) return false
   }
   if (filter.tool !== undefined && !isTool(row, filter.tool)) return false
   return filter.text === undefined || textOf(row.arguments).includes(filter.text.toLowerCase())
 }
 
-const isTool = ({ server = '', tool = '' }: AuditRow, wanted: string): boolean =>
-  matches(wanted, tool) || matches(wanted, `${server}.${tool}`)
+/** What is not there fits nothing but the empty text: `*` asks for those that have any. */
+const fits = (wanted: string, value: string | undefined): boolean =>
+  value === undefined ? wanted === '' : matches(wanted, value)
+
+const isTool = ({ server, tool }: AuditRow, wanted: string): boolean =>
+  fits(wanted, tool) || (server !== undefined && tool !== undefined && fits(wanted, `${server}.${tool}`))
 
 /** Arguments as people search them: a line for each value, with its name. */
 export function textOf(given: unknown): string {

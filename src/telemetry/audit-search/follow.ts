@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { type Position, readRecords, type StoredRecord } from '../audit/read.ts'
-import { byTime } from './recent.ts'
+import { mergeLanes } from './merge.ts'
 
 export interface FollowOptions {
   readonly folder: string
@@ -19,7 +19,7 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
     const records: StoredRecord[] = []
     for await (const stored of readRecords(folder, { from: positions })) records.push(stored)
     for (const { lane, file, offset, bytes } of records) positions[lane] = { file, offset: offset + bytes }
-    if (records.length > 0) yield records.sort(byTime)
+    if (records.length > 0) yield mergeLanes(records)
     await passed(everyMs, clock, signal)
   }
 }
@@ -28,7 +28,8 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
 async function passed(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _ = clock.after(ms, resolve)
-  if (signal.aborted) return
-  signal.addEventListener('abort', () => resolve(), { once: true })
-  await promise
+  const stop = () => resolve()
+  signal.addEventListener('abort', stop)
+  if (!signal.aborted) await promise
+  signal.removeEventListener('abort', stop)
 }

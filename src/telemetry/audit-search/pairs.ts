@@ -1,5 +1,5 @@
-import type { BeforeRecord } from '../audit/record.ts'
 import type { StoredRecord } from '../audit/read.ts'
+import type { BeforeRecord } from '../audit/record.ts'
 import { type AuditRow, isGap, rowOfBegin, rowOfEnd, rowOfGap } from './row.ts'
 
 /** Makes operations of records as they come. */

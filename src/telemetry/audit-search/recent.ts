@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lanesOf, segmentsOf } from '../audit/layout.ts'
 import type { Position, StoredRecord } from '../audit/read.ts'
+import { mergeLanes } from './merge.ts'
 import { parseRecord } from './parse-record.ts'
 
 export interface Recent {
@@ -24,7 +25,10 @@ export async function readRecent(folder: string, count: number): Promise<Recent>
     let missing = count
     for (const file of files.toReversed()) {
       if (missing <= 0) break
-      const { lines, end, complete } = await lastLines(folder, lane, file, missing)
+      const last = await lastLines(folder, lane, file, missing)
+      // Retention may remove a segment between the listing and its turn.
+      if (!last) break
+      const { lines, end, complete } = last
       positions[lane] ??= { file, offset: end }
       found.unshift(lines)
       missing -= lines.length
@@ -33,22 +37,15 @@ export async function readRecent(folder: string, count: number): Promise<Recent>
     whole &&= found.length === files.length
     records.push(...found.flat())
   }
-  return { records: records.sort(byTime), positions, whole }
+  return { records: mergeLanes(records), positions, whole }
 }
-
-/** Lanes are written side by side, so time decides; within a lane its own order. */
-export const byTime = (a: StoredRecord, b: StoredRecord): number =>
-  a.lane === b.lane
-    ? a.record.seq - b.record.seq
-    : compare(a.record.time, b.record.time) || compare(a.lane, b.lane)
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const blockBytes = 64 * 1024
 
 /** The last whole lines of a segment, read from its end in growing steps. */
 async function lastLines(folder: string, lane: string, file: string, count: number) {
-  await using handle = await open(join(folder, lane, file), 'r')
+  await using handle = await open(join(folder, lane, file), 'r').catch(ignoreMissing)
+  if (!handle) return undefined
   const { size } = await handle.stat()
   for (let length = blockBytes; ; length *= 4) {
     const start = Math.max(0, size - length)
@@ -66,6 +63,10 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
       complete: start === 0 && kept.length === lines.length,
     }
   }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }
 
 /** What stands before the first newline may be half a line, unless it is the beginning of the file. */

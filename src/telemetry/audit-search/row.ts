@@ -25,14 +25,20 @@ export interface AuditRow extends Partial<Omit<AuditSubject, 'operation'>> {
 
 /** How an operation ended; its arguments stand in the record of its beginning. */
 export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord | undefined): AuditRow {
-  const { phase: _, prev: __, hash: ___, ...fields } = after
-  return { ...fields, lane, ended: true, ...(before?.arguments !== undefined && { arguments: before.arguments }) }
+  const { phase: _, prev: __, hash: ___, time, ...fields } = after
+  return {
+    time,
+    ...fields,
+    lane,
+    ended: true,
+    ...(before?.arguments !== undefined && { arguments: before.arguments }),
+  }
 }
 
 /** An operation without an end. */
 export function rowOfBegin(lane: string, before: BeforeRecord): AuditRow {
-  const { phase: _, prev: __, hash: ___, ...fields } = before
-  return { ...fields, lane, ended: false }
+  const { phase: _, prev: __, hash: ___, time, ...fields } = before
+  return { time, ...fields, lane, ended: false }
 }
 
 /** Where the log says that something is missing from it, readers must see it. */

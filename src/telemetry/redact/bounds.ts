@@ -4,6 +4,8 @@ export const bounds = {
   depth: 32,
   /** Members and items of one value, all levels together. */
   nodes: 5000,
+  /** Characters of a name. */
+  name: 256,
   /** Characters of one text: enough to know what a file or a query was about. */
   text: 4096,
   /** The same for whoever wants to see everything: no more fits into a record. */

@@ -60,6 +60,15 @@ export const percentDecoder = ({ plus }: { plus: boolean }): Decode => {
   return (text) => (text.includes(plus ? '+' : '%') ? decode(text) : undefined)
 }
 
+/** The line breaks of base64 that was wrapped, as mail and PEM files do. */
+export const wrappedDecoder = (): Decode => {
+  const decode = decoder(/\r?\n[ \t]{0,8}/g, (text, at) => {
+    if (!/[\w+/-]{32}$/.test(text.slice(Math.max(0, at - 32), at))) return undefined
+    return { length: /^\r?\n[ \t]{0,8}/.exec(text.slice(at, at + 10))?.[0].length ?? 1, units: [] }
+  })
+  return (text) => (text.includes('\n') ? decode(text) : undefined)
+}
+
 const short: Readonly<Record<string, number>> = { b: 8, f: 12, n: 10, r: 13, t: 9, '"': 34, '/': 47, '\\': 92 }
 
 /** `\"`, `\n`, `\u002f` and the like. */

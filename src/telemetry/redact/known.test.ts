@@ -80,6 +80,22 @@ describe('B6: known secrets', () => {
     )
   })
 
+  test('base64 that is wrapped into lines, as mail does, also inside JSON', () => {
+    const hidden = 'hunter22-and-some-more-of-it'
+    const conceal = createConceal([hidden])
+    for (const width of [64, 76]) {
+      for (let ahead = 0; ahead < 80; ahead++) {
+        const body = Buffer.from(`${'.'.repeat(ahead)}${hidden}${'.'.repeat(90)}`).toString('base64')
+        const wrapped = body.replace(new RegExp(`.{${width}}`, 'g'), '$&\r\n')
+        for (const text of [wrapped, JSON.stringify(wrapped)]) {
+          const plain = conceal(text).replace(/\\r\\n|[\r\n"]/g, '')
+          expect(plain).toContain(redacted)
+          expect(Buffer.from(plain.replace(redacted, ''), 'base64').toString('latin1')).not.toMatch(/[a-z]{3}/)
+        }
+      }
+    }
+  })
+
   test('base64 of a text that holds the secret in an escaped form', () => {
     const hidden = 'p"ss w/rd&1'
     const conceal = createConceal([hidden])

@@ -1,4 +1,4 @@
-import { type Decode, jsonDecoder, percentDecoder } from './decode.ts'
+import { type Decode, jsonDecoder, percentDecoder, wrappedDecoder } from './decode.ts'
 import { createFinder } from './finder.ts'
 import { formsOf } from './forms.ts'
 
@@ -26,6 +26,7 @@ export function createConceal(secrets: readonly string[]): Conceal {
   const decoders = [
     jsonDecoder({ asBytes }),
     percentDecoder({ plus: false }),
+    wrappedDecoder(),
     ...(plus ? [percentDecoder({ plus })] : []),
   ]
 

@@ -1,12 +1,21 @@
 /** Names of variables, headers and parameters that hold secrets. */
 const secretName =
-  /token|secret|passw|passphrase|passwd|\bpwd|_pwd|pwd$|api[-_]?key|access[-_]?key|private[-_]?key|account[-_]?key|signing|encryption[-_]?key|(?:^|[-_])(?:key|auth|pat|psk|dsn|sig|salt|jwt|pin)(?:$|[-_])|apikey|credential|authorization|cookie|session|signature|webhook/i
+  /token|secret|passw|passphrase|pwd$|(?:api|access|private|account|encryption|signing|master)[-_]?key|(?:^|[-_])(?:pat|dsn|jwt)(?:$|[-_])|credential|authorization|cookie/i
 
 /** Names that say where a secret is, or how many of something there are, not what it is. */
 const aboutSecret =
   /(?:file|path|dir|folder|home|root|url|uri|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer)$/i
 
 export const isSecretName = (name: string): boolean => secretName.test(name) && !aboutSecret.test(name)
+
+/** Names that may hold a secret or something quite ordinary, as PRIMARY_KEY does. */
+const doubtfulName = /(?:^|[-_])(?:key|auth|pin|psk|salt|sig)(?:$|[-_])|session|signature|webhook/i
+
+/** Whether a value under this name is one; words are none where the name leaves a doubt. */
+export const isSecret = (name: string, value: string): boolean =>
+  isSecretName(name) ||
+  isRandom(value) ||
+  (doubtfulName.test(name) && !aboutSecret.test(name) && !/^[a-z]+(?:[-_ ./][a-z]+)*$/i.test(value))
 
 /** Values that stand in every other honest text: hiding them would hide everything, and they protect nothing. */
 const commonplace = new Set(

@@ -52,7 +52,7 @@ export function createRedactor({ secrets, keys }: RedactorOptions): Redactor {
 
   const visit: Visit = {
     ...bounds,
-    key: (name) => concealPatterns(conceal(name)),
+    key: (name) => shorten(name, bounds.name, (part) => concealPatterns(conceal(part))),
     hides: isSecretKey,
     text: cleanText,
     number: cleanNumber,
@@ -60,7 +60,7 @@ export function createRedactor({ secrets, keys }: RedactorOptions): Redactor {
 
   const visitKnown: Visit = {
     ...bounds,
-    key: conceal,
+    key: (name) => shorten(name, bounds.name, conceal),
     hides: () => false,
     text: (text) => shorten(text, bounds.fullText, conceal),
     number: cleanNumber,

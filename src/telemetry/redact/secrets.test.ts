@@ -19,6 +19,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
           DATABASE_URL: 'postgres://me:pass%40word@db/x?sslkey=1',
           CONNECTION: 'Server=db;Password=in-a-connection;Timeout=30',
           SOMETHING: random,
+          SOME_KEY: 'k3y-of-it',
           AWS_SECRET_ACCESS_KEY: `/${random}+x`,
         },
       },
@@ -50,6 +51,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
       'pass@word',
       'in-a-connection',
       random,
+      'k3y-of-it',
       `/${random}+x`,
       'in-the-url',
       `${random}2`,
@@ -89,6 +91,9 @@ test('B6: what every other text contains is no secret: hiding it would hide ever
     API_KEY: 'none',
     TOKEN: '${TOKEN}',
     TZ: 'Europe/Berlin',
+    PRIMARY_KEY: 'user_id',
+    AUTH_METHOD: 'client-certificate',
+    SESSION_STORE: 'memory',
     USER_AGENT: 'Mozilla/5.0 (X11; Linux x86_64)',
   }
   const config = configOf({

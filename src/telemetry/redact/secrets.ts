@@ -1,6 +1,6 @@
 import type { Config, ServerConfig } from '../../config/schema.ts'
 import { shortestSecret } from './known.ts'
-import { isCommonplace, isPath, isRandom, isSecretName } from './looks-secret.ts'
+import { isCommonplace, isPath, isRandom, isSecret, isSecretName } from './looks-secret.ts'
 
 /**
  * The values in a configuration that must never be written down, and `more` beside them (the generated token). What
@@ -38,7 +38,7 @@ function ofServer(server: ServerConfig): string[] {
 function ofNamed(name: string, value: string): string[] {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(value)) return ofUrl(value)
   if (isPath(value)) return []
-  return isSecretName(name) || isRandom(value) ? [value, ...ofConnection(value)] : ofConnection(value)
+  return isSecret(name, value) ? [value, ...ofConnection(value)] : ofConnection(value)
 }
 
 /** Headers carry credentials behind a scheme, and cookies by the list. */
@@ -61,7 +61,7 @@ function ofUserInfo(encoded: string): string[] {
 function ofUrl(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { username, password, pathname, searchParams } = new URL(url)
-  const parameters = [...searchParams].filter(([name, value]) => isSecretName(name) || isRandom(value))
+  const parameters = [...searchParams].filter(([name, value]) => isSecret(name, value))
   const segments = pathname.split('/').filter(isRandom)
   const user = isRandom(username) ? [username, decoded(username)] : []
   return [...user, password, decoded(password), ...parameters.map(([, value]) => value), ...segments]

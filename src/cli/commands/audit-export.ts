@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import type { CommonOptions } from '../load.ts'
+import { createOutput } from '../output.ts'
+import type { Shell } from '../shell.ts'
+import { UsageError } from '../usage.ts'
+import { csvHeading, csvLine } from './audit-csv.ts'
+import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
+import type { FilterOptions, PlaceOptions } from './audit-options.ts'
+import { harmlessJson, jsonLine } from './audit-print.ts'
+import { openCurrent } from './audit-query.ts'
+
+export interface ExportOptions extends CommonOptions, PlaceOptions, FilterOptions {
+  readonly format: 'jsonl' | 'csv'
+  readonly out?: string
+  readonly raw?: boolean
+}
+
+/** Writes out everything that fits, oldest first, as fast as it is taken. */
+export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<ExitCode> {
+  const { format, raw, out } = options
+  if (raw && format === 'csv') throw new UsageError('Records come as JSON lines; --raw goes with --format jsonl.')
+  const output = createOutput(shell, options.json)
+  const folder = await auditFolder(shell, options)
+  const query = { ...filterOf(options, clock.now()), order: 'oldest' } as const
+  if (!hasRecords(folder, output, shell)) return exit.ok
+  using search = await openCurrent(folder, shell)
+
+  function* lines(): Generator<string> {
+    if (format === 'csv') yield csvHeading
+    if (raw) for (const { text } of search.records(query)) yield harmlessJson(text)
+    else for (const row of search.query(query)) yield format === 'csv' ? csvLine(row) : jsonLine(row)
+  }
+
+  const ending = format === 'csv' ? '\r\n' : '\n'
+  const target = out === undefined ? undefined : opened(resolve(shell.cwd, out))
+  const count = await write(lines(), ending, target ?? shell.stdout, shell.interrupted)
+  if (target) {
+    target.end()
+    await finished(target).catch((error: Error) => {
+      throw new UsageError(`Cannot write ${out}: ${error.message}.`)
+    })
+    output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
+  }
+  return exit.ok
+}
+
+/** For its owner alone, as the log is. */
+const opened = (path: string): Writable => createWriteStream(path, { mode: 0o600 }).on('error', () => {})
+
+/** Waits for slow readers, so that a large log never piles up in memory. */
+async function write(lines: Iterable<string>, ending: string, target: Writable, stop: AbortSignal): Promise<number> {
+  let count = 0
+  let block = ''
+  const flush = async () => {
+    const full = !target.write(block)
+    block = ''
+    if (full && !target.destroyed) await taken(target, stop)
+  }
+  for (const line of lines) {
+    if (stop.aborted) throw new ToolwayError('CANCELLED', 'Interrupted.')
+    if (target.destroyed) break
+    block += line + ending
+    count++
+    if (block.length > 64 * 1024) await flush()
+  }
+  await flush()
+  return count
+}
+
+/** The reader has taken what was written, or has gone. */
+async function taken(target: Writable, stop: AbortSignal): Promise<void> {
+  const waited = new AbortController()
+  const signal = AbortSignal.any([stop, waited.signal])
+  try {
+    await Promise.race([once(target, 'drain', { signal }), once(target, 'close', { signal })])
+  } catch (error) {
+    throw stop.aborted ? new ToolwayError('CANCELLED', 'Interrupted.') : error
+  } finally {
+    waited.abort()
+  }
+}

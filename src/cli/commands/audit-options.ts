@@ -1,0 +1,60 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+
+/** What `audit tail`, `query` and `export` let one choose by. */
+export interface FilterOptions {
+  readonly since?: string
+  readonly until?: string
+  readonly agent?: string
+  readonly principal?: string
+  readonly server?: string
+  readonly tool?: string
+  readonly decision?: string
+  readonly reason?: string
+  readonly operation?: string
+  readonly code?: string
+  readonly call?: string
+  readonly parent?: string
+  readonly text?: string
+  readonly errors?: boolean
+}
+
+/** Which log is read. */
+export interface PlaceOptions {
+  readonly path?: string
+}
+
+/** How many of something are wanted. */
+export function count(text: string): number {
+  const number = Number(text)
+  if (/^\d+$/.test(text) && number <= 1_000_000) return number
+  throw new InvalidArgumentError('It is a number from 0 to 1000000.')
+}
+
+const decisions = ['allow', 'deny', 'error', 'timeout']
+
+export const placed = (command: Command): Command =>
+  command.option('--path <folder>', 'folder of the log (default: as configured)')
+
+/** Adds the filters to a command. Names may have `*` in them. */
+export const filtered = (command: Command): Command =>
+  command
+    .option('--since <when>', 'not older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')
+    .option('--until <when>', 'older than this')
+    .option('--agent <name>', 'of this agent; * stands for anything, here and below')
+    .option('--principal <name>', 'of this credential')
+    .option('--server <name>', 'on this server')
+    .option('--tool <name>', 'of this tool, as tool or server.tool')
+    .addOption(
+      new Option('--decision <decision>', 'that ended like this').choices(decisions).argParser((text) => {
+        const decision = text.toLowerCase()
+        if (!decisions.includes(decision)) throw new InvalidArgumentError(`It is one of ${decisions.join(', ')}.`)
+        return decision
+      }),
+    )
+    .option('--reason <word>', 'for this reason')
+    .option('--operation <name>', 'call_tool, read_resource, list …')
+    .option('--code <code>', 'with this error code')
+    .option('--call <id>', 'with this id')
+    .option('--parent <id>', 'that this one caused')
+    .option('--text <text>', 'with this text in the arguments; also as name=value')
+    .option('--errors', 'whose tool said that it failed')

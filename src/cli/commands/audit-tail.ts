@@ -1,0 +1,100 @@
+import { type Clock, systemClock } from '../../core/clock.ts'
+import type { StoredRecord } from '../../telemetry/audit/read.ts'
+import { type AuditFilter, satisfies } from '../../telemetry/audit-search/filter.ts'
+import { followRecords } from '../../telemetry/audit-search/follow.ts'
+import { createPairs } from '../../telemetry/audit-search/pairs.ts'
+import { readRecent } from '../../telemetry/audit-search/recent.ts'
+import { type AuditRow, rowOfRecord } from '../../telemetry/audit-search/row.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import type { CommonOptions } from '../load.ts'
+import { createOutput } from '../output.ts'
+import type { Shell } from '../shell.ts'
+import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
+import type { FilterOptions, PlaceOptions } from './audit-options.ts'
+import { harmlessJson, jsonLine, rowLine } from './audit-print.ts'
+
+export interface TailOptions extends CommonOptions, PlaceOptions, FilterOptions {
+  readonly lines: number
+  readonly follow?: boolean
+  readonly raw?: boolean
+}
+
+/** Shows the last operations, and those that come, straight from the files: no index is needed for it. */
+export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const folder = await auditFolder(shell, options)
+  if (!hasRecords(folder, output, shell) && !options.follow) return exit.ok
+  const filter = filterOf(options, clock.now())
+  const asLine = (row: AuditRow) => (options.json ? jsonLine(row) : rowLine(row, output.paint))
+  const createView = options.raw ? () => recordsView(filter) : () => operationsView(filter, asLine)
+
+  const { view, lines, positions } = await backlog(folder, options.lines, createView, options.follow === true)
+  for (const line of lines) output.print(line)
+  if (!options.follow) return exit.ok
+
+  // The clock alone would let the process end.
+  const alive = setInterval(() => {}, 2 ** 30)
+  try {
+    for await (const records of followRecords({ folder, from: positions, clock, signal: shell.interrupted })) {
+      for (const stored of records) {
+        const shown = view.add(stored)
+        if (shown) output.print(shown.line)
+      }
+    }
+  } finally {
+    clearInterval(alive)
+  }
+  return exit.ok
+}
+
+interface Shown {
+  readonly time: string
+  readonly line: string
+}
+
+/** What is shown of records as they come. */
+interface View {
+  add(stored: StoredRecord): Shown | undefined
+  /** What has begun and not ended. */
+  open(): Shown[]
+}
+
+function operationsView(filter: AuditFilter, asLine: (row: AuditRow) => string): View {
+  const pairs = createPairs()
+  const shown = (row: AuditRow) => ({ time: row.time, line: asLine(row) })
+  return {
+    add(stored) {
+      const row = pairs.add(stored)
+      return row && satisfies(row, filter) ? shown(row) : undefined
+    },
+    open: () =>
+      pairs
+        .open()
+        .filter((row) => satisfies(row, filter))
+        .map(shown),
+  }
+}
+
+const recordsView = (filter: AuditFilter): View => ({
+  add: ({ lane, record, text }) =>
+    satisfies(rowOfRecord(lane, record), filter) ? { time: record.time, line: harmlessJson(text) } : undefined,
+  open: () => [],
+})
+
+/** Beyond this many records nobody waits for the last few that fit a filter: `query` finds them faster. */
+const mostRecords = 1_000_000
+
+/** Reads further and further back until enough is found. */
+async function backlog(folder: string, count: number, createView: () => View, live: boolean) {
+  for (let window = 4 * count + 64; ; window *= 8) {
+    const { records, positions, whole } = await readRecent(folder, window)
+    const view = createView()
+    const ended = records.flatMap((stored) => view.add(stored) ?? [])
+    // Those that go on while we look will be shown when they end.
+    const shown = live ? ended : [...ended, ...view.open()].sort(byTime)
+    if (shown.length < count && !whole && window < mostRecords) continue
+    return { view, positions, lines: shown.slice(Math.max(0, shown.length - count)).map(({ line }) => line) }
+  }
+}
+
+const byTime = (a: Shown, b: Shown): number => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0)

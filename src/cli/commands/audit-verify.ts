@@ -1,0 +1,93 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { keptAuditKey } from '../../stores/audit-key.ts'
+import type { VerifyProblem } from '../../telemetry/audit/problem.ts'
+import { type VerifyReport, verifyAudit } from '../../telemetry/audit/verify.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { createOutput, type Output } from '../output.ts'
+import { createProgress } from '../progress.ts'
+import { near, type Shell } from '../shell.ts'
+import { UsageError } from '../usage.ts'
+import { oneLine } from '../width.ts'
+import { auditFolder, hasRecords } from './audit-filter.ts'
+import type { PlaceOptions } from './audit-options.ts'
+import { harmlessJson } from './audit-print.ts'
+
+export interface VerifyOptions extends CommonOptions, PlaceOptions {
+  readonly publicKey?: string
+}
+
+/** Checks that nobody has changed, removed, moved or cut off a record. */
+export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const folder = await auditFolder(shell, options)
+  const keys = await keysFor(shell, options)
+  if (!hasRecords(folder, output, shell)) return exit.ok
+  const report = await checked(folder, keys, shell)
+  if (options.json) {
+    output.print(harmlessJson(JSON.stringify({ folder, ...report }, undefined, output.terminal ? 2 : undefined)))
+  } else {
+    print(report, near(folder, shell.cwd), output)
+  }
+  return report.ok ? exit.ok : exit.failed
+}
+
+/** The public key that was given; else our own secret, which can check the most; else what stands beside the log. */
+async function keysFor(shell: Shell, options: VerifyOptions): Promise<{ publicKey?: string; key?: string }> {
+  const { publicKey: file } = options
+  if (file !== undefined) {
+    const publicKey = await readFile(resolve(shell.cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(
+        error.code === 'ENOENT' ? `There is no file ${file}.` : `Cannot read ${file}: ${error.message}.`,
+      )
+    })
+    if (publicKey.includes('BEGIN PUBLIC KEY')) return { publicKey }
+    throw new UsageError(`${file} holds no public key.`, 'A log has its own in audit.pub; keep a copy elsewhere.')
+  }
+  if (options.path !== undefined) return {}
+  const { config } = await load(shell, options)
+  // Only read: a verification must not make a key of its own.
+  return existsSync(join(config.stores.path, 'audit-key')) ? { key: await keptAuditKey(config.stores.path) } : {}
+}
+
+async function checked(
+  folder: string,
+  keys: { publicKey?: string; key?: string },
+  shell: Shell,
+): Promise<VerifyReport> {
+  using progress = createProgress(shell)
+  return await verifyAudit({
+    folder,
+    ...keys,
+    onProgress: ({ lane, file, records }) => {
+      shell.interrupted.throwIfAborted()
+      progress.show(`Checking lane ${lane}, ${file}: ${records} records …`)
+    },
+  })
+}
+
+const trust: Record<VerifyReport['trust'], string> = {
+  secret: 'checked with the secret of this gateway',
+  'public key': 'checked with the public key that you gave',
+  'key beside the log': 'checked with the key beside the log: whoever could rewrite the log could replace it, too',
+}
+
+function print(report: VerifyReport, folder: string, { print, paint }: Output): void {
+  const { ok, records, lanes, problems, problemCount } = report
+  const extent = `${records} records in ${lanes.length} ${lanes.length === 1 ? 'lane' : 'lanes'} of ${oneLine(folder)}`
+  if (ok) print(`${paint('green', '✓')} ${extent} are as they were written.`)
+  else print(`${paint('red', '✗')} ${problemCount} ${problemCount === 1 ? 'problem' : 'problems'} in ${extent}:`)
+  for (const problem of problems) print(`  ${paint('red', placeOf(problem))} ${oneLine(problem.message)}`)
+  if (problemCount > problems.length) print(`  … and ${problemCount - problems.length} more`)
+  print(paint('dim', `  ${trust[report.trust]}`))
+}
+
+/** `1/000000000001.jsonl:7 (record 7):` */
+function placeOf({ lane, file, line, seq }: VerifyProblem): string {
+  const path = [lane, file].filter((part) => part !== undefined).join('/')
+  const place = oneLine(path) + (line === undefined ? '' : `:${line}`)
+  const record = seq === undefined ? '' : ` (record ${seq})`
+  return place === '' && record === '' ? 'the log:' : `${place === '' ? 'the log' : place}${record}:`
+}

@@ -1,0 +1,108 @@
+import { chmodSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { indexFile } from './index-file.ts'
+import { logFolder, start } from './log.fixture.ts'
+import { type AuditQuery, openSearch } from './search.ts'
+
+const minute = 60_000
+
+async function searched(folder: string, query: AuditQuery = {}) {
+  using search = openSearch({ folder })
+  await search.catchUp()
+  return [...search.query(query)]
+}
+const calls = async (folder: string, query: AuditQuery = {}) => (await searched(folder, query)).map(({ call }) => call)
+
+describe('F11: the index is derived from the log', () => {
+  test('a damaged index, one of another version or no database at all is made again', async () => {
+    await using log = await logFolder()
+    for (let number = 0; number < 500; number++) log.write({ call: `c${number}`, arguments: { n: number } })
+    expect(await calls(log.folder)).toHaveLength(500)
+    const index = indexFile(log.folder)
+    writeFileSync(index, 'no database, but long enough to look like something '.repeat(100))
+    expect(await calls(log.folder)).toHaveLength(500)
+
+    const { DatabaseSync } = await import('node:sqlite')
+    const other = new DatabaseSync(index)
+    other.exec('PRAGMA user_version = 999; CREATE TABLE future (x)')
+    other.close()
+    expect(await calls(log.folder)).toHaveLength(500)
+
+    const bytes = readFileSync(index)
+    for (let at = 4096; at < bytes.length; at += 4096) bytes.fill(0xff, at, at + 2048)
+    writeFileSync(index, bytes)
+    rmSync(`${index}-wal`, { force: true })
+    const again = () => calls(log.folder)
+    expect(await again().catch(again)).toHaveLength(500)
+  })
+
+  test('an index that is ahead of its files, or beside other ones, is made again', async () => {
+    await using log = await logFolder()
+    log.write({ call: 'a' })
+    const size = statSync(log.path()).size
+    log.write({ call: 'b' })
+    expect(await calls(log.folder)).toEqual(['b', 'a'])
+    truncateSync(log.path(), size)
+    expect(await calls(log.folder)).toEqual(['a'])
+    log.write({ call: 'instead' })
+    expect(await calls(log.folder)).toEqual(['instead', 'a'])
+    const changed = readFileSync(log.path(), 'utf8')
+      .replaceAll('"instead"', '"another"')
+      .replace(/[0-9a-f]{64}"}\n$/, `${'f'.repeat(64)}"}\n`)
+    writeFileSync(log.path(), changed)
+    expect(await calls(log.folder)).toEqual(['another', 'a'])
+  })
+
+  test('segments and lanes that retention removes disappear from it', async () => {
+    await using log = await logFolder()
+    const first = log.path()
+    log.write({ call: 'old', arguments: { x: 'needle' } })
+    log.write({ call: 'across', open: true, arguments: { x: 'needle' } })
+    log.rotate()
+    log.put({ call: 'across', agent: 'dev', operation: 'call_tool', phase: 'after', decision: 'ALLOW' }, start + minute)
+    log.write({ call: 'new', at: start + 2 * minute })
+    log.write({ call: 'elsewhere', lane: '2', at: start + 3 * minute })
+    expect(await calls(log.folder)).toEqual(['elsewhere', 'new', 'across', 'old'])
+    rmSync(first)
+    expect(await searched(log.folder)).toMatchObject([{ call: 'elsewhere' }, { call: 'new' }, { call: 'across' }])
+    expect(await calls(log.folder, { text: 'needle' })).toEqual([])
+    rmSync(join(log.folder, '2'), { recursive: true })
+    expect(await calls(log.folder)).toEqual(['new', 'across'])
+    rmSync(join(log.folder, '1'), { recursive: true })
+    expect(await calls(log.folder)).toEqual([])
+  })
+
+  test('half a line waits for its rest, and a line that is no record is passed over', async () => {
+    await using log = await logFolder()
+    log.write({ call: 'a' })
+    const whole = readFileSync(log.path())
+    writeFileSync(log.path(), Buffer.concat([whole, Buffer.from('{"half')]))
+    expect(await calls(log.folder)).toEqual(['a'])
+    writeFileSync(log.path(), Buffer.concat([whole, Buffer.from('{"half": 1}\n[]\nnull\n')]))
+    log.write({ call: 'b', at: start + minute })
+    expect(await calls(log.folder)).toEqual(['b', 'a'])
+  })
+
+  test('two at once enter everything once', async () => {
+    await using log = await logFolder()
+    for (let number = 0; number < 6000; number++) log.write({ call: `c${number}`, at: start + number })
+    using one = openSearch({ folder: log.folder })
+    using other = openSearch({ folder: log.folder })
+    await Promise.all([one.catchUp(), other.catchUp()])
+    expect([...one.query({})]).toHaveLength(6000)
+    expect([...other.records({})]).toHaveLength(12_000)
+  })
+
+  test('it is readable by its owner alone; a folder that one may only read is searched all the same', async () => {
+    await using log = await logFolder()
+    log.write({ call: 'a' })
+    expect(await calls(log.folder)).toEqual(['a'])
+    expect(statSync(indexFile(log.folder)).mode & 0o777).toBe(0o600)
+    if (process.getuid?.() === 0) return
+    rmSync(indexFile(log.folder))
+    chmodSync(log.folder, 0o500)
+    expect(await calls(log.folder)).toEqual(['a'])
+    chmodSync(log.folder, 0o700)
+  })
+})
