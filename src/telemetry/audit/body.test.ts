@@ -30,6 +30,7 @@ test('F11: whatever an event holds, its line is canonical and not longer than th
         expect(line.length).toBeLessThan(longestLine)
       }
     }),
+    { numRuns: 50 },
   )
 })
 
@@ -63,6 +64,14 @@ test('F11: long arguments are cut to their beginning and their length', () => {
     bytes: 40_011,
     start: `{"text":"${'é'.repeat(4096 - 9)}`,
   })
+})
+
+test('F11: arguments nested as deeply as is allowed make a sound record, deeper ones are dropped', () => {
+  const nested = (depth: number) => ({ deep: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown })
+  const described = [255, 256].map((depth) => describedArguments(nested(depth), same) ?? '')
+  expect(described[1]).toBe('"dropped"')
+  for (const text of described) expect(openLine(lineOf(eventBody('before', beginOf(), text)(place))).ok).toBe(true)
+  expect(described[0]).toMatch(/^\{"deep":\[/)
 })
 
 test('B6: where the redactor fails, or gives what cannot be written, nothing of the arguments gets through', () => {

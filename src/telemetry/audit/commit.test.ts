@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { beginOf, endOf, openLog, recordsIn, unreliableFiles, verify } from './audit.fixture.ts'
@@ -49,7 +50,6 @@ test.each([
 
 test('F11: what nobody waits for is on disk within a second', async () => {
   const files = unreliableFiles()
-  const { createManualClock } = await import('../../../tests/fixtures/clock.ts')
   const clock = createManualClock()
   await using audit = await openLog(folder.path, { files, clock })
   audit.end(endOf())

@@ -85,7 +85,13 @@ export function createCommit({ files, from, position, ...told }: CommitOptions):
 
   const forget = (gone: readonly Segment[]) => {
     segments = segments.filter((segment) => !gone.includes(segment))
-    for (const { fd } of gone) files.closeSync(fd)
+    for (const { fd } of gone) {
+      try {
+        files.closeSync(fd)
+      } catch {
+        // They were synced, or given up: closing them can neither save nor lose anything.
+      }
+    }
   }
 
   return {
@@ -114,7 +120,10 @@ export function createCommit({ files, from, position, ...told }: CommitOptions):
 
 async function sync(files: Files, segment: Segment): Promise<void> {
   await files.fdatasync(segment.fd)
-  if (segment.fresh) await files.syncFolder(dirname(segment.path))
+  // The lane and the log may be as new as their first file.
+  for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
+    await files.syncFolder(path)
+  }
   segment.fresh = false
   const length = files.length(segment.fd)
   if (length === undefined) throw new ForeignHand(`${segment.file} has been removed by somebody else`)

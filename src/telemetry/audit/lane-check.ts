@@ -58,6 +58,7 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
   let outages = 0
   let unproven = 0
   let final = false
+  let unreadable = false
   const lanes = new Set<string>()
 
   const problem = (kind: ProblemKind, message: string, seq?: number) =>
@@ -172,10 +173,13 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
       }
       const opened = openLine(line.bytes)
       if (!opened.record) {
-        problem('unreadable', 'this line is not a record')
+        // One for all lines of that kind in a row: a file full of junk must not drown everything else.
+        if (!unreadable) problem('unreadable', 'this line is not a record')
+        unreadable = true
         if (expected) expected = { seq: expected.seq + 1, prev: undefined }
         return
       }
+      unreadable = false
       if (!opened.ok) {
         const [kind, words] = wrongs[opened.wrong]
         problem(kind, `record ${opened.record.seq} ${words}`, opened.record.seq)

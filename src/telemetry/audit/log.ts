@@ -91,7 +91,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return {
     begin: (event: AuditBegin) => {
       const described = describedArguments(event.arguments, options.describe)
-      if (recorder.record(eventBody('before', event, described), event.write ? 'write' : 'read')) return
+      if (recorder.record(eventBody('before', event, described), event.write ? 'should' : 'may')) return
       const refused = event.write || unrecordedReads === 'refuse'
       outage.missed(refused ? 'refused' : 'reads')
       if (refused) {
@@ -99,8 +99,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
       }
     },
     end: (event: AuditEnd) => {
-      const must = event.write || event.decision === 'DENY'
-      const placed = recorder.record(eventBody('after', event), must ? 'must' : 'read')
+      const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'
+      const placed = recorder.record(eventBody('after', event), weight)
       if (placed) return wanted(event) ? onDisk(placed, event) : undefined
       outage.missed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
       return unrecorded(event)

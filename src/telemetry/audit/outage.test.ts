@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -109,6 +109,7 @@ test('F11: on a full disk the reserve takes the end of a write that is under way
   files.writesFail = { code: 'ENOSPC', bytes: 0 }
   await audit.end(wrote)
   expect(reserve()).toBe(0)
+  expect(audit.status().recording).toBe(false)
   expect(() => audit.begin(write)).toThrow(/nothing was sent/)
   clock.advance(100)
   expect(() => audit.begin(write)).toThrow(/nothing was sent/)
@@ -119,6 +120,31 @@ test('F11: on a full disk the reserve takes the end of a write that is under way
   expect(reserve()).toBe(16 * 1024)
   await audit.end(wrote)
   expect(audit.status().recording).toBe(true)
+})
+
+test('F11: denials do not use up the reserve, so that nobody who is refused can', async () => {
+  const files = unreliableFiles()
+  await using audit = await openLog(folder.path, { files })
+  files.writesFail = { code: 'ENOSPC', bytes: 0 }
+  for (let call = 0; call < 10; call++) await audit.end(endOf({ decision: 'DENY', write: true }))
+  expect(statSync(join(folder.path, '1', 'reserve')).size).toBe(16 * 1024)
+  expect(audit.status().unrecorded.denials).toBe(10)
+  files.writesFail = undefined
+})
+
+test('F11: a file that cannot be begun leaves nothing behind, and is begun when it can', async () => {
+  const files = unreliableFiles()
+  {
+    await using audit = await openLog(folder.path, { files, segmentBytes: 1_000 })
+    await audit.end(wrote)
+    files.writesFail = { code: 'EIO', bytes: 40 }
+    expect(() => audit.begin(write)).toThrow(/nothing was sent/)
+    expect(readdirSync(join(folder.path, '1')).filter((name) => name.endsWith('.jsonl'))).toHaveLength(1)
+    files.writesFail = undefined
+    audit.begin(write)
+    await audit.end(wrote)
+  }
+  expect(await verify(folder.path)).toMatchObject({ ok: true })
 })
 
 test('F11: what could not be cut off spoils its file, not the chain', async () => {
@@ -178,13 +204,11 @@ test('F11: a log that is removed while it is written is noticed, and begun anew'
 test('F11: a log that somebody cuts while it is written is noticed before the answer leaves', async () => {
   const audit = await openLog(folder.path)
   await audit.end(wrote)
-  const { truncateSync } = await import('node:fs')
   truncateSync(join(folder.path, '1', '000000000001.jsonl'), 300)
   await expect(audit.end(wrote)).rejects.toThrow(/changed by somebody else/)
   audit.begin(write)
   await audit.end(wrote)
   await audit[Symbol.asyncDispose]()
-  expect(recordsIn).toBeDefined()
   expect((await verify(folder.path)).problems.map(({ kind }) => kind)).toContain('found_before')
 })
 

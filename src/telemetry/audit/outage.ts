@@ -7,7 +7,7 @@ import type { Unrecorded } from './record.ts'
 /** A time in which records cannot be written, and what was missed in it. */
 export interface Outage {
   readonly lasts: boolean
-  /** Why; empty where nothing ever failed. */
+  /** Why; empty where all is well. */
   readonly error: string
   /** What nobody has been told yet. */
   readonly unrecorded: Unrecorded
@@ -53,6 +53,7 @@ export function createOutage({ clock, log }: { readonly clock: Clock; readonly l
       if (!lasts) return
       lasts = false
       sinceMs = undefined
+      error = ''
       log.info({}, 'audit records are written again')
     },
     unsynced: (thrown, records) => {

@@ -1,12 +1,11 @@
-import { hostname } from 'node:os'
 import type { Body } from './body.ts'
-import { claimLane, tryLane } from './claim.ts'
+import { claimLane } from './claim.ts'
 import { type Commit, ForeignHand } from './commit.ts'
+import { introduce } from './introduce.ts'
 import { type Lane, type LaneOptions, openLane } from './lane.ts'
-import { lanesOf } from './layout.ts'
 import { createOutage, type Outage } from './outage.ts'
 import { publishKey } from './publish-key.ts'
-import { expiredSegments, removeExpired } from './retention.ts'
+import { retire } from './retire.ts'
 
 export interface RecorderOptions extends Omit<LaneOptions, 'failed'> {
   readonly retainMs: number
@@ -14,10 +13,11 @@ export interface RecorderOptions extends Omit<LaneOptions, 'failed'> {
 }
 
 /**
- * How much a record matters. Reads are not tried at every turn while nothing can be written; what begins a write may
- * not use the reserve; what must be written may.
+ * How much a record matters while nothing can be written. What `may` be written (a read) is not tried at every turn;
+ * what `should` be is (the beginning of a write, a denial); only what `must` be, the end of a write that has run, may
+ * use the reserve: else whoever is refused often enough could use it up.
  */
-export type Weight = 'read' | 'write' | 'must'
+export type Weight = 'may' | 'should' | 'must'
 
 /** Where a record went, and whom to ask when it is on disk. */
 export interface Placed {
@@ -75,31 +75,14 @@ export function createRecorder(options: RecorderOptions): Recorder {
     publishKey(folder, options.signer, files, log)
     const opened = openLane(claimLane(folder), { ...options, failed: (...what) => failed(opened, ...what) })
     try {
-      introduce(opened)
+      introduce(opened, options)
     } catch (error) {
       opened.close()
       throw error
     }
-    return opened
-  }
-
-  const introduce = ({ name, chain, found: { torn, unproven, findings } }: Lane) => {
-    chain.appendOwn({
-      operation: 'start',
-      pid: process.pid,
-      host: hostname(),
-      version: options.version,
-      lanes: lanesOf(folder),
-      ...(torn > 0 && { torn }),
-      ...(unproven > 0 && { unproven }),
-    })
-    if (torn > 0) log.warn({ lane: name, bytes: torn }, 'cut a record off the audit log that was left half written')
-    for (const finding of findings) {
-      chain.appendOwn({ operation: 'gap', ...finding })
-      log.error({ lane: name, ...finding }, 'the audit log is not as it was left; `toolway audit verify` says more')
-    }
     unsigned = 0
     wrote()
+    return opened
   }
 
   /** Sees to it that what was written gets to disk and gets signed. */
@@ -158,7 +141,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const record: Recorder['record'] = (body, weight) => {
     if (closed) return undefined
     const now = clock.now()
-    const pressing = weight === 'must' || (weight === 'write' && lane?.reserve.held)
+    const pressing = weight === 'must' || (weight === 'should' && lane?.reserve.held)
     if (outage.lasts && !pressing && now - triedMs < patienceMs) return undefined
     if (!pressing) triedMs = now
     try {
@@ -177,48 +160,12 @@ export function createRecorder(options: RecorderOptions): Recorder {
     }
   }
 
-  const retire = async () => {
-    once('retention', Math.min(hourMs, Math.max(options.segmentMs, syncMs)), () => {
-      retiring = retire()
+  const retirement = async () => {
+    await retire({ ...options, own: () => lane, makesRoom: spends })
+    const ms = Math.min(hourMs, Math.max(options.segmentMs, syncMs))
+    once('retention', ms, () => {
+      retiring = retirement()
     })
-    const beforeMs = clock.now() - options.retainMs
-    try {
-      lane?.chain.rotateIfOld()
-      if (lane) await retireOwn(lane, beforeMs)
-      for (const name of lanesOf(folder)) {
-        if (name !== lane?.name && expiredSegments(folder, name, beforeMs).length > 0) await retireOther(name, beforeMs)
-      }
-    } catch (error) {
-      log.warn({ error: String(error) }, 'old audit records could not be removed; it is tried again later')
-    }
-  }
-
-  const retireOwn = async (own: Lane, beforeMs: number) => {
-    const remove = () => removeExpired(folder, own, beforeMs, files)
-    const removed = await remove().catch((error: unknown) => {
-      // That is what helps a full disk most.
-      if (!spends(own, error)) throw error
-      return remove()
-    })
-    tell(own, removed)
-  }
-
-  /** A lane whose process is gone has nobody else who would remove what is old. */
-  const retireOther = async (name: string, beforeMs: number) => {
-    const claim = tryLane(folder, name)
-    if (!claim) return
-    const other = openLane(claim, { ...options, failed: () => {} })
-    try {
-      for (const finding of other.found.findings) other.chain.appendOwn({ operation: 'gap', ...finding })
-      tell(other, await removeExpired(folder, other, beforeMs, files))
-      await other.commit.wait(other.chain.appendOwn({ operation: 'checkpoint', final: true }))
-    } finally {
-      other.close()
-    }
-  }
-
-  const tell = ({ name }: Lane, segments: number) => {
-    if (segments > 0) log.info({ lane: name, segments }, 'removed audit records that are older than audit.retain')
   }
 
   try {
@@ -228,7 +175,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     if (!isFull(error)) throw error
     outage.begins(error)
   }
-  let retiring = retire()
+  let retiring = retirement()
 
   return {
     get lane() {

@@ -1,0 +1,157 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AuditBegin, AuditEnd } from '../../../src/core/audit.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { type AuditLog, openAuditLog } from '../../../src/telemetry/audit/log.ts'
+import { verifyAudit } from '../../../src/telemetry/audit/verify.ts'
+import { createManualClock } from '../../fixtures/clock.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+
+const key = 'a secret of this story alone'
+const outer: Folder = await temporaryFolder()
+const disk = join(outer.path, 'disk')
+mkdirSync(disk)
+const why = mount()
+
+/** Undefined if it worked, otherwise why not. */
+function mount(): string | undefined {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', disk], { stdio: 'pipe' })
+    return undefined
+  } catch (error) {
+    return String((error as { stderr?: Buffer }).stderr ?? error).trim()
+  }
+}
+
+afterAll(async () => {
+  if (why === undefined) execFileSync('umount', [disk])
+  await outer[Symbol.asyncDispose]()
+})
+
+const subject = { call: 'c', agent: 'dev', principal: 'test', operation: 'call_tool', tool: 'do' } as const
+const beginOf = (write: boolean): AuditBegin => ({ ...subject, write, arguments: { text: 'x'.repeat(500) } })
+const endOf = (write: boolean, decision: AuditEnd['decision'] = 'ALLOW'): AuditEnd => ({
+  ...subject,
+  write,
+  decision,
+  is_error: false,
+  latency_ms: 1,
+})
+
+// On other people's machines nobody may mount anything; where we test for all, silence would be a lie.
+if (why !== undefined && process.env.CI) {
+  test('a small disk can be mounted', () => expect.fail(`a tmpfs cannot be mounted: ${why}`))
+}
+
+describe.skipIf(why !== undefined)(`F11: a full disk${why === undefined ? '' : ` (skipped: ${why})`}`, () => {
+  const clock = createManualClock()
+  const filler = join(disk, 'filler')
+  let audit: AuditLog
+  let folder: string
+
+  const open = (unrecordedReads: 'allow' | 'refuse') => {
+    folder = join(disk, unrecordedReads)
+    return openAuditLog({
+      folder,
+      sync: 'writes',
+      unrecordedReads,
+      retainMs: 24 * 60 * 60 * 1000,
+      key,
+      describe: (given) => given,
+      clock,
+      log: silentLog,
+      reserveBytes: 64 * 1024,
+    })
+  }
+
+  /** Takes all there is, to the last page. */
+  const fill = () => {
+    for (let number = 0; ; number++) {
+      try {
+        writeFileSync(`${filler}${number}`, Buffer.alloc(4096))
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'ENOSPC' })
+        return
+      }
+    }
+  }
+  const free = () => execFileSync('sh', ['-c', `rm -f ${filler}*`])
+
+  const call = async (write: boolean) => {
+    audit.begin(beginOf(write))
+    await audit.end(endOf(write))
+  }
+
+  /** The page that the file already has takes a few more records. */
+  const untilRefused = () => {
+    for (let attempts = 0; attempts < 100; attempts++) {
+      try {
+        audit.begin(beginOf(true))
+      } catch (error) {
+        return error
+      }
+    }
+    return undefined
+  }
+
+  beforeAll(free)
+
+  test.each(['allow', 'refuse'] as const)(
+    'F11: writes fail closed, reads as configured (%s), and it goes on by itself',
+    async (reads) => {
+      audit = await open(reads)
+      await call(true)
+      await call(false)
+      audit.begin(beginOf(true))
+      fill()
+
+      expect(untilRefused()).toMatchObject({
+        code: 'AUDIT_UNAVAILABLE',
+        message: expect.stringMatching(/nothing was sent/),
+      })
+      // What was under way ends in the reserve; a denial too.
+      await audit.end(endOf(true))
+      await audit.end(endOf(true, 'DENY'))
+      expect(audit.status()).toMatchObject({ recording: false })
+      expect(untilRefused()).toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+
+      if (reads === 'allow') await call(false)
+      else await expect(call(false)).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+
+      clock.advance(100)
+      expect(() => audit.begin(beginOf(true))).toThrow(/nothing was sent/)
+      free()
+      clock.advance(100)
+      await call(true)
+      await call(false)
+      expect(audit.status()).toMatchObject({ recording: true })
+      await audit[Symbol.asyncDispose]()
+
+      const report = await verifyAudit({ folder, key })
+      expect(report.problems).toEqual([])
+      expect(report.lanes).toMatchObject([{ outages: 1, torn: undefined }])
+      rmSync(folder, { recursive: true })
+    },
+  )
+
+  test('F11: a write that has run while even the reserve is used up says so', async () => {
+    audit = await open('allow')
+    for (let under = 0; under < 600; under++) audit.begin({ ...beginOf(true), arguments: {} })
+    fill()
+    const ends = await Promise.allSettled(Array.from({ length: 600 }, () => audit.end(endOf(true))))
+    const failed = ends.filter(({ status }) => status === 'rejected')
+    expect(failed.length).toBeGreaterThan(0)
+    expect(ends.length - failed.length).toBeGreaterThan(100)
+    expect(failed[0]).toMatchObject({
+      reason: { code: 'AUDIT_UNAVAILABLE', message: expect.stringMatching(/HAS run/) },
+    })
+    free()
+    clock.advance(100)
+    await call(true)
+    await audit[Symbol.asyncDispose]()
+    expect((await verifyAudit({ folder, key })).problems).toEqual([])
+    rmSync(folder, { recursive: true })
+  })
+})
