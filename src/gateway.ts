@@ -9,6 +9,8 @@ import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
+import { createBreakers } from './pipeline/breaker/breakers.ts'
+import { bulkhead } from './pipeline/bulkhead/bulkhead.ts'
 import type { Explanation } from './policy/explanation.ts'
 import { createReload, type ReloadStatus } from './reload/reload.ts'
 import { createWorlds, type Worlds } from './reload/worlds.ts'
@@ -112,10 +114,24 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
   }
+  const breakers = open.use(createBreakers({ configOf: (server) => worlds.present.breakerOf(server), clock, log }))
+  const places = bulkhead({
+    serverLimit: (server) => worlds.present.concurrencyOf.servers.get(server),
+    agentLimit: (agent) => worlds.present.concurrencyOf.agent(agent),
+    get total() {
+      return worlds.present.loaded.config.limits.concurrency
+    },
+    get queue() {
+      return worlds.present.loaded.config.limits.queue
+    },
+    clock,
+  })
   const lasting: Lasting = {
     access,
     audit,
     buckets: memoryBuckets(),
+    breaker: breakers.interceptor,
+    bulkhead: places.interceptor,
     seal: await keptSeal(config.stores.path),
     store: descriptorStore(join(config.stores.path, 'catalog'), log),
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
@@ -149,6 +165,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const next = buildWorld(await chosen(loaded), lasting, before)
       await begin(next, before)
       worlds.follow(next)
+      for (const [name, { server }] of before.servers) {
+        if (next.servers.get(name)?.server !== server) breakers.forget(name)
+      }
+      places.limitsChanged()
       tell(everyKind)
     },
     clock,

@@ -6,18 +6,21 @@ import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
 import type { Access } from './core/access.ts'
 import type { Audit } from './core/audit.ts'
 import type { Buckets } from './core/buckets.ts'
-import type { Caller } from './core/call.ts'
+import type { Caller, Interceptor } from './core/call.ts'
 import type { Clock } from './core/clock.ts'
 import type { DescriptorStore } from './core/descriptors.ts'
 import type { Log } from './core/log.ts'
 import type { Seal } from './core/seal.ts'
+import { type BreakerConfig, breakerConfigs } from './pipeline/breaker/config.ts'
 import { createPipeline, type Pipeline } from './pipeline/index.ts'
+import { retry } from './pipeline/retry/retry.ts'
 import { createApprovals } from './policy/approvals.ts'
 import { argumentValidator } from './policy/arguments/validate.ts'
 import { createPolicy, type Policy } from './policy/decide.ts'
 import { policyDoubts } from './policy/doubts.ts'
 import { compileGuards } from './policy/guards/index.ts'
 import { compileLimits } from './policy/limits/compile.ts'
+import { compileConcurrency } from './policy/limits/concurrency.ts'
 import { type Authenticate, createAuthenticate } from './serve/authenticate/index.ts'
 import { createKeys } from './stores/keys.ts'
 import { type Describe, describeArguments } from './telemetry/redact/describe.ts'
@@ -34,6 +37,8 @@ import { version } from './version.ts'
 export interface Lasting {
   readonly audit: Audit
   readonly buckets: Buckets
+  readonly breaker: Interceptor
+  readonly bulkhead: Interceptor
   readonly seal: Seal
   readonly store: DescriptorStore
   /** The way in, whichever world is the present one. */
@@ -61,6 +66,12 @@ export interface World extends Chosen {
   readonly entrance: Entrance
   /** What is written down of arguments. */
   readonly describe: Describe
+  readonly breakerOf: (server: string) => BreakerConfig | undefined
+  /** Calls in flight, by server and by agent. */
+  readonly concurrencyOf: {
+    readonly servers: ReadonlyMap<string, number>
+    readonly agent: (agent: string) => number | undefined
+  }
 }
 
 /** A server and all that made it what it is. */
@@ -116,6 +127,9 @@ export function buildWorld({ loaded, token }: Chosen, lasting: Lasting, before?:
     guards: guardsOf(config.mcpServers, clock),
     limits: { limitsOf: compileLimits(config), buckets: lasting.buckets, clock },
     needsApproval: createApprovals(config.mcpServers),
+    retry: retry({ ...config.retry, clock }),
+    breaker: lasting.breaker,
+    bulkhead: lasting.bulkhead,
     clock,
     log,
   })
@@ -130,6 +144,11 @@ export function buildWorld({ loaded, token }: Chosen, lasting: Lasting, before?:
     pipeline,
     servers,
     entrance: entranceOf(config, token, lasting, before),
+    breakerOf: breakerConfigs(config),
+    concurrencyOf: {
+      servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),
+      agent: compileConcurrency(config.agents),
+    },
     describe: describeArguments(config.audit.arguments, createRedactor({ secrets, keys: config.audit.redact })),
   }
 }

@@ -19,9 +19,7 @@ defaults: { expose: code }
   expect(await inactive(text)).toEqual({
     'mcpServers.a.restarts': 'restart limits',
     'mcpServers.b.auth.type': 'OAuth (oauth)',
-    'agents.one.concurrency': 'limits of calls in flight',
     'agents.one.expose': 'code mode (code)',
-    'limits.queue': 'limits of calls in flight',
     'native.tools[1]': 'further native tools (fetch)',
     'defaults.expose': 'code mode (code)',
   })

@@ -28,6 +28,9 @@ export interface PipelineOptions {
   readonly guards: ReadonlyMap<string, Check>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
+  readonly retry: Interceptor
+  readonly breaker: Interceptor
+  readonly bulkhead: Interceptor
   readonly clock: Clock
   readonly log: Log
 }
@@ -36,9 +39,8 @@ export interface PipelineOptions {
 export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view' | 'turnedAway'>
 
 /**
- * The order is the architecture, written once. The first row runs once per call, the second once per attempt:
- * whatever repeats an attempt stands between them. What is not a call meets the same decision and leaves the same
- * record.
+ * The order is the architecture, written once. What stands left of `retry` runs once per call, what stands right of
+ * it once per attempt. What is not a call meets the same decision and leaves the same record.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { decide, clock, log } = options
@@ -53,17 +55,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     rateLimit(options.limits),
     approve(options.needsApproval, clock),
   ]
-  const perAttempt: Interceptor[] = [timeout(clock)]
+  const repeated = [timeout(clock), options.retry]
+  const perAttempt = [options.breaker, options.bulkhead]
 
-  const handle = compose([...recorded(), ...checked, ...perAttempt], (call) => call.entry.run(call))
+  const handle = compose([...recorded(), ...checked, ...repeated, ...perAttempt], (call) => call.entry.run(call))
   const complete = compose(
-    [...recorded('complete'), rateLimit(options.limits), ...perAttempt],
+    [...recorded('complete'), rateLimit(options.limits), ...repeated, ...perAttempt],
     (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
   )
   return {
     handle,
     complete,
-    relay: (method, call) => compose([...recorded(method), ...perAttempt], (allowed) => relayed(method, allowed))(call),
+    relay: (method, call) =>
+      compose([...recorded(method), timeout(clock), ...perAttempt], (allowed) => relayed(method, allowed))(call),
     async subscribe(caller, { entry, uri = entry.name }, updated) {
       let subscription = nothingToFollow
       const follow: Handler = async () => {

@@ -1,6 +1,7 @@
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import type { Audit, AuditBegin, AuditEnd } from '../core/audit.ts'
+import type { Interceptor } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
@@ -39,12 +40,17 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     guards: new Map(),
     limits: { limitsOf: () => [], buckets: { take: () => ({ allowed: true }) }, clock },
     needsApproval: () => undefined,
+    retry: through,
+    breaker: through,
+    bulkhead: through,
     clock,
     log: silentLog,
     ...changes,
   })
   return { ...pipeline, clock, records: audit.records, ends: () => audit.ends }
 }
+
+const through: Interceptor = (call, next) => next(call)
 
 const nothing = async () => {
   throw new ToolwayError('TOOL_NOT_FOUND', 'There is nothing.')

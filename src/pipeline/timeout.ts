@@ -1,10 +1,14 @@
 import type { Interceptor, Peer } from '../core/call.ts'
 import { canBeAsked } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Deadline, deadline, waitFor } from '../core/deadline.ts'
+import { type Deadline, deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { endWith } from './end-with.ts'
 
-/** Ends a call at its deadline (F10), also when whatever runs it does not listen to the signal. */
+/**
+ * Ends a call at its deadline (F10), also when whatever runs it does not listen to the signal. It stands before
+ * whatever repeats attempts or lets them wait: all of that happens in the time of the one call.
+ */
 export const timeout = (clock: Clock): Interceptor => {
   return async (call, next) => {
     // Nothing is begun for somebody who has gone already.
@@ -16,7 +20,7 @@ export const timeout = (clock: Clock): Interceptor => {
     }
     using limit = deadline(clock, ms, tooLate, call.signal)
     const peer = canBeAsked(call.caller.capabilities) ? patient(call.peer, limit, clock) : call.peer
-    return await waitFor(next({ ...call, peer, signal: limit.signal }), limit.signal)
+    return await endWith(limit.signal, next({ ...call, peer, signal: limit.signal }))
   }
 }
 

@@ -1,10 +1,12 @@
 import type { Config } from '../config/schema.ts'
 import { didYouMean } from '../core/near.ts'
+import { doubtfulLimits } from './limits/doubtful.ts'
 import { compileRules } from './rules.ts'
 
 /** What is valid but hardly meant: rules and limits about servers that do not exist, agents that nobody has rules for. */
 export const policyDoubts = (config: Config): readonly string[] => [
   ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
+  ...doubtfulLimits({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
   ...unknownAgents(config),
   ...openAgents(config),
 ]

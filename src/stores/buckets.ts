@@ -32,6 +32,8 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
   let young = new Map<string, Level>()
   let old = new Map<string, Level>()
   let turnedAt = Number.NEGATIVE_INFINITY
+  /** Those of the call at hand; kept only to be used again. */
+  const levels: Level[] = []
 
   const turn = (now: number) => {
     // A clock that was set back must not keep buckets for as long as it was wrong.
@@ -74,15 +76,18 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
       if (young.size + old.size > most - buckets.length) makeRoom(now)
       let waitMs = 0
       let waitsFor = ''
+      levels.length = 0
       for (const { key, perMinute } of buckets) {
         const rate = Math.min(perMinute, countable)
-        const wait = bringUpTo(now, levelOf(key, rate, now), rate)
+        const level = levelOf(key, rate, now)
+        levels.push(level)
+        const wait = bringUpTo(now, level, rate)
         if (wait <= waitMs) continue
         waitMs = wait
         waitsFor = key
       }
       if (waitMs > 0) return { allowed: false, key: waitsFor, retryAfterMs: waitMs }
-      for (const { key } of buckets) young.get(key)!.used += minute
+      for (const level of levels) level.used += minute
       return allowed
     },
   }

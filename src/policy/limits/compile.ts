@@ -8,13 +8,18 @@ export interface LimitsOptions {
   readonly agents: Readonly<Record<string, Pick<Config['agents'][string], 'perMinute'>>>
 }
 
-/** What a limit says before it is known whose call meets it. */
-type Share = Omit<Limit, 'key'> & {
+/** A limit before it is known whose call meets it. */
+interface Share extends Omit<Limit, 'key'> {
   /** The part of the key that is the same for every agent. */
   readonly of: string
+  /** What it comes to for agents that have met it: putting keys together again and again would cost the most. */
+  readonly met: Map<string, Limit>
 }
 
 const none: readonly Limit[] = []
+
+/** More pairs of agents and limits than are in use at a time: names of tools come from servers, which may change them. */
+const mostRemembered = 100_000
 
 /**
  * Which buckets a call draws from (F8). Every agent has its own: one for each tool with a limit, one for each server
@@ -25,44 +30,66 @@ const none: readonly Limit[] = []
  * Tools that only carry other calls would have these counted twice, so they meet limits of their own alone.
  */
 export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
-  const { perMinute } = limits
-  const toolLimit = compileToolLimits(limits.tools)
-  const servers = new Map(Object.entries(limits.servers))
   const totals = compileTotals(agents)
-
-  const shareOf = (entry: LimitedEntry): Share | undefined => {
-    const { kind, server, name, traits } = entry
-    const tool = kind === 'tool' ? toolLimit(server, name, traits.carries === true) : undefined
-    if (tool) return { ...tool, of: `tool ${server} ${name}`, scope: ` to ${server}.${name}` }
-    const ofServer = servers.get(server)
-    if (ofServer !== undefined) {
-      const rule = `limits.servers.${server}`
-      return { rule, perMinute: ofServer, of: `server ${server}`, scope: ` to the server ${server}` }
-    }
-    if (perMinute === undefined || traits.carries) return undefined
-    return { rule: 'limits.perMinute', perMinute, of: 'default', scope: '' }
-  }
-
-  const unlimited = perMinute === undefined && servers.size === 0 && Object.keys(limits.tools).length === 0
-  if (unlimited && totals.size === 0) return () => none
+  const shareOf = compileShares(limits)
+  if (totals.size === 0 && shareOf === undefined) return () => none
+  let remembered = 0
   // Entries live as long as somebody offers them, and so does what is known of them.
-  const shares = new WeakMap<object, { readonly share: Share | undefined }>()
+  let shares = new WeakMap<LimitedEntry, { readonly share: Share | undefined }>()
+
+  const limitFor = (agent: string, { rule, perMinute, scope, of, met }: Share): Limit => {
+    // Agents and servers have no spaces in their names, so no two buckets can have the same key.
+    const limit = { key: `${agent} ${of}`, perMinute, rule, scope }
+    met.set(agent, limit)
+    if (++remembered > mostRemembered) {
+      remembered = 0
+      shares = new WeakMap()
+    }
+    return limit
+  }
 
   return (agent, entry) => {
     let known = shares.get(entry)
     if (!known) {
-      known = { share: shareOf(entry) }
+      known = { share: shareOf?.(entry) }
       shares.set(entry, known)
     }
     const { share } = known
     const total = entry.traits.carries ? undefined : totals.get(agent)
     if (!share) return total ? [total] : none
-    const { rule, perMinute, scope, of } = share
-    // Agents and servers have no spaces in their names, so no two buckets can have the same key.
-    const limit = { key: `${agent} ${of}`, perMinute, rule, scope }
+    const limit = share.met.get(agent) ?? limitFor(agent, share)
     return total ? [limit, total] : [limit]
   }
 }
+
+/** Finds the most particular limit of an entry; undefined where no entry has any. */
+function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
+  if (perMinute === undefined && Object.keys(servers).length + Object.keys(tools).length === 0) return undefined
+  const toolLimit = compileToolLimits(tools)
+  const ofServers = new Map(Object.entries(servers).map(([server, calls]) => [server, ofServer(server, calls)]))
+  const ofOthers = perMinute === undefined ? undefined : ofWhatever(perMinute)
+  return ({ kind, server, name, traits }: LimitedEntry): Share | undefined => {
+    const tool = kind === 'tool' ? toolLimit(server, name, traits.carries === true) : undefined
+    if (tool) return { ...tool, of: `tool ${server} ${name}`, scope: ` to ${server}.${name}`, met: new Map() }
+    return ofServers.get(server) ?? (traits.carries ? undefined : ofOthers)
+  }
+}
+
+const ofServer = (server: string, perMinute: number): Share => ({
+  rule: `limits.servers.${server}`,
+  perMinute,
+  of: `server ${server}`,
+  scope: ` to the server ${server}`,
+  met: new Map(),
+})
+
+const ofWhatever = (perMinute: number): Share => ({
+  rule: 'limits.perMinute',
+  perMinute,
+  of: 'default',
+  scope: '',
+  met: new Map(),
+})
 
 /** The total of every agent that has one, or inherits one. */
 function compileTotals(agents: LimitsOptions['agents']): ReadonlyMap<string, Limit> {

@@ -28,9 +28,6 @@ export const timeoutMs = z.int().min(1).max(3_600_000).optional()
 /** The carried call has its own timeout; the one around it only must not strike first. */
 export const carrierTimeoutMs = 24 * 3_600_000
 
-/** The tools that carry other calls: they do not carry one another, or one request could grow without end. */
-const carriers: ReadonlySet<string> = new Set(['execute_tool', 'execute_tools'])
-
 export interface Carried {
   readonly caller: Caller
   readonly timeoutMs: number | undefined
@@ -47,7 +44,8 @@ export async function carry(access: Access, call: Call, asked: Asked, carried: C
   const { caller, timeoutMs, meta, rest } = carried
   const args = argumentsOf(asked)
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool)
-  if (entry.server === call.entry.server && carriers.has(entry.name)) {
+  // Tools that carry calls do not carry one another, or one request could grow without end.
+  if (entry.traits.carries) {
     throw new ToolwayError(
       'INVALID_ARGUMENTS',
       `${call.entry.name} does not run ${entry.name}: name the tool that you want to run, or call ${entry.name} itself.`,

@@ -42,6 +42,7 @@ test('B11: `why` and what really happens agree for every pair of 50 agents and 5
   await using toolway = await startToolway({
     mcpServers,
     agents,
+    limits: { queue: 1000 },
     policy: { blockedTools: ['beta.*9', 'gamma.tool_42'], allowedServers: ['alpha', 'beta', 'gamma', 'd*', 'epsilon'] },
   })
   const { gateway } = toolway

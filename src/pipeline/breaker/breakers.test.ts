@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'vitest'
+import { callOf, entryOf } from '../../core/call.fixture.ts'
+import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { resultOf, textResult } from '../../core/result.ts'
+import { breakersOf, usual } from './breaker.fixture.ts'
+import { breakerConfigs } from './config.ts'
+
+const fine = textResult('fine')
+const down = new ToolwayError('SERVER_UNAVAILABLE', 'Down.')
+
+const failing = async (breakers: ReturnType<typeof breakersOf>, times: number) => {
+  for (let count = 0; count < times; count++) await breakers.run(down)
+}
+
+test('J3: after so many failures in a row nothing is sent, and the caller hears why and when to come back', async () => {
+  const breakers = breakersOf()
+  await failing(breakers, 2)
+  expect(breakers.state()).toMatchObject({ state: 'closed', failures: 2 })
+  await failing(breakers, 1)
+  expect(breakers.state()).toMatchObject({ state: 'open', failures: 3, retryAfterMs: 1_000 })
+  breakers.clock.advance(400)
+  const held = breakers.begin()
+  expect(held.sent).toBe(false)
+  await expect(held.answer).rejects.toMatchObject({
+    code: 'CIRCUIT_OPEN',
+    message:
+      'The server files is left alone for now, because 3 calls in a row failed. ' +
+      'Nothing was sent: call again in a second, or use another server.',
+    data: { code: 'CIRCUIT_OPEN', server: 'files', retryAfterMs: 600 },
+  })
+})
+
+test('J3: an answer in between begins the count anew', async () => {
+  const breakers = breakersOf()
+  await failing(breakers, 2)
+  await breakers.run(fine)
+  await failing(breakers, 2)
+  expect(breakers.state()).toMatchObject({ state: 'closed', failures: 2 })
+})
+
+test('J3: it opens when too large a share of the calls in the window failed, given enough of them', async () => {
+  const breakers = breakersOf({ failures: 100 })
+  for (const how of [fine, down, fine, down, fine, down, fine, down, fine]) await breakers.run(how)
+  expect(breakers.state().state).toBe('closed')
+  await breakers.run(down)
+  expect(breakers.state().state).toBe('open')
+  await expect(breakers.begin().answer).rejects.toThrow('because 5 of its last 10 calls failed')
+})
+
+test('J3: what is older than the window does not count', async () => {
+  const breakers = breakersOf({ failures: 100, minimumCalls: 4 })
+  await failing(breakers, 3)
+  breakers.clock.advance(11_000)
+  await breakers.run(down)
+  expect(breakers.state().state).toBe('closed')
+})
+
+describe('what counts', () => {
+  const serverError = new ServerError(Json.of({ code: -32603, message: 'Internal error' }))
+  const faults: ErrorCode[] = ['SERVER_UNAVAILABLE', 'TIMEOUT', 'OUTCOME_UNKNOWN']
+  const codes = Object.keys(errorKinds) as ErrorCode[]
+
+  test.each(codes)('J3: %s counts if and only if it is a failure of the server', async (code) => {
+    const breakers = breakersOf()
+    await failing(breakers, 1)
+    await breakers.run(new ToolwayError(code, 'No.'))
+    expect(breakers.state().failures).toBe(faults.includes(code) ? 2 : 1)
+  })
+
+  test.each([
+    ['a result', fine],
+    ['a tool that reports failure', resultOf({ content: [], isError: true })],
+    ["the server's own error", serverError],
+  ])('J3: %s is an answer', async (_, how) => {
+    const breakers = breakersOf()
+    await failing(breakers, 2)
+    await breakers.run(how)
+    expect(breakers.state().failures).toBe(0)
+  })
+
+  test('J3: a fault of ours says nothing about the server', async () => {
+    const breakers = breakersOf()
+    await failing(breakers, 2)
+    await breakers.run(new TypeError('ours'))
+    expect(breakers.state().failures).toBe(2)
+  })
+
+  const late = new ToolwayError('TIMEOUT', 'Too late.')
+  const cancelled = new ToolwayError('CANCELLED', 'No more.')
+  test.each([
+    { title: 'all the time that the entry has', asked: undefined, tookMs: 30_000, reason: late, counts: true },
+    { title: 'more time than the entry has', asked: 60_000, tookMs: 60_000, reason: late, counts: true },
+    { title: 'less, because the caller asked for less', asked: 5_000, tookMs: 5_000, reason: late, counts: false },
+    { title: 'less of a person, but long enough', asked: 5_000, tookMs: 65_000, reason: late, counts: false },
+    { title: 'what an earlier attempt left', asked: undefined, tookMs: 9_000, reason: late, counts: false },
+    { title: 'any time, and was cancelled', asked: undefined, tookMs: 30_000, reason: cancelled, counts: false },
+  ])('J3, F10: a server that had $title: counts is $counts', async ({ asked, tookMs, reason, counts }) => {
+    const breakers = breakersOf()
+    const controller = new AbortController()
+    const call = callOf({ signal: controller.signal, ...(asked !== undefined && { timeoutMs: asked }) })
+    const running = breakers.begin(call)
+    breakers.clock.advance(tookMs)
+    controller.abort(reason)
+    await running.end(reason)
+    expect(breakers.state().failures).toBe(counts ? 1 : 0)
+  })
+
+  test('J3: what happens inside this process never breaks', async () => {
+    const breakers = breakersOf()
+    const call = callOf({ entry: entryOf({ server: 'native' }) })
+    for (let count = 0; count < 50; count++) expect(await breakers.run(down, call)).toBe(down)
+    expect(breakers.stateOf('native').state).toBe('closed')
+  })
+})
+
+describe('half-open', () => {
+  const opened = async (config = {}, changes = {}) => {
+    const breakers = breakersOf(config, changes)
+    await failing(breakers, 3)
+    breakers.clock.advance(1_000)
+    expect(breakers.state().state).toBe('half-open')
+    return breakers
+  }
+
+  test('J3: only so many calls try at a time; the others are held back', async () => {
+    const breakers = await opened({ halfOpenCalls: 2 })
+    expect([breakers.begin().sent, breakers.begin().sent]).toEqual([true, true])
+    const third = breakers.begin()
+    expect(third.sent).toBe(false)
+    await expect(third.answer).rejects.toMatchObject({ code: 'CIRCUIT_OPEN', details: { retryAfterMs: 1_000 } })
+    await expect(third.answer).rejects.toThrow('another call is trying just now')
+  })
+
+  test('J3: one that is answered closes it, and the slate is clean', async () => {
+    const breakers = await opened()
+    await breakers.run(fine)
+    expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+    await failing(breakers, 2)
+    expect(breakers.state().state).toBe('closed')
+  })
+
+  test('J3: each one that fails doubles the pause, up to a bound', async () => {
+    const breakers = await opened({ openFor: 1_000 })
+    const pauses: (number | undefined)[] = []
+    for (let count = 0; count < 9; count++) {
+      await breakers.run(down)
+      const { retryAfterMs = 0 } = breakers.state()
+      pauses.push(retryAfterMs)
+      breakers.clock.advance(retryAfterMs)
+    }
+    expect(pauses).toEqual([2, 4, 8, 16, 32, 64, 120, 120, 120].map((seconds) => seconds * 1_000))
+    await breakers.run(fine)
+    await failing(breakers, 3)
+    expect(breakers.state().retryAfterMs).toBe(1_000)
+  })
+
+  test('J3: who is given longer than the bound is not tried sooner', async () => {
+    const breakers = breakersOf({ openFor: 600_000 })
+    await failing(breakers, 3)
+    breakers.clock.advance(600_000)
+    await breakers.run(down)
+    expect(breakers.state().retryAfterMs).toBe(600_000)
+  })
+
+  test('J3: pauses differ a little from gateway to gateway', async () => {
+    const breakers = await opened({}, { random: () => 0.5 })
+    await breakers.run(down)
+    expect(breakers.state().retryAfterMs).toBe(1_800)
+  })
+
+  test.each(['CANCELLED', 'OVERLOADED', 'DENIED_BY_POLICY', 'SERVER_UNHEALTHY'] as const)(
+    'J3: one that ends with %s gives its place back',
+    async (code) => {
+      const breakers = await opened()
+      await breakers.run(new ToolwayError(code, 'No.'))
+      expect(breakers.state().state).toBe('half-open')
+      expect(breakers.begin().sent).toBe(true)
+    },
+  )
+})
+
+test('J3: calls that began before it opened have no say afterwards', async () => {
+  const breakers = breakersOf()
+  const [slow, slower, slowest] = [breakers.begin(), breakers.begin(), breakers.begin()]
+  await failing(breakers, 3)
+  await slow.end(fine)
+  expect(breakers.state().state).toBe('open')
+  breakers.clock.advance(1_000)
+  const probe = breakers.begin()
+  await slower.end(down)
+  expect(breakers.state().state).toBe('half-open')
+  expect(breakers.begin().sent).toBe(false)
+  await probe.end(fine)
+  await slowest.end(down)
+  expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+})
+
+test('J3: listeners hear of every change, and servers do not share a breaker', async () => {
+  const breakers = breakersOf()
+  const heard: string[] = []
+  using _ = breakers.onChange((server, state) => heard.push(`${server} ${state}`))
+  await failing(breakers, 3)
+  expect(await breakers.run(fine, callOf({ entry: entryOf({ server: 'other' }) }))).toBe(fine)
+  breakers.clock.advance(1_000)
+  await breakers.run(fine)
+  expect(heard).toEqual(['files open', 'files half-open', 'files closed'])
+})
+
+test('G8: a forgotten server begins anew, and leaves neither timer nor word behind', async () => {
+  const breakers = breakersOf()
+  const old = breakers.begin()
+  await failing(breakers, 3)
+  breakers.forget('files')
+  expect(breakers.clock.pending).toBe(0)
+  await failing(breakers, 2)
+  await old.end(down)
+  expect(breakers.state()).toMatchObject({ state: 'closed', failures: 2 })
+  await failing(breakers, 1)
+  breakers[Symbol.dispose]()
+  expect(breakers.clock.pending).toBe(0)
+})
+
+test('J3: a server has its own numbers, and the common ones where it names none', () => {
+  const configOf = breakerConfigs({ breaker: usual, mcpServers: { a: { breaker: { failures: 9 } }, b: {} } })
+  expect(configOf('a')).toEqual({ ...usual, failures: 9 })
+  expect(configOf('b')).toEqual(usual)
+  expect(configOf('native')).toBeUndefined()
+})

@@ -1,0 +1,72 @@
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { callOf, entryOf } from '../../core/call.fixture.ts'
+import { type Result, textResult } from '../../core/result.ts'
+import { type BulkheadOptions, bulkhead } from './bulkhead.ts'
+
+export interface Asked {
+  readonly server?: string
+  readonly agent?: string
+  readonly timeoutMs?: number
+  readonly carries?: true
+}
+
+/** One call whose end is in the hand of the test. */
+export interface Running {
+  /** Whether it has got its places. */
+  readonly sent: boolean
+  readonly answer: Promise<Result>
+  end(how?: Error): Promise<void>
+  /** Called off by its caller; whatever runs it gives up at once. */
+  abort(): Promise<void>
+}
+
+/** A turn of the loop: everything that can settle without time passing has settled. */
+export const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** A bulkhead by a clock of the test; its `options` may be changed on the way. */
+export function bulkheadOf(changes: Partial<BulkheadOptions> = {}) {
+  const clock = createManualClock()
+  const options = {
+    serverLimit: (server: string) => (server === 'native' ? undefined : 2),
+    agentLimit: () => undefined,
+    total: 100,
+    queue: 100,
+    clock,
+    ...changes,
+  }
+  const { interceptor, ...rest } = bulkhead(options)
+  const order: string[] = []
+
+  const begin = ({ server = 'files', agent = 'default', timeoutMs = 30_000, carries }: Asked = {}): Running => {
+    const controller = new AbortController()
+    const outcome = Promise.withResolvers<Result>()
+    outcome.promise.catch(() => {})
+    const traits = { readOnly: false, idempotent: false, timeoutMs, ...(carries && { carries }) }
+    const caller = { ...callOf().caller, agent }
+    const { signal } = controller
+    let sent = false
+    const answer = interceptor(callOf({ entry: entryOf({ server, traits }), caller, signal }), () => {
+      sent = true
+      order.push(`${agent} ${server}`)
+      return outcome.promise
+    })
+    answer.catch(() => {})
+    const end = async (how?: Error) => {
+      if (how) outcome.reject(how)
+      else outcome.resolve(textResult('done'))
+      await settled()
+    }
+    return {
+      get sent() {
+        return sent
+      },
+      answer,
+      end,
+      async abort() {
+        controller.abort(new Error('called off'))
+        await end(signal.reason)
+      },
+    }
+  }
+  return { ...rest, interceptor, clock, options, begin, order }
+}

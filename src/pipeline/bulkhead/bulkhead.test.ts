@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest'
+import { callOf, entryOf } from '../../core/call.fixture.ts'
+import { type Asked, bulkheadOf, settled } from './bulkhead.fixture.ts'
+
+const fill = (house: ReturnType<typeof bulkheadOf>, count: number, asked: Asked = {}) =>
+  Array.from({ length: count }, () => house.begin(asked))
+
+const idle = { inFlight: 0, queued: 0 }
+
+describe('places', () => {
+  test('B7: a full server lets its calls wait, and no other one', async () => {
+    const house = bulkheadOf()
+    const calls = fill(house, 4)
+    expect(calls.map(({ sent }) => sent)).toEqual([true, true, false, false])
+    expect(house.begin({ server: 'other' }).sent).toBe(true)
+    expect(house.stats()).toMatchObject({ inFlight: 3, queued: 2, servers: { files: { inFlight: 2, queued: 2 } } })
+    await calls[1]?.end()
+    expect(calls.map(({ sent }) => sent)).toEqual([true, true, true, false])
+    await calls[0]?.end(new Error('failed'))
+    expect(calls[3]?.sent).toBe(true)
+  })
+
+  test('B7: an agent has as many calls in flight as it may, whatever the servers; others are not concerned', async () => {
+    const house = bulkheadOf({ agentLimit: (agent) => (agent === 'a' ? 2 : undefined) })
+    const calls = ['x', 'y', 'z'].map((server) => house.begin({ agent: 'a', server }))
+    expect(calls.map(({ sent }) => sent)).toEqual([true, true, false])
+    expect(house.begin({ agent: 'b', server: 'z' }).sent).toBe(true)
+    await calls[0]?.end()
+    expect(calls[2]?.sent).toBe(true)
+    expect(house.stats().agents).toEqual({ a: { inFlight: 2, queued: 0, limit: 2 } })
+  })
+
+  test('B7: the whole has a limit, which tools of our own count against, too', async () => {
+    const house = bulkheadOf({ total: 2 })
+    const [native] = fill(house, 1, { server: 'native' })
+    house.begin({ server: 'x' })
+    const third = house.begin({ server: 'y' })
+    expect(third.sent).toBe(false)
+    await native?.end()
+    expect(third.sent).toBe(true)
+    expect(house.stats().servers.native).toBeUndefined()
+  })
+
+  test('B7: what only carries other calls takes no place from them', async () => {
+    const house = bulkheadOf({ total: 1, queue: 0 })
+    expect(fill(house, 5, { server: 'toolway', carries: true }).every(({ sent }) => sent)).toBe(true)
+    expect(house.begin().sent).toBe(true)
+    expect(house.stats()).toMatchObject({ inFlight: 1, queued: 0 })
+  })
+
+  test.each(['native', 'files'])('B7: what runs in %s and does not listen gives its place back', async (server) => {
+    const { interceptor, stats } = bulkheadOf()
+    const controller = new AbortController()
+    const call = callOf({ entry: entryOf({ server }), signal: controller.signal })
+    const answer = interceptor(call, () => new Promise(() => {}))
+    expect(stats().inFlight).toBe(1)
+    controller.abort(new Error('too late'))
+    await expect(answer).rejects.toThrow('too late')
+    expect(stats()).toMatchObject(idle)
+  })
+
+  test('G8: limits that change hold at once, also for those who wait', async () => {
+    const house = bulkheadOf()
+    const calls = fill(house, 6)
+    house.options.serverLimit = () => 5
+    house.limitsChanged()
+    await settled()
+    expect(calls.map(({ sent }) => sent)).toEqual([true, true, true, true, true, false])
+    house.options.serverLimit = () => undefined
+    house.limitsChanged()
+    await settled()
+    expect(calls[5]?.sent).toBe(true)
+    expect(house.stats().servers).toEqual({})
+    for (const call of calls) await call.end()
+    expect(house.stats()).toMatchObject(idle)
+  })
+})
+
+describe('turns', () => {
+  test('B7: agents take turns at a server, each of them in the order in which it came', async () => {
+    const house = bulkheadOf({ serverLimit: () => 1 })
+    let current = house.begin({ agent: 'first' })
+    const waiting = [...fill(house, 4, { agent: 'greedy' }), ...fill(house, 2, { agent: 'modest' })]
+    for (let count = 0; count < 6; count++) {
+      const before = waiting.map(({ sent }) => sent)
+      await current.end()
+      current = waiting.find(({ sent }, index) => sent && !before[index]) as typeof current
+    }
+    const turns = ['greedy', 'modest', 'greedy', 'modest', 'greedy', 'greedy']
+    expect(house.order.slice(1)).toEqual(turns.map((agent) => `${agent} files`))
+  })
+
+  test('B7: servers take turns where the whole is full', async () => {
+    const house = bulkheadOf({ total: 1 })
+    let current = house.begin()
+    const waiting = [...fill(house, 3, { server: 'busy' }), ...fill(house, 1, { server: 'quiet' })]
+    await current.end()
+    current = waiting[0] as typeof current
+    await current.end()
+    expect(house.order).toEqual(['default files', 'default busy', 'default quiet'])
+  })
+
+  test('B7: one who cannot be served yet keeps its turn', async () => {
+    const house = bulkheadOf({ total: 3, serverLimit: () => 1 })
+    const [x, y] = [house.begin({ server: 'x' }), house.begin({ server: 'y' })]
+    const first = house.begin({ server: 'x', agent: 'a' })
+    const second = house.begin({ server: 'x', agent: 'b' })
+    await y.end()
+    expect([first.sent, second.sent]).toEqual([false, false])
+    await x.end()
+    expect([first.sent, second.sent]).toEqual([true, false])
+  })
+})
+
+describe('who has to go', () => {
+  test('B7: one who waits too long is told how busy it is and when to come back', async () => {
+    const house = bulkheadOf()
+    fill(house, 2)
+    const late = house.begin()
+    house.clock.advance(4_999)
+    expect(house.stats().queued).toBe(1)
+    house.clock.advance(1)
+    await expect(late.answer).rejects.toMatchObject({
+      code: 'OVERLOADED',
+      message:
+        'The server files has 2 calls in flight, as many as allowed, and none of them ended within 5 s. ' +
+        'Nothing was sent: call again in a second.',
+      data: { code: 'OVERLOADED', server: 'files', retryAfterMs: 1_000 },
+    })
+    expect(house.clock.pending).toBe(0)
+  })
+
+  test('B7: nobody waits longer than half the time that its call has', async () => {
+    const house = bulkheadOf()
+    fill(house, 2)
+    const hasty = house.begin({ timeoutMs: 300 })
+    house.clock.advance(150)
+    await expect(hasty.answer).rejects.toThrow('none of them ended within 150 ms')
+  })
+
+  test('B7: beyond what may wait, a call is refused at once', async () => {
+    const house = bulkheadOf({ queue: 1, serverLimit: () => 1 })
+    fill(house, 2)
+    await expect(house.begin().answer).rejects.toThrow(
+      'The server files has a call in flight, as many as allowed, and as many are waiting as may wait.',
+    )
+    expect(house.begin({ server: 'other' }).sent).toBe(true)
+  })
+
+  test('B7: who fills the room makes way for others, the last to have come first', async () => {
+    const house = bulkheadOf({ queue: 4 })
+    fill(house, 2)
+    const greedy = fill(house, 4, { agent: 'greedy' })
+    const modest = fill(house, 3, { agent: 'modest' })
+    await expect(greedy[3]?.answer).rejects.toThrow('others who wait have to get their turn, too')
+    await expect(greedy[2]?.answer).rejects.toMatchObject({ code: 'OVERLOADED' })
+    await expect(modest[2]?.answer).rejects.toThrow('as many are waiting as may wait')
+    expect(house.stats().queued).toBe(4)
+  })
+
+  test('B7: the hint follows how long calls take and how many wait', async () => {
+    const house = bulkheadOf({ queue: 3, serverLimit: () => 2 })
+    for (let count = 0; count < 30; count++) {
+      const call = house.begin()
+      house.clock.advance(3_000)
+      await call.end()
+    }
+    fill(house, 5)
+    const { details } = (await house.begin().answer.catch((error) => error)) as { details: object }
+    // Four turns of three seconds, two at a time.
+    expect(details).toMatchObject({ retryAfterMs: 6_000 })
+  })
+
+  test('B7: an agent that is full is told so, and so is everybody when the whole is', async () => {
+    const agents = bulkheadOf({ queue: 0, agentLimit: () => 1 })
+    agents.begin({ agent: 'a' })
+    await expect(agents.begin({ agent: 'a' }).answer).rejects.toThrow('The agent a has a call in flight')
+    const all = bulkheadOf({ queue: 0, total: 1 })
+    all.begin()
+    await expect(all.begin().answer).rejects.toThrow('Toolway has a call in flight')
+  })
+
+  test('B7: who is called off leaves at once, and takes no turn', async () => {
+    const house = bulkheadOf({ serverLimit: () => 1 })
+    const running = house.begin()
+    const [gone, next] = fill(house, 2)
+    await gone?.abort()
+    await expect(gone?.answer).rejects.toThrow('called off')
+    expect(house.stats().queued).toBe(1)
+    await running.end()
+    expect([gone?.sent, next?.sent]).toEqual([false, true])
+    await next?.end()
+    expect(house.clock.pending).toBe(0)
+    expect(house.stats()).toMatchObject(idle)
+  })
+
+  test('B7: one that is called off just as its turn comes gives its place to the next', async () => {
+    const house = bulkheadOf({ serverLimit: () => 1 })
+    const running = house.begin()
+    const [gone, next] = fill(house, 2)
+    const ended = running.end()
+    // Its place is given back within the turns of promises that follow, before the loop goes on.
+    while (house.stats().queued === 2) await Promise.resolve()
+    await gone?.abort()
+    await ended
+    expect([gone?.sent, next?.sent]).toEqual([false, true])
+    await expect(gone?.answer).rejects.toThrow('called off')
+  })
+
+  test('B7: one whose caller has gone already does not even wait', async () => {
+    const { interceptor, begin, stats } = bulkheadOf({ serverLimit: () => 1 })
+    begin()
+    const signal = AbortSignal.abort(new Error('gone'))
+    await expect(interceptor(callOf({ signal }), () => new Promise(() => {}))).rejects.toThrow('gone')
+    expect(stats()).toMatchObject({ inFlight: 1, queued: 0 })
+  })
+})

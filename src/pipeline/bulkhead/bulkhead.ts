@@ -1,0 +1,124 @@
+import type { Call, Interceptor } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import { endWith } from '../end-with.ts'
+import type { Needs } from './overloaded.ts'
+import { createPlaces, giveBack, hasPlace, type Places, takePlace } from './places.ts'
+import { createWaitingRoom } from './waiting-room.ts'
+
+/** All of it is asked anew for each call, so that a configuration that is loaded anew counts at once. */
+export interface BulkheadOptions {
+  /** Calls in flight at a server; undefined for what runs in this process. */
+  serverLimit(server: string): number | undefined
+  agentLimit(agent: string): number | undefined
+  /** Calls in flight in all. */
+  readonly total: number
+  /** Calls that may wait for a place. */
+  readonly queue: number
+  /** How long one may wait; never longer than half the time that the call has. */
+  readonly maxWaitMs?: number
+  readonly clock: Clock
+}
+
+export interface Load {
+  readonly inFlight: number
+  readonly queued: number
+  readonly limit: number
+}
+
+export interface BulkheadStats extends Load {
+  readonly servers: Readonly<Record<string, Load>>
+  readonly agents: Readonly<Record<string, Load>>
+}
+
+export interface Bulkhead {
+  readonly interceptor: Interceptor
+  stats(): BulkheadStats
+  /** The limits are others now: who may go on does, and what is no longer limited is forgotten. */
+  limitsChanged(): void
+}
+
+/** As long as it is better to wait than to hear that one should come back. */
+const usualWaitMs = 5_000
+
+/**
+ * Keeps places for each server, each agent and the whole (B7), so that what fills one leaves room for the others. A
+ * call without a place waits its turn. One that only carries others needs none: it would keep them from having it.
+ */
+export function bulkhead(options: BulkheadOptions): Bulkhead {
+  const { clock } = options
+  // Its limit is asked for with the first call, like all the others.
+  const whole = createPlaces(Number.POSITIVE_INFINITY)
+  const servers = new Map<string, Places>()
+  const agents = new Map<string, Places>()
+  const room = createWaitingRoom(options)
+
+  /** Takes a place of each, or none of any. */
+  const take = ({ server, agent }: Needs): boolean => {
+    if (!hasPlace(whole) || !hasPlace(server) || !hasPlace(agent)) return false
+    takePlace(whole)
+    takePlace(server)
+    takePlace(agent)
+    return true
+  }
+
+  return {
+    async interceptor(call, next) {
+      const { entry, caller } = call
+      if (entry.traits.carries) return next(call)
+      const server = placesOf(servers, entry.server, options.serverLimit(entry.server))
+      const agent = placesOf(agents, caller.agent, options.agentLimit(caller.agent))
+      whole.limit = options.total
+      const needs = { whole, server, agent }
+      // Whoever waits does so because a place is missing: one for whom none is missing overtakes nobody.
+      if (!take(needs)) await room.wait(call, needs, patienceOf(call, options))
+      const start = clock.now()
+      try {
+        // It may have been called off just when it got its place.
+        call.signal.throwIfAborted()
+        // What runs may not listen, and must not keep its place when the call is over.
+        return await endWith(call.signal, next(call))
+      } finally {
+        const heldMs = Math.max(clock.now() - start, 0)
+        giveBack(whole, heldMs)
+        giveBack(server, heldMs)
+        giveBack(agent, heldMs)
+        if (room.size > 0) room.serve(take)
+      }
+    },
+    stats: () => ({ ...loadOf(whole), limit: options.total, servers: loads(servers), agents: loads(agents) }),
+    limitsChanged() {
+      whole.limit = options.total
+      limitAnew(servers, options.serverLimit)
+      limitAnew(agents, options.agentLimit)
+      room.serve(take)
+    },
+  }
+}
+
+function placesOf(all: Map<string, Places>, name: string, limit: number | undefined): Places | undefined {
+  if (limit === undefined) return undefined
+  const known = all.get(name)
+  if (known) {
+    known.limit = limit
+    return known
+  }
+  const places = createPlaces(limit)
+  all.set(name, places)
+  return places
+}
+
+function limitAnew(all: Map<string, Places>, limitOf: (name: string) => number | undefined): void {
+  for (const [name, places] of all) {
+    // Whoever still waits for something without a limit need not.
+    places.limit = limitOf(name) ?? Number.POSITIVE_INFINITY
+    if (places.limit === Number.POSITIVE_INFINITY) all.delete(name)
+  }
+}
+
+const patienceOf = ({ timeoutMs, entry }: Call, { maxWaitMs = usualWaitMs }: BulkheadOptions): number =>
+  Math.min(maxWaitMs, (timeoutMs ?? entry.traits.timeoutMs) / 2)
+
+const loadOf = ({ inFlight, waiting, limit }: Places): Load => ({ inFlight, queued: waiting, limit })
+
+const loads = (all: ReadonlyMap<string, Places>): Record<string, Load> =>
+  Object.fromEntries([...all].map(([name, places]) => [name, loadOf(places)]))

@@ -1,0 +1,101 @@
+import type { Call } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import { type Needs, overloaded } from './overloaded.ts'
+import { hasPlace, type Places } from './places.ts'
+
+/** Calls of one agent to one server, the oldest first. */
+export interface Lane {
+  readonly key: string
+  readonly waiters: Set<Waiter>
+}
+
+export interface Waiter {
+  readonly call: Call
+  readonly needs: Needs
+  goOn(): void
+  refuse(error: Error): void
+}
+
+/** Where calls wait for a place: bounded, for a bounded time, and in turn. */
+export interface WaitingRoom {
+  readonly size: number
+  /** Settles when the call may go on, its places taken; rejects when it has waited too long or is over. */
+  wait(call: Call, needs: Needs, ms: number): Promise<void>
+  /** Asks the first of each lane, in turn, whether it goes on now; one who does not keeps its turn. */
+  serve(goesOn: (needs: Needs) => boolean): void
+}
+
+/**
+ * Agents take turns at every server: lanes stand in a ring, and one that was served goes to its end. One that cannot
+ * be served yet keeps its place in the ring, so that its turn comes as soon as it can.
+ */
+export function createWaitingRoom(options: { readonly queue: number; readonly clock: Clock }): WaitingRoom {
+  const lanes = new Map<string, Lane>()
+  let size = 0
+
+  const counted = ({ whole, server, agent }: Needs, by: 1 | -1) => {
+    size += by
+    for (const places of [whole, server, agent] as (Places | undefined)[]) if (places) places.waiting += by
+  }
+
+  const leave = (lane: Lane, waiter: Waiter) => {
+    lane.waiters.delete(waiter)
+    if (lane.waiters.size === 0) lanes.delete(lane.key)
+    counted(waiter.needs, -1)
+  }
+
+  /** The last of the longest lane leaves for one of a shorter lane: who fills the room takes it from nobody else. */
+  const makeRoom = (forLane: string): boolean => {
+    let longest: Lane | undefined
+    for (const lane of lanes.values()) if (lane.waiters.size > (longest?.waiters.size ?? 0)) longest = lane
+    const own = lanes.get(forLane)?.waiters.size ?? 0
+    if (!longest || longest.waiters.size <= own + 1) return false
+    let last: Waiter | undefined
+    for (const waiter of longest.waiters) last = waiter
+    last?.refuse(overloaded(last.call, last.needs, 'others who wait have to get their turn, too'))
+    return true
+  }
+
+  return {
+    get size() {
+      return size
+    },
+    async wait(call, needs, ms) {
+      const { signal } = call
+      signal.throwIfAborted()
+      // Neither has a space in its name, so no two lanes have the same key.
+      const key = `${call.caller.agent} ${call.entry.server}`
+      if (size >= options.queue && !makeRoom(key)) throw overloaded(call, needs, 'as many are waiting as may wait')
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const lane = lanes.get(key) ?? { key, waiters: new Set() }
+      const waiter: Waiter = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
+      const gone = () => waiter.refuse(signal.reason)
+      const tooLong = () => waiter.refuse(overloaded(call, needs, `none of them ended within ${duration(ms)}`))
+      const timer = options.clock.after(ms, tooLong)
+      signal.addEventListener('abort', gone, { once: true })
+      lanes.set(key, lane)
+      lane.waiters.add(waiter)
+      counted(needs, 1)
+      return promise
+
+      function end(settle: () => void): void {
+        timer[Symbol.dispose]()
+        signal.removeEventListener('abort', gone)
+        leave(lane, waiter)
+        settle()
+      }
+    },
+    serve(goesOn) {
+      for (const lane of lanes.values()) {
+        const [first] = lane.waiters
+        if (!first || !hasPlace(first.needs.whole)) return
+        if (!goesOn(first.needs)) continue
+        first.goOn()
+        // At the end of the ring it comes up again in this same round.
+        if (lanes.delete(lane.key)) lanes.set(lane.key, lane)
+      }
+    },
+  }
+}
+
+const duration = (ms: number): string => (ms < 1_000 ? `${Math.ceil(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

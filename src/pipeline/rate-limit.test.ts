@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { Limit, LimitsOf } from '../core/buckets.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import type { Handler } from '../core/call.ts'
+import { textResult } from '../core/result.ts'
+import { compileLimits } from '../policy/limits/compile.ts'
+import { memoryBuckets } from '../stores/buckets.ts'
+import { rateLimit } from './rate-limit.ts'
+
+const done: Handler = async () => textResult('done')
+
+const limited = (limitsOf: LimitsOf) => {
+  const clock = createManualClock()
+  const layer = rateLimit({ limitsOf, buckets: memoryBuckets(), clock })
+  return { clock, call: (changes = {}, next = done) => layer(callOf(changes), next) }
+}
+
+test('F8: a call over the limit is refused with the rule, for whom, and when to come back', async () => {
+  const { clock, call } = limited(
+    compileLimits({ limits: { servers: {}, tools: { 'files.read': 10 } }, agents: { default: {} } }),
+  )
+  for (let made = 0; made < 10; made++) await call()
+  clock.advance(500)
+  await expect(call()).rejects.toMatchObject({
+    code: 'RATE_LIMITED',
+    message:
+      'The agent default has used up its 10 calls a minute to files.read (limits.tools.files.read); call again in 6 seconds.',
+    data: { code: 'RATE_LIMITED', rule: 'limits.tools.files.read', server: 'files', retryAfterMs: 5_500 },
+  })
+  clock.advance(5_500)
+  await expect(call()).resolves.toBeDefined()
+})
+
+test('F8: a refused call never reaches its entry and takes nothing from its other limits', async () => {
+  const agents = { default: { perMinute: 3 } }
+  const { call } = limited(compileLimits({ limits: { servers: {}, tools: { 'files.read': 1 } }, agents }))
+  let ran = 0
+  const counted: Handler = async () => textResult(`${++ran}`)
+  await call({}, counted)
+  for (let tried = 0; tried < 5; tried++)
+    await expect(call({}, counted)).rejects.toThrow('1 call a minute to files.read')
+  expect(ran).toBe(1)
+  const entry = entryOf({ name: 'write' })
+  await call({ entry })
+  await call({ entry })
+  await expect(call({ entry })).rejects.toMatchObject({
+    message:
+      'The agent default has used up its 3 calls a minute in all (agents.default.perMinute); call again in 20 seconds.',
+  })
+})
+
+test('F8: every entry of a server counts alike, whichever object stands for it', async () => {
+  const { call } = limited(compileLimits({ limits: { servers: { files: 2 }, tools: {} }, agents: {} }))
+  await call({ entry: entryOf() })
+  await call({ entry: entryOf({ name: 'write' }) })
+  await expect(call({ entry: entryOf() })).rejects.toThrow(
+    '2 calls a minute to the server files (limits.servers.files)',
+  )
+})
+
+test('F8: a store elsewhere may take its time, and its failure is not a permission', async () => {
+  const limit: Limit = { key: 'k', perMinute: 1, rule: 'limits.perMinute', scope: '' }
+  const layer = (take: () => Promise<never>) =>
+    rateLimit({ limitsOf: () => [limit], buckets: { take }, clock: createManualClock() })
+  await expect(layer(() => Promise.reject(new Error('gone')))(callOf(), done)).rejects.toThrow('gone')
+})
+
+test('F8: without limits nobody is asked', async () => {
+  const take = () => {
+    throw new Error('asked')
+  }
+  const layer = rateLimit({ limitsOf: () => [], buckets: { take }, clock: createManualClock() })
+  await expect(layer(callOf(), done)).resolves.toBeDefined()
+})

@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { callOf, entryOf } from '../../core/call.fixture.ts'
+import type { Call } from '../../core/call.ts'
+import { type ErrorCode, type ErrorDetails, errorKinds, ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { textResult } from '../../core/result.ts'
+import { type RetryOptions, retry } from './retry.ts'
+
+const plain = { readOnly: false, idempotent: false, timeoutMs: 30_000 }
+const harmless = callOf({ entry: entryOf({ traits: { ...plain, idempotent: true } }) })
+const error = (code: ErrorCode, details: ErrorDetails = { server: 'files' }) => new ToolwayError(code, 'No.', details)
+const unsent = error('SERVER_UNAVAILABLE', { server: 'files', unsent: true })
+const unknown = error('OUTCOME_UNKNOWN')
+
+/** Runs a call whose attempts fail one after the other, until they are used up; without pauses of any length. */
+function trying(options: Partial<RetryOptions> = {}) {
+  const clock = createManualClock()
+  const interceptor = retry({ attempts: 2, budget: 0.2, backoff: 100, clock, random: () => 0, ...options })
+  const run = async (failures: readonly Error[], call: Call = callOf()) => {
+    const at: number[] = []
+    const answer = interceptor(call, async () => {
+      at.push(clock.now())
+      const failure = failures[at.length - 1]
+      if (failure) throw failure
+      return textResult('done')
+    }).catch((thrown: Error) => thrown)
+    await clock.pass(100_000)
+    const outcome = await answer
+    return { tries: at.length, at, outcome, code: outcome instanceof ToolwayError ? outcome.code : undefined }
+  }
+  return { run, clock, interceptor }
+}
+
+describe('what is repeated', () => {
+  test('F12: what surely was not sent, whatever the tool does', async () => {
+    const { tries, outcome } = await trying().run([unsent])
+    expect(tries).toBe(2)
+    expect(outcome).toEqual(textResult('done'))
+  })
+
+  test.each(['SERVER_UNAVAILABLE', 'OUTCOME_UNKNOWN'] as const)(
+    'F12: %s only where the operator says that twice does no harm',
+    async (code) => {
+      expect((await trying().run([error(code)])).tries).toBe(1)
+      expect((await trying().run([error(code)], harmless)).tries).toBe(2)
+      const reads = callOf({ entry: entryOf({ traits: { ...plain, readOnly: true } }) })
+      expect((await trying().run([error(code)], reads)).tries).toBe(2)
+    },
+  )
+
+  const others = (Object.keys(errorKinds) as ErrorCode[]).filter(
+    (code) => code !== 'SERVER_UNAVAILABLE' && code !== 'OUTCOME_UNKNOWN',
+  )
+  test.each(others)('F12: %s never', async (code) => {
+    expect((await trying().run([error(code)], harmless)).tries).toBe(1)
+  })
+
+  test.each(['TIMEOUT', 'CANCELLED', 'CIRCUIT_OPEN', 'OVERLOADED'] as const)(
+    'F12: %s not even unsent',
+    async (code) => {
+      const { tries } = await trying().run([error(code, { server: 'files', unsent: true })], harmless)
+      expect(tries).toBe(1)
+    },
+  )
+
+  test("T2: neither a server's own error nor a fault of ours, and both reach the caller as they are", async () => {
+    const own = new ServerError(Json.of({ code: -32000, message: 'busy' }))
+    const ours = new TypeError('ours')
+    expect(await trying().run([own], harmless)).toMatchObject({ tries: 1, outcome: own })
+    expect((await trying().run([unsent, ours], harmless)).outcome).toBe(ours)
+  })
+
+  test('F12: a call inside another one is repeated where it runs, not once more around it', async () => {
+    const carrier = callOf({
+      entry: entryOf({ server: 'toolway', traits: { ...plain, idempotent: true, carries: true } }),
+    })
+    expect((await trying().run([unsent], carrier)).tries).toBe(1)
+    const sink = callOf({ entry: entryOf({ server: 'sink', traits: { ...plain, idempotent: true } }) })
+    expect((await trying().run([unsent], sink)).tries).toBe(1)
+  })
+
+  test('F12: nothing once the caller has gone, and nothing is begun after a pause either', async () => {
+    const { interceptor, clock } = trying({ random: () => 1 })
+    const controller = new AbortController()
+    let tries = 0
+    const answer = interceptor({ ...callOf(), signal: controller.signal }, async () => {
+      tries++
+      throw unsent
+    })
+    const caught = expect(answer).rejects.toThrow('changed my mind')
+    await clock.pass(50)
+    controller.abort(new Error('changed my mind'))
+    await caught
+    await clock.pass(1_000)
+    expect(tries).toBe(1)
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('how often and when', () => {
+  test('F12: as many attempts after the first as configured, then the last failure, with their number', async () => {
+    const { tries, outcome } = await trying().run([unsent, unsent, unsent])
+    expect(tries).toBe(3)
+    expect(outcome).toMatchObject({ message: 'No. Toolway tried 3 times.', details: { server: 'files', unsent: true } })
+    const once = await trying({ attempts: 0 }).run([unsent])
+    expect(once).toMatchObject({ tries: 1, outcome: unsent })
+  })
+
+  test('F12: the caller is told if an attempt may have run, and what was sent once is not unsent', async () => {
+    const { outcome } = await trying().run([unknown, unsent, error('CIRCUIT_OPEN')], harmless)
+    expect(outcome).toMatchObject({
+      code: 'CIRCUIT_OPEN',
+      message: 'No. Toolway tried 3 times, and an earlier attempt may have run.',
+    })
+    const last = (await trying({ attempts: 1 }).run([unknown, unsent], harmless)).outcome as ToolwayError
+    expect(last.details.unsent).toBeUndefined()
+  })
+
+  test('F12: pauses are a random part of one that doubles each time, up to a bound', async () => {
+    const failures = Array.from({ length: 11 }, () => unsent)
+    const times = async (random: number) => {
+      const options = { attempts: 10, budget: 1, random: () => random }
+      const { run, interceptor } = trying(options)
+      for (let count = 0; count < 10; count++) await interceptor(callOf(), async () => textResult('done'))
+      const { at } = await run(failures, callOf({ timeoutMs: 1_000_000 }))
+      return at.slice(1).map((time, index) => time - (at[index] as number))
+    }
+    expect(await times(1)).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000, 10_000])
+    expect((await times(0.5)).slice(0, 3)).toEqual([50, 100, 200])
+  })
+
+  test('F10, F12: a retry that would come too late is not waited for: the caller hears what went wrong', async () => {
+    const { tries, outcome, at } = await trying({ random: () => 1 }).run([unsent, unsent], callOf({ timeoutMs: 250 }))
+    expect({ tries, took: (at[1] as number) - (at[0] as number) }).toEqual({ tries: 2, took: 100 })
+    expect(outcome).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  })
+
+  test('F12: a hint when to come back is kept to, or left to the caller', async () => {
+    const unhealthy = (retryAfterMs: number) =>
+      error('SERVER_UNHEALTHY', { server: 'files', unsent: true, retryAfterMs })
+    const { at } = await trying().run([unhealthy(80)])
+    expect((at[1] as number) - (at[0] as number)).toBe(80)
+    expect((await trying().run([unhealthy(101)])).tries).toBe(1)
+  })
+
+  test('F12: in an outage retries are a fifth of the calls, and each server has its own budget', async () => {
+    const { run, interceptor, clock } = trying()
+    let tries = 0
+    const fails = async () => {
+      tries++
+      throw unsent
+    }
+    const calls = Array.from({ length: 100 }, () => interceptor(callOf(), fails).catch(() => {}))
+    await clock.pass(1_000)
+    await Promise.all(calls)
+    expect(tries).toBe(120)
+    const other = callOf({ entry: entryOf({ server: 'other' }) })
+    expect((await run([error('SERVER_UNAVAILABLE', { server: 'other', unsent: true })], other)).tries).toBe(2)
+  })
+})
+
+test('F12: whatever fails in whatever order, what may have run is never sent twice unless that is harmless', async () => {
+  const failure = fc.constantFrom(unsent, unknown, error('SERVER_UNAVAILABLE'), error('TIMEOUT'), error('INTERNAL'))
+  await fc.assert(
+    fc.asyncProperty(fc.array(failure, { maxLength: 5 }), fc.boolean(), async (failures, idempotent) => {
+      const { tries } = await trying({ attempts: 3 }).run(failures, idempotent ? harmless : callOf())
+      const repeated = failures.slice(0, tries - 1)
+      expect(tries).toBeLessThanOrEqual(4)
+      if (!idempotent) expect(repeated.every((one) => one === unsent)).toBe(true)
+      expect(repeated.some((one) => ['TIMEOUT', 'INTERNAL'].includes(one.code))).toBe(false)
+    }),
+  )
+})

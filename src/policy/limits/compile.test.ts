@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest'
+import type { LimitedEntry } from '../../core/buckets.ts'
+import { compileLimits, type LimitsOptions } from './compile.ts'
+
+const traits = { readOnly: false, idempotent: false, timeoutMs: 1 }
+const tool = (server: string, name: string): LimitedEntry => ({ kind: 'tool', server, name, traits })
+const carrier = (name: string): LimitedEntry => ({ ...tool('toolway', name), traits: { ...traits, carries: true } })
+
+const compiled = (limits: Partial<LimitsOptions['limits']>, agents: LimitsOptions['agents'] = {}) =>
+  compileLimits({ limits: { servers: {}, tools: {}, ...limits }, agents })
+
+const rules = (limitsOf: ReturnType<typeof compiled>, entry: LimitedEntry, agent = 'default') =>
+  limitsOf(agent, entry).map(({ rule, perMinute }) => `${rule}: ${perMinute}`)
+
+describe('F8: which limits a call meets', () => {
+  test('none unless configured', () => {
+    expect(compiled({})('default', tool('files', 'read'))).toEqual([])
+    expect(compiled({ servers: { web: 5 } })('default', tool('files', 'read'))).toEqual([])
+  })
+
+  test('the most particular of tool, server and default', () => {
+    const limitsOf = compiled({ perMinute: 600, servers: { files: 100 }, tools: { 'files.read': 10 } })
+    expect(rules(limitsOf, tool('files', 'read'))).toEqual(['limits.tools.files.read: 10'])
+    expect(rules(limitsOf, tool('files', 'write'))).toEqual(['limits.servers.files: 100'])
+    expect(rules(limitsOf, tool('web', 'get'))).toEqual(['limits.perMinute: 600'])
+  })
+
+  test('the very name before any pattern, and of patterns the one with the longest beginning', () => {
+    const written = {
+      '*': 1,
+      'files.*': 2,
+      'files.re*': 3,
+      'files.re*d': 4,
+      'files.r*e*d': 5,
+      'files.read': 6,
+      '*.get': 7,
+    }
+    const backwards = Object.fromEntries(Object.entries(written).reverse())
+    for (const tools of [written, backwards]) {
+      const limitsOf = compiled({ tools })
+      expect(rules(limitsOf, tool('files', 'read'))).toEqual(['limits.tools.files.read: 6'])
+      expect(rules(limitsOf, tool('files', 'rewind'))).toEqual(['limits.tools.files.re*d: 4'])
+      expect(rules(limitsOf, tool('files', 'remove'))).toEqual(['limits.tools.files.re*: 3'])
+      expect(rules(limitsOf, tool('files', 'write'))).toEqual(['limits.tools.files.*: 2'])
+      expect(rules(limitsOf, tool('web', 'get'))).toEqual(['limits.tools.*.get: 7'])
+      expect(rules(limitsOf, tool('web', 'put'))).toEqual(['limits.tools.*: 1'])
+    }
+  })
+
+  test('the total of an agent counts beside them', () => {
+    const limitsOf = compiled({ tools: { 'files.read': 10 } }, { ci: { perMinute: 120 } })
+    expect(rules(limitsOf, tool('files', 'read'), 'ci')).toEqual([
+      'limits.tools.files.read: 10',
+      'agents.ci.perMinute: 120',
+    ])
+    expect(rules(limitsOf, tool('web', 'get'), 'ci')).toEqual(['agents.ci.perMinute: 120'])
+    expect(rules(limitsOf, tool('web', 'get'), 'other')).toEqual([])
+  })
+
+  test('limits for tools are about tools; resources and prompts go by server and default', () => {
+    const limitsOf = compiled({ perMinute: 600, servers: { web: 5 }, tools: { '*': 1 } })
+    expect(rules(limitsOf, { ...tool('files', 'read'), kind: 'prompt' })).toEqual(['limits.perMinute: 600'])
+    expect(rules(limitsOf, { ...tool('web', 'a://b'), kind: 'resource' })).toEqual(['limits.servers.web: 5'])
+  })
+
+  test('what only carries other calls meets limits of its own alone', () => {
+    const general = compiled({ perMinute: 1, tools: { '*': 1, '*.execute_tool': 1 } }, { ci: { perMinute: 1 } })
+    expect(rules(general, carrier('execute_tool'), 'ci')).toEqual([])
+    expect(rules(general, tool('toolway', 'find_tool'), 'ci')).toEqual(['limits.tools.*: 1', 'agents.ci.perMinute: 1'])
+    const own = compiled({ servers: { toolway: 3 }, tools: { 'toolway.execute_tools': 2 } })
+    expect(rules(own, carrier('execute_tool'))).toEqual(['limits.servers.toolway: 3'])
+    expect(rules(own, carrier('execute_tools'))).toEqual(['limits.tools.toolway.execute_tools: 2'])
+    expect(rules(compiled({ tools: { 'toolway.*': 4 } }), carrier('execute_tool'))).toEqual([
+      'limits.tools.toolway.*: 4',
+    ])
+  })
+
+  test('names that every object has are no limits', () => {
+    const limitsOf = compiled({ servers: { files: 1 } }, { ci: { perMinute: 1 } })
+    expect(limitsOf('constructor', tool('constructor', 'toString'))).toEqual([])
+  })
+})
+
+describe('F8: which calls share a bucket', () => {
+  const limitsOf = compiled(
+    { perMinute: 600, servers: { files: 100 }, tools: { 'web.*': 10 } },
+    { team: { perMinute: 50 }, 'team.role': {} },
+  )
+  const keys = (agent: string, entry: LimitedEntry) => limitsOf(agent, entry).map(({ key }) => key)
+
+  test('tools of a server without limits of their own, and whatever has no limit at all', () => {
+    expect(keys('a', tool('files', 'read'))).toEqual(keys('a', tool('files', 'write')))
+    expect(keys('a', tool('mail', 'send'))).toEqual(keys('a', tool('chat', 'send')))
+    expect(keys('a', tool('mail', 'send'))).not.toEqual(keys('a', tool('files', 'send')))
+  })
+
+  test('each tool that a pattern matches has its own', () => {
+    expect(keys('a', tool('web', 'get'))).not.toEqual(keys('a', tool('web', 'put')))
+    expect(keys('a', tool('web', 'get'))).toEqual(keys('a', tool('web', 'get')))
+  })
+
+  test('no two agents, not even of one family', () => {
+    expect(keys('a', tool('files', 'read'))).not.toEqual(keys('b', tool('files', 'read')))
+    const [, parent] = limitsOf('team', tool('files', 'read'))
+    const [, child] = limitsOf('team.role', tool('files', 'read'))
+    expect(child).toMatchObject({ perMinute: 50, rule: 'agents.team.perMinute' })
+    expect(child?.key).not.toBe(parent?.key)
+  })
+
+  test('the nearest total of the family holds', () => {
+    const agents = { a: { perMinute: 5 }, 'a.b': { perMinute: 9 }, 'a.b.c.d': {} }
+    expect(rules(compiled({}, agents), tool('x', 'y'), 'a.b.c.d')).toEqual(['agents.a.b.perMinute: 9'])
+  })
+
+  test('names never run into each other', () => {
+    const odd = compiled({ tools: { '*': 1 }, perMinute: 1 })
+    const all = [
+      tool('a', 'b c'),
+      tool('a.b', 'c'),
+      tool('a', 'b.c'),
+      tool('a', 'tool b'),
+      { ...tool('a', 'b'), kind: 'prompt' as const },
+    ]
+    const found = all.flatMap((entry) => odd('default', entry).map(({ key }) => key))
+    expect(new Set(found).size).toBe(all.length)
+  })
+})

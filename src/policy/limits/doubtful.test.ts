@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { doubtfulLimits } from './doubtful.ts'
+
+const tools = [
+  { server: 'files', name: 'read_file' },
+  { server: 'files', name: 'write_file' },
+]
+const doubts = (limits: { servers?: Record<string, number>; tools?: Record<string, number> }) =>
+  doubtfulLimits({ limits: { servers: {}, tools: {}, ...limits }, servers: ['files', 'web'], tools })
+
+test('F8: a limit on a server that does not exist is doubtful, with what was probably meant', () => {
+  expect(
+    doubts({ servers: { fils: 1, files: 1, toolway: 1, native: 1 }, tools: { 'wbe.get': 1, 'wbe.*': 1 } }),
+  ).toEqual([
+    'limits.servers.fils: there is no server fils; did you mean files?',
+    'limits.tools.wbe.get: there is no server wbe; did you mean web?',
+    'limits.tools.wbe.*: there is no server wbe; did you mean web?',
+  ])
+})
+
+test('F8: a limit on a tool that does not exist is doubtful, once the tools of its server are known', () => {
+  expect(
+    doubts({ tools: { 'files.readfiles': 1, 'files.read_file': 1, 'files.old_*': 1, '*': 1, 'web.any': 1 } }),
+  ).toEqual(['limits.tools.files.readfiles: there is no tool files.readfiles; did you mean files.read_file?'])
+})
+
+test('F8: a limit that no call can meet is doubtful', () => {
+  expect(doubts({ servers: { 'fi*': 1 }, tools: { read_file: 1 } })).toEqual([
+    'limits.servers.fi*: servers are named here, not matched; use limits.tools for patterns',
+    'limits.tools.read_file limits nothing; write it as server.tool',
+  ])
+})
+
+test('a server with a dot in its name is recognised', () => {
+  const limits = { servers: {}, tools: { 'a.b.c': 1 } }
+  expect(doubtfulLimits({ limits, servers: ['a.b'] })).toEqual([])
+})
