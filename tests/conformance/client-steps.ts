@@ -41,7 +41,7 @@ const steps: Record<string, Steps> = {
   },
   async 'http-invalid-tool-headers'(client) {
     const { tools } = await client.listTools()
-    for (const { name } of tools) await call(client, name)
+    for (const { name } of tools) await call(client, name, { region: 'eu', value: 'x' })
   },
   async 'json-schema-2020-12-preservation'(client) {
     const { tools } = await client.listTools()

@@ -59,6 +59,8 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     let problems: readonly ErrorObject[] | undefined
     try {
       problems = attempt(() => made.check(args))
+      const given = problems?.length ? withoutNulls(schema, args) : args
+      if (given !== args) problems = attempt(() => made.check(given))
     } catch {
       return giveUp(keys.get(schema) as string, tool, 'the check of it fails')
     }
@@ -72,6 +74,13 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     loading ??= load()
     return loading.then(() => check(schema, args, tool))
   }
+}
+
+/** Models and clients write null for what they leave out: where a field may be left out, the server may judge that. */
+function withoutNulls({ required }: Fields, args: Fields): Fields {
+  const needed = new Set(Array.isArray(required) ? required : [])
+  const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
+  return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
 }
 
 /** `undefined` where checking takes too long, or goes deeper than the stack. */
