@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { descriptorStore } from './catalog/persistence.ts'
+import { watchDefinitions } from './catalog/pins/watch-definitions.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { watchPlaces } from './config/watch.ts'
 import type { Access } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
-import type { Kind } from './core/entry.ts'
+import type { Entry, Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
 import { createBreakers } from './pipeline/breaker/breakers.ts'
 import { bulkhead } from './pipeline/bulkhead/bulkhead.ts'
@@ -19,13 +20,12 @@ import { serveStdio } from './serve/stdio.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
 import { keptSeal } from './stores/seal.ts'
-import { keptToken } from './stores/token.ts'
 import { openAuditLog } from './telemetry/audit/log.ts'
 import type { GatewayStatus } from './tools/meta/index.ts'
-import { joinOffers } from './upstream/offers.ts'
+import { type Advice, joinOffers } from './upstream/offers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
-import { buildWorld, type Chosen, type Lasting, type World } from './world.ts'
+import { buildWorld, type Lasting, prepare, type World } from './world.ts'
 
 export interface GatewayOptions {
   readonly log: Log
@@ -100,7 +100,12 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     view: (caller) => worlds.present.pipeline.view(caller),
     turnedAway: (who) => worlds.present.pipeline.turnedAway(who),
     agentOf: (credential, asked) => worlds.present.policy.agentOf(credential, asked),
-    offers: (caller) => joinOffers(serversOf(worlds.present).filter((server) => mayUseSome(caller, server))),
+    offers: (caller) =>
+      joinOffers(
+        serversOf(worlds.present)
+          .filter((server) => mayUseSome(caller, server))
+          .map(advice),
+      ),
     inform(caller, method) {
       for (const server of new Set(worlds.living.flatMap(serversOf))) server.inform(caller, method)
     },
@@ -141,9 +146,9 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   }
   const worlds: Worlds<World> = open.use(
     createWorlds<World>({
-      first: buildWorld(await chosen(first), lasting),
+      first: buildWorld(await prepare(first, lasting), lasting),
       clock,
-      async end({ catalog, servers, entrance }) {
+      async end({ catalog, servers, entrance, pins }) {
         catalog[Symbol.dispose]()
         const kept = worlds.living
         const gone = [...servers.values()].filter(
@@ -152,6 +157,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         // All at once: each may have a stubborn process to wait for.
         await Promise.all(gone.map(({ server }) => server[Symbol.asyncDispose]()))
         if (!kept.some((world) => world.entrance === entrance)) await entrance.authenticate[Symbol.asyncDispose]()
+        if (!kept.some((world) => world.pins === pins)) await pins[Symbol.asyncDispose]()
       },
     }),
   )
@@ -162,7 +168,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     load,
     async apply(loaded) {
       const before = worlds.present
-      const next = buildWorld(await chosen(loaded), lasting, before)
+      const next = buildWorld(await prepare(loaded, lasting, before), lasting, before)
       await begin(next, before)
       worlds.follow(next)
       for (const [name, { server }] of before.servers) {
@@ -216,7 +222,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   }
 
   /** Starts what is new in a world, and says what there is to say about it. */
-  async function begin({ loaded, warnings, servers, catalog }: World, before?: World): Promise<void> {
+  async function begin({ loaded, warnings, servers, catalog, pins }: World, before?: World): Promise<void> {
     for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
     for (const { key, feature } of loaded.inactive) {
       if (!before?.loaded.inactive.some((known) => known.key === key)) {
@@ -224,8 +230,17 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       }
     }
     catalog.onChange(tell)
+    if (pins !== before?.pins) pins.onChange(() => worlds.present.catalog.reconsider())
     const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
+    const check = (entry: Entry) => worlds.present.pins.check(entry)
+    for (const [, { server }] of added) watchDefinitions(server, { check })
     await Promise.all(added.map(([, { server }]) => server.start()))
+  }
+
+  /** Instructions that are quarantined are as good as none. */
+  function advice({ name, capabilities, instructions }: Server): Advice {
+    const usable = worlds.present.pins.checkServer(name, instructions).usable
+    return { name, capabilities, instructions: usable ? instructions : '' }
   }
 
   function within(handlerOf: (world: World) => Handler): Handler {
@@ -271,9 +286,3 @@ const local: Omit<Caller, 'agent'> = {
 const serversOf = ({ servers }: World): Server[] => [...servers.values()].map(({ server }) => server)
 
 const mayInspect = ({ defaults }: Config, caller: Caller): boolean => defaults.debug || caller.admin
-
-async function chosen(loaded: LoadedConfig): Promise<Chosen> {
-  const { auth, stores } = loaded.config
-  const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
-  return { loaded, token: token === 'none' ? undefined : token }
-}

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Catalog } from './catalog/catalog.ts'
+import { originOf, type ServerOrigin } from './catalog/pins/origin.ts'
+import { createPins, type Pins } from './catalog/pins/pins.ts'
 import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
@@ -23,6 +25,7 @@ import { compileLimits } from './policy/limits/compile.ts'
 import { compileConcurrency } from './policy/limits/concurrency.ts'
 import { type Authenticate, createAuthenticate } from './serve/authenticate/index.ts'
 import { createKeys } from './stores/keys.ts'
+import { keptToken } from './stores/token.ts'
 import { type Describe, describeArguments } from './telemetry/redact/describe.ts'
 import { createRedactor } from './telemetry/redact/redactor.ts'
 import { secretsOf } from './telemetry/redact/secrets.ts'
@@ -50,10 +53,13 @@ export interface Lasting {
   readonly log: Log
 }
 
-/** A configuration, and the token that it wants clients to send. */
+/** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
 export interface Chosen {
   readonly loaded: LoadedConfig
   readonly token: string | undefined
+  readonly pins: Pins
+  /** Where its servers come from. */
+  readonly origins: ReadonlyMap<string, ServerOrigin>
 }
 
 /** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
@@ -91,11 +97,26 @@ interface Entrance {
   readonly auth: Config['auth']
 }
 
+/** Fetches what a configuration needs. Pins go on where the same ones are wanted. */
+export async function prepare(
+  loaded: LoadedConfig,
+  { clock, log }: Pick<Lasting, 'clock' | 'log'>,
+  before?: World,
+): Promise<Chosen> {
+  const { auth, stores, policy, mcpServers } = loaded.config
+  const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
+  const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
+  const same = before?.loaded.config.policy.pins === policy.pins && isDeepStrictEqual(before.origins, origins)
+  const pins = same ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, origins, clock, log })
+  return { loaded, token: token === 'none' ? undefined : token, pins, origins }
+}
+
 /** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
-export function buildWorld({ loaded, token }: Chosen, lasting: Lasting, before?: World): World {
+export function buildWorld({ loaded, token, pins, origins }: Chosen, lasting: Lasting, before?: World): World {
   const { config } = loaded
   const { access, clock, log } = lasting
-  const policy = createPolicy({ config })
+  const quarantines = config.policy.pins === 'quarantine'
+  const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
   const servers = new Map(configured(config, log).map((name) => [name, tend(name, config, lasting, before)]))
   const inProcess = { origin: 'native', timeoutMs: config.defaults.timeout, clock } as const
   const native = toolSource({
@@ -116,6 +137,7 @@ export function buildWorld({ loaded, token }: Chosen, lasting: Lasting, before?:
     listDeadlineMs: config.discovery.listDeadline,
     decide: policy.decide,
     exposure: ({ agent }) => policy.exposureOf(agent),
+    flagsOf: pins.flagsOf,
     clock,
     log,
   })
@@ -138,6 +160,8 @@ export function buildWorld({ loaded, token }: Chosen, lasting: Lasting, before?:
   return {
     loaded,
     token,
+    pins,
+    origins,
     warnings,
     policy,
     catalog,

@@ -1,4 +1,12 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { editorSchema } from '../src/config/editor-schema.ts'
+import { errorPages } from './error-pages/error-pages.ts'
 
-await writeFile(new URL('../toolway.schema.json', import.meta.url), `${JSON.stringify(editorSchema(), null, 2)}\n`)
+const root = new URL('..', import.meta.url)
+
+await writeFile(new URL('toolway.schema.json', root), `${JSON.stringify(editorSchema(), null, 2)}\n`)
+
+// Pages of codes that are no more go with the folder.
+await rm(new URL('docs/errors', root), { recursive: true, force: true })
+await mkdir(new URL('docs/errors', root))
+for (const [path, text] of await errorPages()) await writeFile(new URL(`docs/${path}`, root), text)

@@ -36,18 +36,24 @@ export type FlagsOf = (entry: Entry) => readonly string[]
 
 /** Makes an entry's served form. Nothing is copied or written before somebody lists it: most entries are only called. */
 export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => []): Item {
-  let definition: Definition | undefined
-  let json: string | undefined
+  let made: { readonly flags: string; readonly definition: Definition; json?: string } | undefined
+  /** Definitions are looked at in the background, so that flags may come after the first listing. */
+  const served = () => {
+    const flags = flagsOf(entry)
+    const key = flags.join()
+    if (made?.flags !== key) made = { flags: key, definition: servedDefinition(entry, label, flags) }
+    return made
+  }
   return {
     name: label.name,
     entry,
     get definition() {
-      definition ??= servedDefinition(entry, label, flagsOf(entry))
-      return definition
+      return served().definition
     },
     get json() {
-      json ??= JSON.stringify(this.definition)
-      return json
+      const current = served()
+      current.json ??= JSON.stringify(current.definition)
+      return current.json
     },
   }
 }

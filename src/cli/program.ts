@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { version } from '../version.ts'
+import { count, filtered, placed } from './commands/audit-options.ts'
 import { durationMs } from './duration.ts'
 import { type ExitCode, exitCodeHelp } from './exit.ts'
 import { lifetimeMs } from './lifetime.ts'
@@ -63,12 +64,14 @@ ${exitCodeHelp}`,
     .description('serve all tools over HTTP')
     .option('--host <host>', 'address to listen on')
     .option('--port <port>', 'port to listen on, 0 for any free one', portNumber)
+    .option('--no-watch', 'do not take over changes of the configuration while it runs')
     .action(action(async () => (await import('./commands/serve.ts')).serve))
 
   program
     .command('stdio')
     .description('serve all tools to one client over stdin and stdout')
     .addOption(agent())
+    .option('--no-watch', 'do not take over changes of the configuration while it runs')
     .action(action(async () => (await import('./commands/stdio.ts')).stdio))
 
   program
@@ -135,6 +138,31 @@ Examples:
     .argument('<id>', 'the name it was given')
     .action(action(async () => (await import('./commands/keys.ts')).revokeKey))
 
+  const audit = program.command('audit').description('read the record of every call')
+  const formats = new Option('--format <format>', 'JSON lines, or a table for a spreadsheet').choices(['jsonl', 'csv'])
+  filtered(placed(audit.command('tail')))
+    .description('show the last operations')
+    .option('-n, --lines <count>', 'how many', count, 20)
+    .option('-f, --follow', 'go on with those that come')
+    .option('--raw', 'records instead of operations')
+    .action(action(async () => (await import('./commands/audit-tail.ts')).tailAudit))
+  filtered(placed(audit.command('query')))
+    .description('find operations, newest first')
+    .option('--limit <count>', 'how many', count, 50)
+    .option('--before <cursor>', 'go on where an earlier answer ended')
+    .option('--raw', 'records instead of operations')
+    .action(action(async () => (await import('./commands/audit-query.ts')).queryAudit))
+  placed(audit.command('verify'))
+    .description('check that no record was changed, removed, moved or cut off')
+    .option('--public-key <file>', 'check signatures with this key and no other')
+    .action(action(async () => (await import('./commands/audit-verify.ts')).verifyLog))
+  filtered(placed(audit.command('export')))
+    .description('write operations out, oldest first')
+    .addOption(formats.default('jsonl'))
+    .option('--out <file>', 'where to (default: standard output)')
+    .option('--raw', 'records instead of operations')
+    .action(action(async () => (await import('./commands/audit-export.ts')).exportAudit))
+
   program
     .command('why')
     .description('tell whether an agent may use a tool, and which rule decides')
@@ -143,6 +171,35 @@ Examples:
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  ${name} why researcher filesystem.write_file`)
     .action(action(async () => (await import('./commands/why.ts')).why))
+
+  const pins = program.command('pins').description('see and approve the definitions that servers are held to')
+  pins
+    .command('list', { isDefault: true })
+    .description('list pinned definitions and how each is')
+    .option('--server <server>', 'only those of this server')
+    .option('--changed', 'only what waits for a decision')
+    .action(action(async () => (await import('./commands/pins.ts')).listPins))
+  pins
+    .command('show')
+    .description('compare the approved definition with the one that was seen last')
+    .argument('<server.tool>', 'as `pins list` names it')
+    .action(action(async () => (await import('./commands/pins-show.ts')).showPin))
+  pins
+    .command('approve')
+    .description('let the definition through that was seen last')
+    .argument('[server.tool]', 'as `pins list` names it, or server.* for a whole server')
+    .option('--all', 'everything that waits')
+    .option('--hash <hash>', 'exactly this definition, as `pins show` names it')
+    .action(action(async () => (await import('./commands/pins-approve.ts')).approvePins))
+
+  const policy = program.command('policy').description('try a policy before it is in force')
+  placed(policy.command('replay'))
+    .description('decide about recorded calls by another policy, and show what would change')
+    .requiredOption('--policy <file>', 'configuration with the proposed agents and policy')
+    .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')
+    .option('--until <when>', 'only calls older than this')
+    .option('--strict', 'exit with 4 where a call that was allowed would be denied')
+    .action(action(async () => (await import('./commands/policy-replay.ts')).replayPolicy))
 
   program
     .command('validate')

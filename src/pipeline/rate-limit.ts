@@ -2,6 +2,7 @@ import type { Buckets, Limit, LimitsOf } from '../core/buckets.ts'
 import type { Call, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { callAgain } from './call-again.ts'
 
 export interface RateLimits {
   readonly limitsOf: LimitsOf
@@ -22,9 +23,7 @@ export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor
 }
 
 function limited({ caller, entry }: Call, { rule, perMinute, scope }: Limit, retryAfterMs: number): ToolwayError {
-  const calls = `${count(perMinute, 'call')} a minute${scope}`
-  const sentence = `The agent ${caller.agent} has used up its ${calls} (${rule}); call again in ${count(Math.ceil(retryAfterMs / 1000), 'second')}.`
+  const calls = `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} a minute${scope}`
+  const sentence = `The agent ${caller.agent} has used up its ${calls} (${rule}); ${callAgain(retryAfterMs)}.`
   return new ToolwayError('RATE_LIMITED', sentence, { rule, server: entry.server, retryAfterMs })
 }
-
-const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? '' : 's'}`

@@ -11,7 +11,7 @@ import { compileRules } from './rules.ts'
 export interface PolicyOptions {
   readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers'>
   /** Says no to what has changed and was not approved yet. */
-  quarantined?(entry: Pick<Entry, 'kind' | 'server' | 'name'>): Denial | undefined
+  readonly quarantined?: (entry: Entry) => Denial | undefined
 }
 
 /** Who may use what, and who is who. */

@@ -57,7 +57,8 @@ export async function answerBatch(options: {
         abandon: () => resolve(undefined),
       }
       parts.push(part)
-      return Promise.race([era.request(session, inbound, part, caller), abandoned])
+      const answered = era.request(session, inbound, part, caller).then((answer) => answer?.message)
+      return Promise.race([answered, abandoned])
     }
     return undefined
   })

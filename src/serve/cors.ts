@@ -18,7 +18,7 @@ const ofTools = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 /** Lets a page of an allowed origin read the answer. */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
-  response.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id, WWW-Authenticate')
+  response.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id, WWW-Authenticate, Retry-After')
   response.setHeader('Vary', 'Origin')
 }
 

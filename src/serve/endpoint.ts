@@ -137,7 +137,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const exchange = new Exchange(response, accepts, clock, session.streams)
     const answer = await era.request(session, inbound, exchange, callerAt(session, request))
     if (answer === undefined) exchange.abandon()
-    else exchange.answer(answer)
+    else exchange.answer(answer.message, answer.status, answer.headers)
     sessions.touch(session)
   }
 
@@ -244,5 +244,6 @@ const notAcceptable = () =>
 const shuttingDown = (id?: Id) =>
   Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
     ...(id !== undefined && { id }),
-    headers: { 'Retry-After': '1', Connection: 'close' },
+    retryAfterMs: 1_000,
+    headers: { Connection: 'close' },
   })

@@ -3,6 +3,7 @@ import type { Log } from '../core/log.ts'
 import { resultOf } from '../core/result.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
+import { type Answer, type HttpHeaders, retryAfter } from './answer.ts'
 import { Refusal } from './refusal.ts'
 
 /** A message that is JSON-RPC but asks for something the protocol does not know, or in a way it does not allow. */
@@ -19,7 +20,9 @@ export class ProtocolError extends Error {
 }
 
 /** What a request that failed is answered with: a result that a model can read, or a JSON-RPC error. */
-export type Failure = { readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }
+export type Failure = ({ readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }) & {
+  readonly headers?: HttpHeaders | undefined
+}
 
 /**
  * The one translation of anything thrown into an answer (E1). A tool call that was refused or failed is a result
@@ -33,19 +36,21 @@ export function failureOf(method: string, thrown: unknown, log: Log): Failure {
   }
   const error = ours(thrown, method, log)
   const { kind, message, data } = error
-  if (method !== 'tools/call' || kind.malformed) return { error: { code: kind.rpc, message, data } }
+  const headers = retryAfter(data.retryAfterMs)
+  if (method !== 'tools/call' || kind.malformed) return { error: { code: kind.rpc, message, data }, headers }
   const refused = resultOf({
     content: [{ type: 'text', text: message }],
     isError: true,
     _meta: { 'dev.toolway/error': data },
   })
-  return { result: refused.body.bytes }
+  return { result: refused.body.bytes, headers }
 }
 
 /** The same as a whole message. */
-export function errorAnswer(id: Id, method: string, thrown: unknown, log: Log): Buffer {
+export function errorAnswer(id: Id, method: string, thrown: unknown, log: Log): Answer {
   const failure = failureOf(method, thrown, log)
-  return 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
+  const message = 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
+  return { message, headers: failure.headers }
 }
 
 /** The same for what is thrown before a request has become a call: the HTTP status tells it too. */
@@ -53,8 +58,9 @@ export function asRefusal(thrown: unknown, log: Log, id?: Id): Refusal {
   if (thrown instanceof Refusal) return thrown
   const asked = id === undefined ? {} : { id }
   if (thrown instanceof ProtocolError) return new Refusal(400, thrown.code, thrown.message, asked)
-  const { code, message } = ours(thrown, 'HTTP request', log)
-  return Refusal.of(code, message, asked)
+  const { code, message, details } = ours(thrown, 'HTTP request', log)
+  const { rule, server, retryAfterMs } = details
+  return Refusal.of(code, message, { ...asked, rule, server, retryAfterMs })
 }
 
 /** What nobody expected is told to the log with its cause, and to the caller without it. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import type { HttpHeaders } from './answer.ts'
 import { batchBytes } from './batch.ts'
 import type { Feed } from './feed.ts'
 import type { Outlet } from './peer.ts'
@@ -59,12 +60,12 @@ export class Exchange implements Outlet {
     return this.#openLine().send(message)
   }
 
-  /** Answers; a stream has its status already, so that another one can only be told where the answer is plain. */
-  answer(message: Buffer, status = 200): void {
+  /** Answers; a stream has its status and headers already, so that others can only be told where the answer is plain. */
+  answer(message: Buffer, status = 200, headers?: HttpHeaders): void {
     if (!this.#finish()) return
     if (this.#line === undefined && (this.#accepts.json || status !== 200)) {
-      const length = message.length
-      this.#response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length }).end(message)
+      const shared = { 'Content-Type': 'application/json', 'Content-Length': message.length }
+      this.#response.writeHead(status, headers ? { ...headers, ...shared } : shared).end(message)
     } else this.#openLine().end(message)
     // Whoever does not fetch a large answer must not keep it in our memory for ever.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
-import { type ErrorCode, ToolwayError } from '../core/errors.ts'
+import { type ErrorCode, type ErrorDetails, ToolwayError } from '../core/errors.ts'
 import { errorBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
+import { type HttpHeaders, retryAfter } from './answer.ts'
 
 /** JSON-RPC's own numbers, for requests that break the protocol itself. */
 export const rpc = { parse: -32700, request: -32600, method: -32601, params: -32602, session: -32001 } as const
@@ -10,7 +11,13 @@ export const rpc = { parse: -32700, request: -32600, method: -32601, params: -32
 interface RefusalDetails {
   readonly id?: Id | null
   readonly data?: unknown
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: HttpHeaders
+}
+
+/** What callers are told beside the sentence, where the refusal has one of our codes. */
+interface CodedDetails extends Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'> {
+  readonly id?: Id
+  readonly headers?: HttpHeaders
 }
 
 /** An HTTP request that is turned away at the door, before it has become a call. */
@@ -27,15 +34,15 @@ export class Refusal extends Error {
     this.details = details
   }
 
-  /** A refusal that has one of our codes: status, number and data come from the table. */
-  static of(
-    code: ErrorCode,
-    message: string,
-    details: { id?: Id; rule?: string; headers?: Record<string, string> } = {},
-  ): Refusal {
-    const { rule, ...others } = details
-    const error = new ToolwayError(code, message, rule === undefined ? {} : { rule })
-    return new Refusal(error.kind.http, error.kind.rpc, message, { data: error.data, ...others })
+  /** A refusal that has one of our codes: status, number, data and when to come back follow from it. */
+  static of(code: ErrorCode, message: string, details: CodedDetails = {}): Refusal {
+    const { id, headers, ...told } = details
+    const { kind, data } = new ToolwayError(code, message, told)
+    return new Refusal(kind.http, kind.rpc, message, {
+      data,
+      headers: { ...retryAfter(data.retryAfterMs), ...headers },
+      ...(id !== undefined && { id }),
+    })
   }
 }
 

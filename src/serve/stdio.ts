@@ -52,15 +52,15 @@ export async function serveStdio(options: {
       writer.write(resultBytes(id, await era.welcome(session)))
       welcomed = true
     } catch (thrown) {
-      writer.write(errorAnswer(id, method, thrown, log))
+      writer.write(errorAnswer(id, method, thrown, log).message)
     }
   }
 
   const answer = async (current: Session, request: InboundRequest) => {
     // One line serves all requests, so there is nothing to close when one is cancelled.
     const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
-    const message = await era.request(current, request, outlet, current.caller)
-    if (message !== undefined) writer.write(message)
+    const answer = await era.request(current, request, outlet, current.caller)
+    if (answer !== undefined) writer.write(answer.message)
   }
 
   const answerAll = async (current: Session, batch: Batch) => {

@@ -73,7 +73,10 @@ describe('B11: call, with a real server', () => {
   })
 
   test('a tool that reports failure ends with 1 and speaks on stderr', async () => {
-    const { code, stdout, stderr } = await toolway(['call', 'everything.get-resource-reference', 'resourceId:=-5'], place)
+    const { code, stdout, stderr } = await toolway(
+      ['call', 'everything.get-resource-reference', 'resourceId:=-5'],
+      place,
+    )
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).not.toBe('')
   })

@@ -19,5 +19,5 @@ const refused = (sentence: string, header: string) =>
 export const unverifiable = (retryAfterMs: number): Refusal => {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const sentence = `This gateway cannot check tokens now, because the identity provider's keys cannot be had: try again in ${seconds} s.`
-  return Refusal.of('OVERLOADED', sentence, { headers: { 'Retry-After': String(seconds) } })
+  return Refusal.of('OVERLOADED', sentence, { retryAfterMs })
 }

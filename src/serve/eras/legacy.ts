@@ -9,6 +9,7 @@ import { toLegacy } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../agent.ts'
+import type { Answer } from '../answer.ts'
 import { capabilities } from '../capabilities.ts'
 import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
@@ -32,7 +33,7 @@ export interface LegacyEra {
   /** What a client is told when its session is open. */
   welcome(session: Session): Promise<Buffer>
   /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
-  request(session: Session, request: InboundRequest, outlet: Outlet, caller: Caller): Promise<Buffer | undefined>
+  request(session: Session, request: InboundRequest, outlet: Outlet, caller: Caller): Promise<Answer | undefined>
   notification(session: Session, notification: InboundNotification): void
 }
 
@@ -118,7 +119,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       const { requests } = session
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight in this session: give each request its own id.'
-        return errorBytes(id, { code: rpc.request, message })
+        return { message: errorBytes(id, { code: rpc.request, message }) }
       }
       if (requests.size >= maxRequests) {
         const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
@@ -128,7 +129,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       try {
         const acting = actingAs(access, caller, agentOfParams(request.params))
         const result = await perform(session, request, acting, peer)
-        return peer.signal.aborted ? undefined : resultBytes(id, toLegacy(result))
+        return peer.signal.aborted ? undefined : { message: resultBytes(id, toLegacy(result)) }
       } catch (thrown) {
         return peer.signal.aborted ? undefined : errorAnswer(id, method, thrown, log)
       } finally {

@@ -7,18 +7,13 @@ import type { Id } from '../../wire/message.ts'
 import { modernErrors } from '../../wire/modern.ts'
 import { members } from '../../wire/scan.ts'
 import { splice } from '../../wire/splice.ts'
+import type { Answer } from '../answer.ts'
 import { failureOf } from '../errors.ts'
 import { isObject, type Params } from '../inbound.ts'
 import { missingCapability, missingFrom } from '../questions.ts'
 import { Refusal, rpc } from '../refusal.ts'
 import type { Envelope } from './envelope.ts'
 import { inputRequired, visiting, visitsOf } from './input-required.ts'
-
-/** A message and the HTTP status that goes with it, where there is HTTP. */
-export interface Answer {
-  readonly message: Buffer
-  readonly status: number
-}
 
 /** What servers of the legacy era say of a resource that they do not have. */
 const noSuchResource = -32002
@@ -32,9 +27,10 @@ export function modernFailure(request: Failed, thrown: unknown, log: Log): Answe
   if (thrown instanceof Refusal) return refused(id, thrown)
   if (thrown instanceof ServerError) return fromServer(request, thrown.error)
   const failure = failureOf(method, thrown, log)
-  if ('result' in failure) return { message: resultBytes(id, toModern(failure.result)), status: 200 }
+  const { headers } = failure
+  if ('result' in failure) return { message: resultBytes(id, toModern(failure.result)), headers }
   const error = Buffer.isBuffer(failure.error) ? failure.error : named(failure.error, method, params)
-  return { message: errorBytes(id, error), status: 200 }
+  return { message: errorBytes(id, error), headers }
 }
 
 interface Failed {
@@ -45,8 +41,8 @@ interface Failed {
 }
 
 /** The answer that a refusal is, with the id of what was refused. */
-function refused(id: Id | null, { status, code, message, details: { data } }: Refusal): Answer {
-  return { message: errorBytes(id, data === undefined ? { code, message } : { code, message, data }), status }
+function refused(id: Id | null, { status, code, message, details: { data, headers } }: Refusal): Answer {
+  return { message: errorBytes(id, data === undefined ? { code, message } : { code, message, data }), status, headers }
 }
 
 function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answer {
@@ -54,10 +50,10 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answ
   if (visits !== undefined) {
     const missing = missingFrom(envelope.capabilities, visiting)
     if (missing !== undefined) return refused(id, missingCapability(missing))
-    return { message: resultBytes(id, inputRequired(visits)), status: 200 }
+    return { message: resultBytes(id, inputRequired(visits)) }
   }
   const { code } = error.value
-  if (code === noSuchResource) return { message: errorBytes(id, recoded(error.bytes, rpc.params)), status: 200 }
+  if (code === noSuchResource) return { message: errorBytes(id, recoded(error.bytes, rpc.params)) }
   return { message: errorBytes(id, error.bytes), status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 

@@ -51,8 +51,8 @@ export function modernHttp(options: { era: ModernEra; access: Access; clock: Clo
         end: (answer) => exchange.answer(answer),
       })
     } catch (thrown) {
-      const { message, status } = modernFailure(request, thrown, log)
-      exchange.answer(message, status)
+      const { message, status, headers } = modernFailure(request, thrown, log)
+      exchange.answer(message, status, headers)
     }
   }
 
@@ -68,7 +68,7 @@ export function modernHttp(options: { era: ModernEra; access: Access; clock: Clo
     const exchange = new Exchange(response, { json: json || !stream, stream }, clock)
     const answer = await era.request(request, exchange)
     if (answer === undefined) exchange.abandon()
-    else exchange.answer(answer.message, answer.status)
+    else exchange.answer(answer.message, answer.status, answer.headers)
   }
 
   return {

@@ -10,6 +10,7 @@ import { resultBytes } from '../../wire/encode.ts'
 import { toModern } from '../../wire/eras.ts'
 import { metaKeys } from '../../wire/modern.ts'
 import { modernRevision } from '../../wire/revisions.ts'
+import type { Answer } from '../answer.ts'
 import { capabilities } from '../capabilities.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { createListenStreams, type ListenStreams } from '../listen-streams.ts'
@@ -23,7 +24,7 @@ import { checkParams } from './admit.ts'
 import type { Envelope } from './envelope.ts'
 import { inputRequired } from './input-required.ts'
 import type { DoorInfo } from './legacy.ts'
-import { type Answer, modernFailure } from './modern-failure.ts'
+import { modernFailure } from './modern-failure.ts'
 
 /** A request of the stateless era that has been let in. */
 export interface ModernRequest extends InboundRequest {
@@ -157,7 +158,7 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     async request(request, outlet) {
       try {
         const result = await answer(request, outlet)
-        return result && { message: resultBytes(request.id, result), status: 200 }
+        return result && { message: resultBytes(request.id, result) }
       } catch (thrown) {
         return modernFailure(request, thrown, log)
       }

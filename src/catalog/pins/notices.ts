@@ -1,0 +1,82 @@
+import type { Log } from '../../core/log.ts'
+import type { Finding } from '../scan/finding.ts'
+import { visible } from '../scan/visible.ts'
+import { briefly } from './changes.ts'
+import type { Pin, Sight } from './record.ts'
+import { labelOf, latestApproval, type PinsMode } from './state.ts'
+
+/** A server whose definitions change with the time of day must not fill the log. */
+const mostChanges = 5
+const mostRemembered = 50_000
+
+/** Tells the operator what happens to definitions, each thing once a run. */
+export interface Notices {
+  changed(server: string, pin: Pin, sight: Sight): void
+  unapproved(server: string): void
+  isNew(server: string, label: string): void
+  found(server: string, label: string, hash: string, findings: readonly Finding[]): void
+  full(server: string): void
+  moved(server: string, from: string, to: string): void
+}
+
+export function createNotices(log: Log, mode: PinsMode): Notices {
+  const said = new Set<string>()
+  const counts = new Map<string, number>()
+  const once = (...key: readonly string[]): boolean => {
+    const text = key.join('\n')
+    if (said.has(text)) return false
+    if (said.size >= mostRemembered) said.clear()
+    said.add(text)
+    return true
+  }
+  const effect = mode === 'quarantine' ? 'it is quarantined until somebody approves it' : 'it stays usable'
+
+  return {
+    changed(server, pin, sight) {
+      const label = labelOf(server, pin.kind, pin.name)
+      if (!once('changed', label, sight.hash)) return
+      const count = (counts.get(label) ?? 0) + 1
+      counts.set(label, count)
+      if (count > mostChanges) return
+      const facts = {
+        server,
+        definition: visible(label),
+        diff: briefly(latestApproval(pin)?.definition, sight.definition),
+      }
+      const more = count === mostChanges ? '; it keeps changing, so no more is said of it in this run' : ''
+      log.warn(
+        facts,
+        `a definition is not the one that was approved: ${effect}; \`toolway pins show ${visible(label)}\` shows more${more}`,
+      )
+    },
+    unapproved(server) {
+      if (!once('unapproved', server)) return
+      log.warn(
+        { server },
+        `definitions of a server whose pins were lost wait for \`toolway pins approve ${visible(server)}.*\``,
+      )
+    },
+    isNew(server, label) {
+      log.info({ server, definition: visible(label) }, 'a new definition is trusted at first sight')
+    },
+    found(server, label, hash, findings) {
+      if (findings.length === 0 || !once('found', label, hash)) return
+      const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
+      log.warn(
+        { server, definition: visible(label), findings: shown },
+        'a definition holds what people would not see or a model might obey; look at it before you trust it',
+      )
+    },
+    full(server) {
+      if (!once('full', server)) return
+      const message = `a server has offered more names than can be pinned; ${mode === 'quarantine' ? 'further ones are quarantined' : 'further ones are not watched'}`
+      log.warn({ server }, message)
+    },
+    moved(server, from, to) {
+      log.warn(
+        { server, from: visible(from), to: visible(to) },
+        'a server comes from elsewhere now; its pins still hold',
+      )
+    },
+  }
+}

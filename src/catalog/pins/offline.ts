@@ -1,0 +1,70 @@
+import type { Log } from '../../core/log.ts'
+import { type Approved, approveIn, isUnacknowledged, type Selection } from './approve.ts'
+import type { Origin, Pin, ServerPins } from './record.ts'
+import { labelOf, type PinState, type PinsMode, statesOf } from './state.ts'
+import { pinStore, pinsFolder } from './store.ts'
+
+/** The pins as they lie on disk, for whoever has no gateway running. */
+export interface OfflinePins {
+  readonly servers: readonly string[]
+  readonly states: readonly PinState[]
+  /** Servers about which an operator has something to know as a whole. */
+  readonly notes: readonly ServerNote[]
+  /** One pin with its definitions, by its label. */
+  find(label: string): { readonly server: string; readonly pin: Pin } | undefined
+  /** A gateway that is running sees it within a second. */
+  approve(selection: Selection): Promise<readonly Approved[]>
+}
+
+export interface ServerNote {
+  readonly server: string
+  /** Where it came from before, and where it comes from now. */
+  readonly moved?: { readonly from: Origin; readonly to: Origin }
+  /** When its pins were lost. */
+  readonly lostAt?: number
+}
+
+export async function readPins(options: {
+  folder: string
+  mode: PinsMode
+  now: number
+  log: Log
+}): Promise<OfflinePins> {
+  const { mode, now, log } = options
+  const store = pinStore(pinsFolder(options.folder), log)
+  const { records } = await store.load()
+  const ordered = [...records].sort((a, b) => (a.server < b.server ? -1 : 1))
+  return {
+    servers: ordered.map(({ server }) => server),
+    states: ordered.flatMap((record) => statesOf(record, mode)),
+    notes: ordered.filter(isUnacknowledged).map(noteOf),
+    find(label) {
+      for (const { server, pins } of ordered) {
+        for (const pin of pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
+      }
+      return undefined
+    },
+    async approve(selection) {
+      const all: Approved[] = []
+      for (const { server } of ordered) {
+        if (selection.server !== undefined && selection.server !== server) continue
+        await store.update(server, (current) => {
+          if (!current) throw new Error(`the pins of ${server} are gone`)
+          const { record, approved } = approveIn(current, selection, now)
+          all.push(...approved)
+          return record
+        })
+      }
+      return all
+    },
+  }
+}
+
+function noteOf({ server, origins, distrusted, acknowledged }: ServerPins): ServerNote {
+  const [from, to] = origins.slice(-2)
+  return {
+    server,
+    ...(from && to && to.at > acknowledged && { moved: { from, to } }),
+    ...(distrusted > acknowledged && { lostAt: distrusted }),
+  }
+}

@@ -1,0 +1,161 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Denial } from '../../core/decision.ts'
+import type { Entry } from '../../core/entry.ts'
+import type { Log } from '../../core/log.ts'
+import { ownSources } from '../names.ts'
+import { type Approved, approveIn, type Selection } from './approve.ts'
+import { createJudge, type Pinned } from './judge.ts'
+import { createLooseFlags } from './loose-flags.ts'
+import { createNotices } from './notices.ts'
+import type { ServerOrigin } from './origin.ts'
+import type { PinKind } from './record.ts'
+import { createScanQueue } from './scan-queue.ts'
+import { openShelves, type Shelves } from './shelves.ts'
+import { type Look, lookAt } from './sight.ts'
+import { type PinState, type PinsMode, statesOf } from './state.ts'
+import { pinStore, pinsFolder } from './store.ts'
+
+export type { Pinned } from './judge.ts'
+
+export interface PinsOptions {
+  readonly mode: PinsMode
+  /** Where state is kept; the pins have a folder of their own in it. */
+  readonly folder: string
+  /** Where each server comes from, by name; a change is told but does not release it from its pins. */
+  readonly origins?: ReadonlyMap<string, ServerOrigin>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The definitions that servers may have: what was seen first, and what an operator has approved since. */
+export interface Pins extends AsyncDisposable {
+  /** Costs a look-up after the first time, because it is part of every decision. */
+  check(entry: Entry): Pinned
+  /** The same for the instructions of a server; none at all are always usable. */
+  checkServer(server: string, instructions: string): Pinned
+  /** The refusal of an entry that is quarantined. */
+  denialOf(entry: Entry): Denial | undefined
+  /** What the scanner found in a definition, as far as it has looked, and `changed` where nobody has approved it. */
+  flagsOf(entry: Entry): readonly string[]
+  list(): readonly PinState[]
+  approve(selection: Selection): Promise<readonly Approved[]>
+  /** Tells for which servers decisions or flags may come out otherwise than before. */
+  onChange(listener: (servers: ReadonlySet<string>) => void): Disposable
+  /** Settles when everything is looked at, and written down. */
+  settled(): Promise<void>
+}
+
+interface Known {
+  readonly look: Look
+  readonly generation: number
+  readonly pinned: Pinned
+}
+
+const free: Pinned = { usable: true }
+
+export async function createPins(options: PinsOptions): Promise<Pins> {
+  const { mode, clock, log } = options
+  const notices = createNotices(log, mode)
+  const queue = createScanQueue()
+  const listeners = new Set<(servers: ReadonlySet<string>) => void>()
+  let telling: Set<string> | undefined
+  /** Gathered, because a file brings many changes at once. */
+  const tell = (server: string) => {
+    if (telling) return void telling.add(server)
+    const servers = new Set([server])
+    telling = servers
+    queueMicrotask(() => {
+      telling = undefined
+      for (const listener of listeners) listener(servers)
+    })
+  }
+
+  const known = new WeakMap<Entry, Known>()
+  const instructed = new Map<string, Known & { readonly instructions: string }>()
+  const judge = createJudge({ mode, notices, queue, flagged: tell, clock })
+  const looseFlags = createLooseFlags({ queue, notices, flagged: tell })
+  const store = pinStore(pinsFolder(options.folder), log)
+  const shelves = mode === 'off' ? undefined : await openShelves({ store, changed: tell, clock, log })
+  if (shelves) noteOrigins(shelves)
+
+  const check = (entry: Entry): Pinned => {
+    if (!shelves || !isPinned(entry)) return free
+    const shelf = shelves.of(entry.server)
+    const before = known.get(entry)
+    if (before?.generation === shelf.generation) return before.pinned
+    const look = before?.look ?? lookAt(entry.definition)
+    const pinned = judge(shelf, entry as Entry & { readonly kind: PinKind }, look)
+    known.set(entry, { look, generation: shelf.generation, pinned })
+    return pinned
+  }
+
+  return {
+    check,
+    checkServer(server, instructions) {
+      if (!shelves || instructions === '' || ownSources.includes(server)) return free
+      const shelf = shelves.of(server)
+      const last = instructed.get(server)
+      const before = last?.instructions === instructions ? last : undefined
+      if (before?.generation === shelf.generation) return before.pinned
+      const look = before?.look ?? lookAt({ instructions })
+      const pinned = judge(shelf, { server, kind: 'instructions', name: '' }, look)
+      instructed.set(server, { instructions, look, generation: shelf.generation, pinned })
+      return pinned
+    },
+    denialOf: (entry) => check(entry).denial,
+    flagsOf(entry) {
+      if (ownSources.includes(entry.server)) return []
+      const { state } = check(entry)
+      if (!shelves || !state) return looseFlags(entry)
+      // The scanner may have looked since the state was made.
+      const pin = shelves.of(entry.server).pin(state.kind, state.name)
+      const sight = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
+      const approved = state.condition === 'pinned' || state.condition === 'changed back'
+      return approved ? (sight?.flags ?? []) : [...(sight?.flags ?? []), 'changed']
+    },
+    list: () => [...(shelves?.all() ?? [])].flatMap(([, { record }]) => statesOf(record, mode)),
+    async approve(selection) {
+      const all: Approved[] = []
+      for (const [server, shelf] of shelves?.all() ?? []) {
+        const { record, approved } = approveIn(shelf.record, selection, clock.now())
+        if (record === shelf.record) continue
+        shelf.replace(record)
+        all.push(...approved)
+        tell(server)
+      }
+      await shelves?.flush()
+      return all
+    },
+    onChange(listener) {
+      const own = (servers: ReadonlySet<string>) => listener(servers)
+      listeners.add(own)
+      return { [Symbol.dispose]: () => void listeners.delete(own) }
+    },
+    async settled() {
+      await queue.done()
+      await shelves?.reload()
+      await shelves?.flush()
+    },
+    async [Symbol.asyncDispose]() {
+      listeners.clear()
+      await queue[Symbol.asyncDispose]()
+      await shelves?.[Symbol.asyncDispose]()
+    },
+  }
+
+  function noteOrigins({ of }: Shelves): void {
+    for (const [server, origin] of options.origins ?? []) {
+      const shelf = of(server)
+      const { origins } = shelf.record
+      const last = origins.at(-1)
+      if (last?.hash === origin.hash) continue
+      if (last) notices.moved(server, last.text, origin.text)
+      const others = origins.filter(({ hash }) => hash !== origin.hash)
+      shelf.replace({ ...shelf.record, origins: [...others, { ...origin, at: clock.now() }] })
+    }
+  }
+}
+
+/** Resources come and go with what a server holds, and our own tools are described by what is behind them. */
+const isPinned = ({ kind, server }: Entry): boolean =>
+  (kind === 'tool' || kind === 'prompt') && !ownSources.includes(server)

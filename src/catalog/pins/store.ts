@@ -1,0 +1,124 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Log } from '../../core/log.ts'
+import { withLock } from './lock.ts'
+import { parseRecord, recordText, type ServerPins } from './record.ts'
+
+/** A file that cannot be one of ours is not read into memory. */
+const largestFile = 64 * 1_048_576
+
+/** What a file looks like from outside: changes when somebody has written it. */
+export type Signature = string
+
+/** The files with pins, one per server; several processes share them. */
+export interface PinStore {
+  readonly folder: string
+  /** Every server's record, and the files that could not be read. */
+  load(): Promise<{ readonly records: readonly ServerPins[]; readonly unreadable: ReadonlySet<string> }>
+  /** The record in this file; undefined if there is none, 'unreadable' if it was damaged or belongs to a newer Toolway. */
+  read(name: string): Promise<ServerPins | 'unreadable' | undefined>
+  /** Changes a server's record while nobody else does; what `change` returns unchanged is not written. */
+  update(server: string, change: (current: ServerPins | undefined) => ServerPins): Promise<ServerPins>
+  /** How each file looks from outside. */
+  signatures(): Promise<ReadonlyMap<string, Signature>>
+}
+
+/** Where the pins are, in the folder for everything that survives a restart. */
+export const pinsFolder = (folder: string): string => join(folder, 'pins')
+
+const setAside = '.damaged'
+
+export function pinStore(folder: string, log: Log): PinStore {
+  const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
+    const path = join(folder, name)
+    try {
+      if ((await stat(path)).size > largestFile) throw new Error('it is too large')
+      const record = parseRecord(await readFile(path, 'utf8'))
+      if (record === 'newer') {
+        log.warn({ path }, 'pins were written by a newer Toolway; they are left as they are and nothing is trusted')
+        return 'unreadable'
+      }
+      if (record && fileName(record.server) === name) return record
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+        return (await stat(path + setAside).catch(() => undefined)) ? 'unreadable' : undefined
+      }
+      log.warn({ path, err: error }, 'cannot read the pins of a server; nothing of it is trusted at first sight')
+      return 'unreadable'
+    }
+    await rename(path, path + setAside)
+    log.warn(
+      { path: path + setAside },
+      'the pins of a server were damaged and have been set aside; approve its definitions anew with `toolway pins approve`',
+    )
+    return 'unreadable'
+  }
+
+  return {
+    folder,
+    read,
+    async load() {
+      const names = new Set((await list(folder)).map((name) => name.replace(setAside, '')))
+      const records: ServerPins[] = []
+      const unreadable = new Set<string>()
+      for (const name of names) {
+        const record = await read(name)
+        if (record === 'unreadable') unreadable.add(name)
+        else if (record) records.push(record)
+      }
+      return { records, unreadable }
+    },
+    async update(server, change) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const name = fileName(server)
+      return withLock(join(folder, `.${name}.lock`), async () => {
+        const found = await read(name)
+        if (found === 'unreadable' && (await exists(join(folder, name)))) {
+          throw new Error(`${name} cannot be read, so it is not overwritten`)
+        }
+        const current = found === 'unreadable' ? undefined : found
+        const next = change(current)
+        if (next !== current) await write(folder, name, recordText(next))
+        return next
+      })
+    },
+    async signatures() {
+      const found = new Map<string, Signature>()
+      for (const name of await list(folder)) {
+        const { mtimeMs, size, ino } = (await stat(join(folder, name)).catch(() => undefined)) ?? {}
+        if (mtimeMs !== undefined) found.set(name, `${mtimeMs} ${size} ${ino}`)
+      }
+      return found
+    },
+  }
+}
+
+const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
+
+const list = async (folder: string): Promise<string[]> =>
+  (await readdir(folder).catch(() => [])).filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
+
+/** Complete on disk under another name first, so that a crash leaves the old pins or the new ones. */
+async function write(folder: string, name: string, text: string): Promise<void> {
+  const temporary = join(folder, `.${name}.${randomUUID()}.tmp`)
+  try {
+    const file = await open(temporary, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, join(folder, name))
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw error
+  }
+}
+
+/** Readable for people, and different for different servers on any file system. */
+export function fileName(server: string): string {
+  const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
+  return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
+}

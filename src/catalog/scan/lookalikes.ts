@@ -1,0 +1,13 @@
+/** Cyrillic and Greek letters (and a few more) that are drawn like a Latin one. */
+const pairs =
+  'аaвbеeкkмmнhоoрpсcтtуyхxіiјjѕsԁdԛqԝwһhӏlґrёeїiАAВBЕEКKМMНHОOРPСCТTУYХXІIЈJЅSαaοoρpνvιiκkυuτtεeηnχxγyωwΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXɑaɡgıiʟlոnսuօoցgհhյj'
+
+const letters = [...pairs]
+const table = new Map<string, string>()
+for (let at = 0; at < letters.length; at += 2) table.set(letters[at] as string, letters[at + 1] as string)
+
+/** Whether a text has a letter that passes for a Latin one. */
+export const lookalikes = new RegExp(`[${[...table.keys()].join('')}]`, 'u')
+
+/** The Latin word that a reader takes this one for. */
+export const latinFor = (word: string): string => [...word].map((letter) => table.get(letter) ?? letter).join('')

@@ -1,0 +1,67 @@
+import { consentRules } from './consent.ts'
+import { exfiltrationRules } from './exfiltration.ts'
+import { languageRules } from './languages.ts'
+import { overrideRules } from './override.ts'
+import type { Rule } from './rule.ts'
+import { secrecyRules } from './secrecy.ts'
+import { shadowingRules } from './shadowing.ts'
+import { structureRules } from './structure.ts'
+
+/** A rule and the sentence that it speaks of. */
+export interface Hit {
+  readonly kind: Rule['kind']
+  readonly sentence: string
+}
+
+interface Indexed extends Rule {
+  readonly also: ReadonlySet<string> | undefined
+}
+
+/** Rules by the words that call for a look. */
+const byWord = new Map<string, Indexed[]>()
+for (const rule of [
+  ...secrecyRules,
+  ...overrideRules,
+  ...exfiltrationRules,
+  ...shadowingRules,
+  ...consentRules,
+  ...structureRules,
+  ...languageRules,
+]) {
+  const indexed = { ...rule, also: rule.and && new Set(rule.and) }
+  for (const word of new Set(rule.needs)) byWord.set(word, [...(byWord.get(word) ?? []), indexed])
+}
+
+const tokens = /[A-Za-z][A-Za-z'-]*|[<[#`]/g
+const ascii = /^[\x00-\x7f]*$/
+
+/** What the rules find in sentences, at most once of each kind. */
+export function hitsIn(sentences: readonly string[]): Hit[] {
+  const hits = new Map<Rule['kind'], Hit>()
+  for (const [index, sentence] of sentences.entries()) {
+    for (const { kind, pattern, near, unless } of candidates(sentence)) {
+      if (hits.has(kind) || !pattern.test(sentence) || unless?.test(sentence)) continue
+      if (near && !near.test(around(sentences, index))) continue
+      hits.set(kind, { kind, sentence })
+    }
+  }
+  return [...hits.values()]
+}
+
+/** The rules that can have something to say about a sentence. */
+function candidates(sentence: string): Iterable<Rule> {
+  const found = new Set<Rule>()
+  const words = sentence.match(tokens) ?? []
+  let all: ReadonlySet<string> | undefined
+  for (const word of words) {
+    const rules = byWord.get(word)
+    if (!rules) continue
+    all ??= new Set(words)
+    for (const rule of rules) if (rule.also?.isDisjointFrom(all) !== true) found.add(rule)
+  }
+  if (!ascii.test(sentence)) for (const rule of languageRules) found.add(rule)
+  return found
+}
+
+const around = (sentences: readonly string[], index: number): string =>
+  sentences.slice(Math.max(0, index - 1), index + 2).join(' | ')

@@ -1,0 +1,136 @@
+import type { Answer, CacheLimits, CacheStore, Mark } from '../core/cache.ts'
+
+/** One kept answer, between the one used before it and the one used after it. */
+interface Item {
+  readonly group: Group
+  readonly key: string
+  readonly bytes: Buffer
+  readonly size: number
+  readonly keptAt: number
+  readonly expiresAt: number
+  older: Item
+  newer: Item
+}
+
+interface Group {
+  mark: number
+  readonly items: Map<string, Item>
+}
+
+/** What an item takes beside its bytes and its key: a slot in the map, its object, a buffer and what holds its memory. */
+const overhead = 512
+
+/**
+ * Results in this process. Whatever was used longest ago makes room; what has expired goes when somebody asks for it
+ * or its room is needed, so that nothing has to run on time. The limits are read anew with each answer.
+ */
+export function memoryCache(limits: CacheLimits): CacheStore {
+  const groups = new Map<string, Group>()
+  let ends = emptyRing()
+  let entries = 0
+  let bytes = 0
+  let evicted = 0
+  let lastMark = 0
+
+  const groupOf = (name: string): Group => {
+    let group = groups.get(name)
+    if (group === undefined) {
+      group = { mark: ++lastMark, items: new Map() }
+      groups.set(name, group)
+    }
+    return group
+  }
+
+  const remove = (item: Item) => {
+    item.group.items.delete(item.key)
+    unlink(item)
+    entries--
+    bytes -= item.size
+  }
+
+  const makeRoom = (size: number, now: number) => {
+    while (entries > 0 && (entries >= limits.maxEntries || bytes + size > limits.maxBytes)) {
+      if (isFresh(ends.newer, now)) evicted++
+      remove(ends.newer)
+    }
+  }
+
+  return {
+    get(name, key, now) {
+      const group = groupOf(name)
+      const item = group.items.get(key)
+      if (item === undefined) return { mark: group.mark }
+      if (!isFresh(item, now)) {
+        remove(item)
+        return { mark: group.mark }
+      }
+      unlink(item)
+      linkBefore(ends, item)
+      return { bytes: item.bytes, mark: group.mark }
+    },
+    put(name, key, answer, now) {
+      const group = groupOf(name)
+      if (group.mark !== answer.mark) return
+      const before = group.items.get(key)
+      if (before) remove(before)
+      const size = sizeOf(key, answer)
+      if (!(answer.ttlMs > 0) || size > limits.maxBytes || limits.maxEntries < 1) return
+      makeRoom(size, now)
+      const expiresAt = now + answer.ttlMs
+      const kept = { group, key, bytes: alone(answer.bytes), size, keptAt: now, expiresAt, older: ends, newer: ends }
+      group.items.set(key, kept)
+      linkBefore(ends, kept)
+      entries++
+      bytes += size
+    },
+    drop(name) {
+      const group = groups.get(name)
+      if (group === undefined) return
+      group.mark = ++lastMark
+      // Each item is put once and dropped at most once: what this costs was paid with the putting.
+      for (const item of group.items.values()) remove(item)
+    },
+    clear() {
+      // Marks given before are those of groups that are no more.
+      groups.clear()
+      ends = emptyRing()
+      entries = 0
+      bytes = 0
+    },
+    usage: () => ({ entries, bytes, evicted }),
+  }
+}
+
+/** A clock that was set back must not keep answers for as long as it was wrong. */
+const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
+
+const sizeOf = (key: string, { bytes }: Answer): number => bytes.length + 2 * key.length + overhead
+
+/** Bytes that keep nothing else alive: most are slices of whatever a server sent with them. */
+function alone(bytes: Buffer): Buffer {
+  if (bytes.length === bytes.buffer.byteLength) return bytes
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return copy
+}
+
+/** The place where a ring of items begins and ends: behind it is the oldest, before it the newest. */
+function emptyRing(): Item {
+  const group = { mark: 0 satisfies Mark, items: new Map() }
+  const ends = { group, key: '', bytes: Buffer.alloc(0), size: 0, keptAt: 0, expiresAt: 0 } as Item
+  ends.older = ends
+  ends.newer = ends
+  return ends
+}
+
+function linkBefore(next: Item, item: Item): void {
+  item.newer = next
+  item.older = next.older
+  next.older.newer = item
+  next.older = item
+}
+
+function unlink(item: Item): void {
+  item.older.newer = item.newer
+  item.newer.older = item.older
+}

@@ -1,0 +1,134 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Bucket, Buckets, Taken } from '../../src/core/buckets.ts'
+import { modelBuckets } from './buckets.model.ts'
+
+const start = 1_800_000_000_000
+const bucket = (key: string, perMinute: number): Bucket => ({ key, perMinute })
+
+/** What every place for buckets must do. `create` gives an empty one. */
+export function bucketsContract(name: string, create: () => Buckets | Promise<Buckets>, { runs = 200 } = {}): void {
+  describe(`F8: buckets in ${name}`, () => {
+    const times = async (buckets: Buckets, count: number, from: readonly Bucket[], now: number): Promise<Taken[]> => {
+      const answers: Taken[] = []
+      for (let made = 0; made < count; made++) answers.push(await buckets.take(from, now))
+      return answers
+    }
+
+    test('a full minute may be used at once, and then no more', async () => {
+      const buckets = await create()
+      const answers = await times(buckets, 11, [bucket('a', 10)], start)
+      expect(answers.map(({ allowed }) => allowed)).toEqual([...Array(10).fill(true), false])
+    })
+
+    test('it refills all the time, not by the minute', async () => {
+      const buckets = await create()
+      await times(buckets, 10, [bucket('a', 10)], start)
+      expect(await buckets.take([bucket('a', 10)], start + 5_999)).toMatchObject({ allowed: false, retryAfterMs: 1 })
+      expect(await buckets.take([bucket('a', 10)], start + 6_000)).toEqual({ allowed: true })
+      expect(await buckets.take([bucket('a', 10)], start + 6_000)).toMatchObject({ retryAfterMs: 6_000 })
+    })
+
+    test('no more than a minute is saved up', async () => {
+      const buckets = await create()
+      await buckets.take([bucket('a', 3)], start)
+      const answers = await times(buckets, 4, [bucket('a', 3)], start + 3_600_000)
+      expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
+    })
+
+    test('coming back when told succeeds, a millisecond earlier does not', async () => {
+      for (const perMinute of [1, 7, 13, 60, 999]) {
+        const buckets = await create()
+        const from = [bucket('a', perMinute)]
+        await times(buckets, perMinute, from, start)
+        const retryAfterMs = Math.ceil(60_000 / perMinute)
+        expect(await buckets.take(from, start)).toEqual({ allowed: false, key: 'a', retryAfterMs })
+        expect(await buckets.take(from, start + retryAfterMs - 1)).toMatchObject({ allowed: false, retryAfterMs: 1 })
+        expect(await buckets.take(from, start + retryAfterMs)).toEqual({ allowed: true })
+      }
+    })
+
+    test('from each bucket or from none, and the one that keeps waiting longest is named', async () => {
+      const buckets = await create()
+      const [slow, quick] = [bucket('slow', 1), bucket('quick', 60)]
+      await buckets.take([slow], start)
+      for (let tried = 0; tried < 100; tried++) {
+        expect(await buckets.take([quick, slow], start)).toEqual({ allowed: false, key: 'slow', retryAfterMs: 60_000 })
+      }
+      expect((await times(buckets, 60, [quick], start)).every(({ allowed }) => allowed)).toBe(true)
+      expect(await buckets.take([quick, slow], start)).toMatchObject({ key: 'slow', retryAfterMs: 60_000 })
+    })
+
+    test('a refusal costs nothing, however often', async () => {
+      const buckets = await create()
+      await buckets.take([bucket('a', 1)], start)
+      for (let ms = 1; ms < 60_000; ms += 997) {
+        expect(await buckets.take([bucket('a', 1)], start + ms)).toMatchObject({ retryAfterMs: 60_000 - ms })
+      }
+      expect(await buckets.take([bucket('a', 1)], start + 60_000)).toEqual({ allowed: true })
+    })
+
+    test('keys do not touch each other', async () => {
+      const buckets = await create()
+      await buckets.take([bucket('a', 1)], start)
+      expect(await buckets.take([bucket('b', 1)], start)).toEqual({ allowed: true })
+    })
+
+    test('a clock that is set back brings no calls and takes none away', async () => {
+      const buckets = await create()
+      const from = [bucket('a', 2)]
+      await times(buckets, 2, from, start)
+      expect(await buckets.take(from, start - 3_600_000)).toMatchObject({ allowed: false, retryAfterMs: 30_000 })
+      expect(await buckets.take(from, start - 3_600_000 + 30_000)).toEqual({ allowed: true })
+    })
+
+    test('a limit that is lowered keeps nobody waiting for longer than the new one needs', async () => {
+      const buckets = await create()
+      await times(buckets, 600, [bucket('a', 600)], start)
+      expect(await buckets.take([bucket('a', 1)], start)).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+    })
+
+    test('the largest limit that can be configured is counted too', async () => {
+      const buckets = await create()
+      expect(await buckets.take([bucket('a', Number.MAX_SAFE_INTEGER)], start)).toEqual({ allowed: true })
+      expect(await buckets.take([bucket('a', Number.MAX_SAFE_INTEGER)], start + 1)).toEqual({ allowed: true })
+    })
+
+    const step = fc.record({
+      // Most mistakes show at the very millisecond: the one that was told, the one before it, the end of a minute.
+      wait: fc.oneof(
+        { arbitrary: fc.constant(0), weight: 3 },
+        fc.constantFrom('told', 'too early'),
+        fc.constantFrom(1, 59_999, 60_000, 120_000),
+        fc.integer({ min: 0, max: 130_000 }),
+      ),
+      agent: fc.constantFrom('ann', 'bob'),
+      tool: fc.constantFrom('read', 'write', 'list'),
+    })
+    const limits = fc.record({
+      total: fc.integer({ min: 1, max: 12 }),
+      read: fc.integer({ min: 1, max: 7 }),
+      write: fc.oneof(fc.integer({ min: 1, max: 7 }), fc.constant(100_000)),
+      list: fc.integer({ min: 1, max: 7 }),
+    })
+
+    test('any calls at any time get what exact arithmetic says', async () => {
+      await fc.assert(
+        fc.asyncProperty(limits, fc.array(step, { maxLength: 150, size: 'max' }), async (perMinute, steps) => {
+          const buckets = await create()
+          const model = modelBuckets()
+          let now = start
+          let told = 1
+          for (const { wait, agent, tool } of steps) {
+            now += wait === 'told' ? told : wait === 'too early' ? told - 1 : wait
+            const from = [bucket(`${agent} ${tool}`, perMinute[tool]), bucket(`${agent} total`, perMinute.total)]
+            const taken = model.take(from, now)
+            expect(await buckets.take(from, now)).toEqual(taken)
+            if (!taken.allowed) told = taken.retryAfterMs
+          }
+        }),
+        { numRuns: runs },
+      )
+    })
+  })
+}

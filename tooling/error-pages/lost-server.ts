@@ -1,0 +1,40 @@
+import { silentLog } from '../../src/core/log.ts'
+import { createBackoff } from '../../src/upstream/backoff.ts'
+import { createLine } from '../../src/upstream/line.ts'
+import { NoAnswer } from '../../src/upstream/transports/channel.ts'
+import { startChild } from '../../src/upstream/transports/child.ts'
+import { noAnswer } from '../../src/upstream/transports/failures.ts'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+
+/** What starting a program comes to that is not installed. */
+export const notStarted = (name: string, command: string): Promise<unknown> =>
+  startChild({ name, command, args: [], env: {}, clock: createManualClock() }).catch((error: unknown) => error)
+
+/** What a call comes to while such a server is left alone. */
+export async function leftAlone(server: string, command: string): Promise<unknown> {
+  const clock = createManualClock()
+  const failure = await notStarted(server, command)
+  await using line = createLine({
+    server,
+    connect: () => Promise.reject(failure),
+    backoff: createBackoff(clock, { random: () => 1 }),
+    idleMs: undefined,
+    connectWithinMs: 120_000,
+    opened() {},
+    closed() {},
+    failed() {},
+    clock,
+    log: silentLog,
+  })
+  const { signal } = new AbortController()
+  const attempt = () => line.open(signal).catch((error: unknown) => error)
+  await attempt()
+  return attempt()
+}
+
+/** What a request comes to whose connection breaks before it is answered. */
+export function brokeOff(name: string): unknown {
+  const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+  const place = { name, origin: 'https://mcp.example.com', established: true }
+  return noAnswer(place, new NoAnswer(true, cause))
+}

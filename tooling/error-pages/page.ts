@@ -1,0 +1,77 @@
+import { exitCodeOf } from '../../src/cli/exit.ts'
+import { type ErrorCode, errorKinds, ToolwayError } from '../../src/core/errors.ts'
+import { endingOf } from '../../src/pipeline/audit.ts'
+import type { Example, NoExample } from './example.ts'
+import type { PageText } from './page-text.ts'
+import { points, wrap } from './wrap.ts'
+
+/** The page of one code, in Markdown. */
+export function pageOf(code: ErrorCode, text: PageText, example: Example | NoExample): string {
+  const { happened, causes, model, operator, keys, commands, related } = text
+  const sections = [
+    ['Why', points(causes)],
+    ['What a model should do', points(model)],
+    ['What an operator can do', points(operator)],
+    ['Example', exampleOf(example)],
+    ['See also', points(seeAlso(code, keys, commands, related))],
+  ]
+  return (
+    [
+      '<!-- Generated from tooling/error-pages by `npm run generate`. -->',
+      `# ${code}`,
+      wrap(`${happened}.`),
+      factsOf(code),
+      ...sections.map(([title, body]) => `## ${title}\n\n${body}`),
+    ].join('\n\n') + '\n'
+  )
+}
+
+/** What follows from the code alone. */
+function factsOf(code: ErrorCode): string {
+  const error = new ToolwayError(code, '')
+  const { rpc, http, retryable, serverFault } = error.kind
+  const malformed = 'malformed' in errorKinds[code]
+  const rows = [
+    ['JSON-RPC number', `${rpc}${malformed ? ', for tool calls too' : ', where the failure is not a tool result'}`],
+    ['HTTP status', `${http}, where the request is refused at the door`],
+    ['may succeed later as it is', yesOrNo(retryable)],
+    ["counts for the server's breaker", yesOrNo(serverFault)],
+    [
+      'decision in the audit log',
+      isRecorded(code) ? `\`${endingOf(error).decision}\`` : 'none, since it cannot be written',
+    ],
+    ['exit code of the command line', String(exitCodeOf(error))],
+  ]
+  return ['| | |', '| --- | --- |', ...rows.map(([name, value]) => `| ${name} | ${value} |`)].join('\n')
+}
+
+const yesOrNo = (is: boolean): string => (is ? 'yes' : 'no')
+
+function exampleOf(example: Example | NoExample): string {
+  if ('none' in example) return wrap(example.none)
+  const { config, call, circumstances, answer } = example
+  const under = config === undefined ? [] : ['With', fenced('yaml', config)]
+  const asked = `${config === undefined ? 'A' : 'a'} call of \`${call}\`${circumstances ? `, ${circumstances},` : ''}`
+  return [...under, wrap(`${asked} is answered with`), fenced('json', JSON.stringify(answer, null, 2))].join('\n\n')
+}
+
+const fenced = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``
+
+/** What cannot be written down cannot be found there either. */
+const isRecorded = (code: ErrorCode): boolean => code !== 'AUDIT_UNAVAILABLE'
+
+function seeAlso(
+  code: ErrorCode,
+  keys: readonly string[],
+  commands: readonly string[],
+  related: readonly ErrorCode[],
+): string[] {
+  const quoted = (words: readonly string[]) => words.map((word) => `\`${word}\``).join(', ')
+  const recorded = isRecorded(code) ? [`toolway audit query --code ${code} --since 7d`] : []
+  return [
+    ...(keys.length === 0 ? [] : [`[Configuration](../configuration.md): ${quoted(keys)}`]),
+    `Commands: ${quoted([...commands, ...recorded])}`,
+    `Related: ${related.map((other) => `[${other}](${other}.md)`).join(', ')}`,
+    '[All codes](../errors.md)',
+  ]
+}

@@ -1,0 +1,93 @@
+import { parse } from 'yaml'
+import { type Config, configSchema } from '../../src/config/schema.ts'
+import { noAudit } from '../../src/core/audit.ts'
+import { callOf, entryOf } from '../../src/core/call.fixture.ts'
+import type { Caller, Handler } from '../../src/core/call.ts'
+import type { Denial } from '../../src/core/decision.ts'
+import { Json } from '../../src/core/json.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { createBreakers } from '../../src/pipeline/breaker/breakers.ts'
+import { breakerConfigs } from '../../src/pipeline/breaker/config.ts'
+import { bulkhead } from '../../src/pipeline/bulkhead/bulkhead.ts'
+import type { PipelineOptions } from '../../src/pipeline/index.ts'
+import { openPipeline } from '../../src/pipeline/pipeline.fixture.ts'
+import { retry } from '../../src/pipeline/retry/retry.ts'
+import { createApprovals } from '../../src/policy/approvals.ts'
+import { argumentValidator } from '../../src/policy/arguments/validate.ts'
+import { createPolicy } from '../../src/policy/decide.ts'
+import { compileGuards } from '../../src/policy/guards/index.ts'
+import { compileLimits } from '../../src/policy/limits/compile.ts'
+import { memoryBuckets } from '../../src/stores/buckets.ts'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+
+/** A call that is to fail: the configuration it meets, and what is called by whom. */
+export interface Trial {
+  /** The part of a configuration that matters, as it is written in YAML. */
+  readonly config?: string
+  readonly server: string
+  readonly tool: string
+  readonly arguments?: Record<string, unknown>
+  readonly inputSchema?: Record<string, unknown>
+  readonly caller?: Partial<Caller>
+  /** What the server does; it answers at once otherwise. */
+  readonly run?: Handler
+  /** What else must be known to see why it fails, to go on with after "a call of …". */
+  readonly circumstances?: string
+  /** How many calls were made just before; none of them is waited for. */
+  readonly before?: number
+  readonly quarantined?: () => Denial
+  readonly changes?: Partial<PipelineOptions>
+}
+
+/** Runs the call through the pipeline, made of the parts that a gateway makes it of, and gives what is thrown. */
+export async function thrownBy(trial: Trial): Promise<unknown> {
+  const { server, tool: name, run, inputSchema, caller, before = 0 } = trial
+  const config = configOf(trial.config)
+  const clock = createManualClock()
+  const policy = createPolicy({ config, quarantined: trial.quarantined ?? (() => undefined) })
+  const guards = Object.entries(config.mcpServers).flatMap(([own, one]) => {
+    const check = compileGuards(one.guards, { server: own })
+    return check ? [[own, check] as const] : []
+  })
+  using breakers = createBreakers({ configOf: breakerConfigs(config), clock, log: silentLog, random: () => 1 })
+  const { handle } = openPipeline({
+    audit: noAudit,
+    decide: policy.decide,
+    validate: argumentValidator({ log: silentLog }),
+    guards: new Map(guards),
+    limits: { limitsOf: compileLimits(config), buckets: memoryBuckets(), clock },
+    needsApproval: createApprovals(config.mcpServers),
+    retry: retry({ ...config.retry, clock }),
+    breaker: breakers.interceptor,
+    bulkhead: bulkhead({
+      serverLimit: (own) => config.mcpServers[own]?.concurrency,
+      agentLimit: (agent) => config.agents[agent]?.concurrency,
+      total: config.limits.concurrency,
+      queue: config.limits.queue,
+      clock,
+    }).interceptor,
+    clock,
+    ...trial.changes,
+  })
+  const entry = entryOf({ server, name, definition: inputSchema ? { inputSchema } : {}, ...(run && { run }) })
+  const credential = { ...callOf().caller, ...caller }
+  const input = { arguments: Json.of(trial.arguments ?? {}), meta: {} }
+  const call = async () => {
+    try {
+      const agent = policy.agentOf(credential, caller?.agent)
+      return await handle(callOf({ entry, caller: { ...credential, agent }, input }))
+    } catch (thrown) {
+      return thrown
+    }
+  }
+  for (let made = 0; made < before; made++) await Promise.race([call(), clock.pass(0)])
+  let over = false
+  const outcome = call().finally(() => {
+    over = true
+  })
+  // Pauses and deadlines pass as soon as nothing else is left to happen.
+  while (!over) await clock.pass(1_000)
+  return outcome
+}
+
+const configOf = (written = ''): Config => configSchema.parse(parse(written) ?? {}) as Config
