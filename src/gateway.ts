@@ -5,7 +5,7 @@ import { watchDefinitions } from './catalog/pins/watch-definitions.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import { watchPlaces } from './config/watch.ts'
-import type { Access } from './core/access.ts'
+import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Entry, Kind } from './core/entry.ts'
@@ -48,6 +48,8 @@ export interface Gateway extends Access, AsyncDisposable {
   readonly token: string | undefined
   /** Whether an agent may use a tool, and by which rule; the tool in any spelling. Names near misses of either. */
   why(agent: string, tool: string): Promise<Why>
+  /** Every server and how it is, whoever may use it: for the operator. */
+  servers(): readonly ServerSummary[]
   /** Asks every server again what it offers; settles when each has answered or failed. */
   refresh(): Promise<void>
   /** How taking over changed configurations has gone. */
@@ -202,6 +204,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const { server, name } = entry
       return { agent: asked, server, tool: name, ...policy.explain(asked, entry) }
     },
+    servers: () => worlds.present.catalog.summaries(),
     async refresh() {
       await Promise.all(serversOf(worlds.present).map((server) => server.refresh()))
     },

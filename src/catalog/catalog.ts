@@ -1,5 +1,5 @@
 import type { Exposure, NamingConfig } from '../config/schema.ts'
-import type { View } from '../core/access.ts'
+import type { ServerSummary, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
@@ -12,7 +12,7 @@ import { createMerge } from './merge.ts'
 import { createReadiness } from './readiness.ts'
 import { createIndex, type SearchIndex } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
-import { metaSource } from './summaries.ts'
+import { metaSource, summariesOf } from './summaries.ts'
 import { createView } from './view.ts'
 import { createVisibility } from './visible.ts'
 
@@ -35,6 +35,8 @@ export interface Catalog extends Disposable {
   view(caller: Caller): View
   /** Tells which kinds of lists have really changed, debounced; by then everybody sees the new ones. */
   onChange(listener: ChangeListener): Disposable
+  /** All sources but the meta-tools, whoever may use them. */
+  summaries(): readonly ServerSummary[]
   /** Decisions have changed: what callers see is made anew, and they are told. */
   reconsider(): void
   /** The served form of a URI that a server mentions. */
@@ -97,6 +99,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       snapshot()
       return changes.onChange(listener)
     },
+    summaries: () => summariesOf(snapshot().items, sources),
     reconsider() {
       visibleIn = createVisibility(mayUse, sources)
       reconsidered = true

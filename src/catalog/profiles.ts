@@ -47,6 +47,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     reconsider() {
       for (const catalog of catalogs.values()) catalog.reconsider()
     },
+    summaries: plain.summaries,
     servedUri: plain.servedUri,
     [Symbol.dispose]() {
       for (const catalog of catalogs.values()) catalog[Symbol.dispose]()

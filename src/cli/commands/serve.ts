@@ -35,7 +35,7 @@ const listeningOn = (config: Config, { host, port }: ServeOptions): Config => ({
   server: { ...config.server, ...(host !== undefined && { host }), ...(port !== undefined && { port }) },
 })
 
-function factsOf({ loaded, token, view, local }: Gateway, url: string, { cwd, env, stderr }: Shell) {
+function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell) {
   const tools = view(local).list('tool')
   const toolsOf = (source: string) => tools.filter(({ entry }) => entry.server === source).length
   const tokenGenerated = loaded.config.auth.token === 'generated'
@@ -43,7 +43,7 @@ function factsOf({ loaded, token, view, local }: Gateway, url: string, { cwd, en
     version,
     url,
     servers: Object.values(loaded.config.mcpServers).filter(({ disabled }) => !disabled).length,
-    nativeTools: toolsOf('native'),
+    nativeTools: servers().find(({ name }) => name === 'native')?.tools ?? 0,
     metaTools: toolsOf('toolway'),
     // The operator's own token need not get into whatever collects the output of services.
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',

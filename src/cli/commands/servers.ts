@@ -1,4 +1,4 @@
-import type { ServerSummary, View } from '../../core/access.ts'
+import type { ServerSummary } from '../../core/access.ts'
 import { systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Health, SourceStatus } from '../../core/source.ts'
@@ -19,26 +19,25 @@ export interface ServersOptions extends CommonOptions {
 export async function servers(shell: Shell, options: ServersOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, { ...options, wait: options.timeout })
-  const view = gateway.view(gateway.local)
-  await asked(gateway, view, options.timeout, shell)
-  const summaries = view.servers()
+  await asked(gateway, options.timeout, shell)
+  const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
   else print(summaries, output, `no answer within ${options.timeout / 1000} s`)
   return exit.ok
 }
 
 /** Until every server has answered or failed, or there is no time left. */
-async function asked(gateway: Gateway, view: View, timeoutMs: number, shell: Shell): Promise<void> {
+async function asked(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {
   using progress = createProgress(shell)
   using limit = deadline(systemClock, timeoutMs, () => new Error('no time left'), shell.interrupted)
-  const show = () => progress.show(`Waiting for ${waiting(view).join(', ') || 'lists of tools'} …`)
+  const show = () => progress.show(`Waiting for ${waiting(gateway).join(', ') || 'lists of tools'} …`)
   using _ = gateway.onChange(show)
   show()
   await waitFor(gateway.refresh(), limit.signal).catch(() => shell.interrupted.throwIfAborted())
 }
 
-const waiting = (view: View) =>
-  view
+const waiting = (gateway: Gateway) =>
+  gateway
     .servers()
     .filter(({ status }) => status.health === 'stale')
     .map(({ name }) => name)

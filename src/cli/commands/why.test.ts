@@ -65,3 +65,9 @@ describe('G7: --agent', () => {
     expect(stderr).toContain('--agent')
   })
 })
+
+test('B11: an operator sees every server, whatever the agents may use', async () => {
+  await using place = await folder({ 'toolway.json': config })
+  const { stdout } = await toolway(['servers', '--json'], place)
+  expect(JSON.parse(stdout).servers).toMatchObject([{ name: 'native', tools: 2 }])
+})
