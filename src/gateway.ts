@@ -22,6 +22,7 @@ import { memoryBuckets } from './stores/buckets.ts'
 import { keptSeal } from './stores/seal.ts'
 import { openAuditLog } from './telemetry/audit/log.ts'
 import type { GatewayStatus } from './tools/meta/index.ts'
+import { createLeftovers } from './upstream/leftovers.ts'
 import { type Advice, joinOffers } from './upstream/offers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
@@ -133,12 +134,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     },
     clock,
   })
+  const leftovers = open.use(createLeftovers({ folder: join(config.stores.path, 'processes'), log, clock }))
   const lasting: Lasting = {
     access,
     audit,
     buckets: memoryBuckets(),
     breaker: breakers.interceptor,
     bulkhead: places.interceptor,
+    breakerState: (server) => breakers.stateOf(server).state,
+    leftovers,
     seal: await keptSeal(config.stores.path),
     store: descriptorStore(join(config.stores.path, 'catalog'), log),
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),

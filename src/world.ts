@@ -13,6 +13,7 @@ import type { Clock } from './core/clock.ts'
 import type { DescriptorStore } from './core/descriptors.ts'
 import type { Log } from './core/log.ts'
 import type { Seal } from './core/seal.ts'
+import type { SourceStatus } from './core/source.ts'
 import { type BreakerConfig, breakerConfigs } from './pipeline/breaker/config.ts'
 import { createPipeline, type Pipeline } from './pipeline/index.ts'
 import { retry } from './pipeline/retry/retry.ts'
@@ -33,6 +34,7 @@ import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
 import { nativeTools } from './tools/native/index.ts'
 import { createConnect } from './upstream/connect.ts'
+import type { Leftovers } from './upstream/leftovers.ts'
 import { createServer, type Server } from './upstream/server.ts'
 import { version } from './version.ts'
 
@@ -43,6 +45,9 @@ export interface Lasting {
   readonly breaker: Interceptor
   readonly bulkhead: Interceptor
   readonly seal: Seal
+  /** Remembers child processes, so that those of a killed Toolway are found. */
+  readonly leftovers: Leftovers
+  breakerState(server: string): SourceStatus['breaker']
   readonly store: DescriptorStore
   /** The way in, whichever world is the present one. */
   readonly access: Access
@@ -88,6 +93,7 @@ interface Tended {
     readonly timeoutMs: number
     readonly refreshMs: number
     readonly mode: string
+    readonly health: Config['health']
   }
 }
 
@@ -189,10 +195,11 @@ function tend(name: string, config: Config, lasting: Lasting, before: World | un
   const server = config.mcpServers[name] as ServerConfig
   const timeoutMs = config.defaults.timeout
   const refreshMs = server.refresh ?? config.discovery.refresh
-  const made = { config: server, timeoutMs, refreshMs, mode: config.discovery.mode }
+  const { health } = config
+  const made = { config: server, timeoutMs, refreshMs, mode: config.discovery.mode, health }
   const known = before?.servers.get(name)
   if (known && isDeepStrictEqual(known.made, made)) return known
-  const { store, seal, clock, log } = lasting
+  const { store, seal, leftovers, clock, log } = lasting
   return {
     made,
     server: createServer({
@@ -201,9 +208,11 @@ function tend(name: string, config: Config, lasting: Lasting, before: World | un
       timeoutMs,
       refreshMs,
       discovery: config.discovery.mode,
+      health,
+      breaker: () => lasting.breakerState(name),
       store,
       servedUri: (uri) => lasting.servedUri(name, uri),
-      connect: createConnect({ name, config: server, identity: { name: 'toolway', version }, clock, log }),
+      connect: createConnect({ name, config: server, identity: { name: 'toolway', version }, leftovers, clock, log }),
       seal,
       clock,
       log,

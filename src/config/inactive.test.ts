@@ -17,7 +17,6 @@ native: { tools: [hash, fetch] }
 defaults: { expose: code }
 `
   expect(await inactive(text)).toEqual({
-    'mcpServers.a.restarts': 'restart limits',
     'mcpServers.b.auth.type': 'OAuth (oauth)',
     'agents.one.expose': 'code mode (code)',
     'native.tools[1]': 'further native tools (fetch)',

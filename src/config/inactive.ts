@@ -16,11 +16,9 @@ interface Row {
 
 /** What is accepted but not active yet; a feature that lands takes its row away. */
 const table: readonly Row[] = [
-  { feature: 'restart limits', keys: ['mcpServers.*.restarts'] },
   { feature: 'OAuth', keys: ['mcpServers.*.auth.type'], values: ['oauth'] },
   { feature: 'code mode', keys: ['defaults.expose', 'agents.*.expose'], values: ['code'] },
   { feature: 'the result cache', keys: ['cache'] },
-  { feature: 'health checks', keys: ['health'] },
   { feature: 'metrics', keys: ['telemetry.metrics'] },
   { feature: 'traces', keys: ['telemetry.traces'] },
   { feature: 'models', keys: ['models'] },

@@ -9,6 +9,8 @@ export interface Result {
   readonly listing?: Listing
   /** What was refused, where the result tells it in a form of its own. */
   readonly refusal?: ToolwayError
+  /** It was not fetched for this call: it had been kept, or another call that asked for the same has brought it. */
+  readonly cached?: true
 }
 
 /** How many were asked for by name, how many are shown, and what they cost a model. */

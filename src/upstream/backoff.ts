@@ -1,23 +1,65 @@
 import type { Clock } from '../core/clock.ts'
 import type { ToolwayError } from '../core/errors.ts'
 
-/** How long a server that could not be reached is left alone; one for all lines to it. */
+/** How long a server that could not be reached, or that keeps crashing, is left alone; one for all lines to it. */
 export interface Backoff {
   /** Why it could not be reached, until it can be. */
   readonly failure: ToolwayError | undefined
   /** How long it is still left alone; not at all if zero. */
   readonly pauseMs: number
+  /** Whether it has used up its starts, so that it gets one in each window until one of them lasts. */
+  readonly exhausted: boolean
+  /** Whether somebody is trying, while it is known to be down, to reach it again. */
+  readonly probing: boolean
+  /** An attempt begins, and lasts until disposed of. */
+  attempt(): Disposable
   failed(error: ToolwayError): void
+  /** It had been reached, and then its process ended by itself. */
+  crashed(error: ToolwayError, livedMs: number): void
   succeeded(): void
+}
+
+/** How many starts may come to nothing within a window. */
+export interface StartLimit {
+  readonly max: number
+  readonly window: number
+}
+
+export interface BackoffOptions {
+  /** Only processes have one: whatever runs elsewhere is not ours to start. */
+  readonly restarts?: StartLimit | undefined
+  /** From 0 to 1. */
+  readonly random?: () => number
 }
 
 const firstPauseMs = 1_000
 const longestPauseMs = 30_000
+/** What a server says about when to come back is heeded, within reason. */
+const longestAskedMs = 300_000
 
-export function createBackoff(clock: Clock): Backoff {
+/**
+ * Attempts that fail are spread at random over a time that doubles, so that many who wait for one server do not come
+ * back together. A crash alone costs no pause: most are accidents, and the limit of starts stops the others.
+ */
+export function createBackoff(clock: Clock, { restarts, random = Math.random }: BackoffOptions = {}): Backoff {
   let failure: ToolwayError | undefined
   let failures = 0
   let retryAt = 0
+  let probes = 0
+  let exhausted = false
+  let recent: number[] = []
+
+  /** Counts a start that came to nothing. */
+  const used = (error: ToolwayError): void => {
+    if (!restarts) return
+    const now = clock.now()
+    recent = [...recent.filter((at) => at > now - restarts.window), now]
+    if (!exhausted && recent.length <= restarts.max) return
+    exhausted = true
+    failure = error
+    retryAt = Math.max(retryAt, now + restarts.window)
+  }
+
   return {
     get failure() {
       return failure
@@ -25,9 +67,32 @@ export function createBackoff(clock: Clock): Backoff {
     get pauseMs() {
       return failure ? Math.max(0, retryAt - clock.now()) : 0
     },
+    get exhausted() {
+      return exhausted
+    },
+    get probing() {
+      return probes > 0
+    },
+    attempt() {
+      const probe = failure ? 1 : 0
+      probes += probe
+      return {
+        [Symbol.dispose]() {
+          probes -= probe
+        },
+      }
+    },
     failed(error) {
       failure = error
-      retryAt = clock.now() + Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
+      const jittered = random() * Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
+      const asked = Math.min(error.details.retryAfterMs ?? 0, longestAskedMs)
+      retryAt = clock.now() + Math.max(jittered, asked)
+      used(error)
+    },
+    crashed(error, livedMs) {
+      // One that has lasted for a whole window is no start that came to nothing.
+      if (restarts && livedMs >= restarts.window) exhausted = false
+      else used(error)
     },
     succeeded() {
       failure = undefined

@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { initialize } from './eras/legacy.ts'
 import type { Identity, OpenLine } from './introduction.ts'
+import type { Leftovers } from './leftovers.ts'
 import { introduce } from './probe.ts'
 import { refusesStreamableHttp } from './transports/failures.ts'
 import { httpTransport } from './transports/http.ts'
@@ -17,6 +18,8 @@ export interface ConnectOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly identity: Identity
+  /** Where processes are started: whoever sees to it that none stays behind. */
+  readonly leftovers?: Leftovers
   readonly clock: Clock
   readonly log: Log
 }
@@ -90,10 +93,13 @@ class EndedByProbe extends Error {
   override readonly name = 'EndedByProbe'
 }
 
-function transportFor({ name, config, clock, log }: ConnectOptions, kind: ServerConfig['transport']): Transport {
+function transportFor(
+  { name, config, leftovers, clock, log }: ConnectOptions,
+  kind: ServerConfig['transport'],
+): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
-    return stdioTransport({ name, command, args, cwd, env, clock, log })
+    return stdioTransport({ name, command, args, cwd, env, leftovers, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}

@@ -13,6 +13,12 @@ export interface Connection extends AsyncDisposable {
   /** Resolves with the bytes of the result; rejects with the server's own error or with one of ours. */
   request(request: Request): Promise<Buffer>
   notify(method: string, params?: Buffer): Promise<void>
+  /** Nothing more is expected of the line: whatever is under way may have run. */
+  giveUp(why: ToolwayError): void
+  /** How many messages the server has sent. */
+  readonly heard: number
+  /** How many calls were called off since it sent the last one. */
+  readonly inVain: number
   /** Whoever the line was opened for, to turn to when the server speaks up outside any request. */
   host: Peer | undefined
   /** Only one caller uses this line, so that whatever the server says is for it. */
@@ -68,11 +74,20 @@ export async function openConnection(
   const questions = createQuestions(transport, log)
   let lastId = 0
   let closed = false
+  let heard = 0
+  let inVain = 0
 
   const connection: Connection = {
     transport,
     request,
     notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
+    giveUp: (why) => failAll(interrupted(why)),
+    get heard() {
+      return heard
+    },
+    get inVain() {
+      return inVain
+    },
     host: undefined,
     owned: options.owned,
     serving: false,
@@ -108,7 +123,10 @@ export async function openConnection(
     pending.set(id, { request, resolve, reject })
     const cancel = () => {
       if (!pending.delete(id)) return
-      if (request.peer) calledOff.set(id, performance.now())
+      if (request.peer) {
+        calledOff.set(id, performance.now())
+        inVain++
+      }
       if (connection.cancelsByMessage) callOff(id)
       reject(request.signal.reason)
     }
@@ -143,6 +161,8 @@ export async function openConnection(
 
   function message(body: Buffer, exchange?: number): void {
     const message = readMessage(body)
+    heard++
+    inVain = 0
     switch (message.kind) {
       case 'response':
         answered(message.id)?.resolve(message.result)
@@ -220,7 +240,8 @@ export async function openConnection(
   }
 
   function gone(): ToolwayError {
-    return new ToolwayError('SERVER_UNAVAILABLE', `The line to ${server} is closed; call again.`, { server })
+    const sentence = `The line to ${server} is closed; call again.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
   }
 
   function garbled(reason: string): ToolwayError {

@@ -2,6 +2,7 @@ import type { ServerConfig } from '../config/schema.ts'
 import type { Call, Handler } from '../core/call.ts'
 import type { Descriptors } from '../core/descriptors.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Result, ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
@@ -101,7 +102,9 @@ const forward = (about: About, options: EntryOptions): Handler => {
     const binding = [options.server, call.entry.kind, call.entry.name, call.caller.principal].join('\n')
     let rest = unsealedRest(call.input.rest, options.seal, binding)
     for (let round = 0; ; round++) {
-      const bytes = await say(about, call, rest, options)
+      const bytes = await say(about, call, rest, options).catch((error) => {
+        throw round === 0 ? error : halfway(error)
+      })
       if (!asksForMore(bytes))
         return resultFrom(startsTask(bytes, call) ? startedTask(bytes, call, options.seal) : bytes, options)
       if (call.peer.rounds || round === maxRounds) {
@@ -110,6 +113,13 @@ const forward = (about: About, options: EntryOptions): Handler => {
       rest = { ...rest, ...(await answersTo(bytes, call)) }
     }
   }
+}
+
+/** That nothing of this round reached the server does not make the rounds before it undone. */
+function halfway(error: unknown): unknown {
+  if (!(error instanceof ToolwayError) || !error.details.unsent) return error
+  const { unsent: _, ...details } = error.details
+  return new ToolwayError(error.code, error.message, details)
 }
 
 function say(about: About, call: Call, rest: Call['input']['rest'], options: EntryOptions): Promise<Buffer> {

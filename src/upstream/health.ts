@@ -5,32 +5,45 @@ import type { Health } from '../core/source.ts'
 export interface Condition {
   readonly disabled: boolean
   readonly connected: boolean
-  /** Why its line could not be opened. */
+  /** Why its line could not be opened, or was given up, and when it is tried again, in milliseconds from now. */
   readonly failure: ToolwayError | undefined
+  readonly pauseMs: number
   /** Why its line went down. */
   readonly lost: ToolwayError | undefined
   /** Why it could not be listed, or which of its lists it could not give. */
   readonly listFailure: ToolwayError | undefined
   readonly missing: readonly string[]
+  /** What checks found wrong with it, though it answers. */
+  readonly strain: string | undefined
   /** Whether it has been heard in this run. */
   readonly heard: boolean
   /** When it said what is known of it; undefined when nothing is known. */
   readonly knownSince: number | undefined
 }
 
+interface Judgement {
+  readonly health: Health
+  readonly reason: string
+}
+
 /** Health that tells the truth: never "healthy" on the strength of an empty list or an old one. */
-export function judge(server: Condition): { health: Health; reason: string } {
+export function judge(server: Condition): Judgement {
   if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
   if (server.connected) return judgeConnected(server)
-  if (server.failure) return { health: 'unhealthy', reason: server.failure.message }
+  if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
   if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call opens it again.` }
   if (server.heard) return { health: 'healthy', reason: 'asleep; the next call wakes it' }
   if (server.knownSince === undefined) return { health: 'stale', reason: 'not connected yet' }
   return { health: 'stale', reason: `not connected yet; known as of ${new Date(server.knownSince).toISOString()}` }
 }
 
-function judgeConnected({ listFailure, missing }: Condition): { health: Health; reason: string } {
-  if (listFailure) return { health: 'degraded', reason: `It could not say what it offers: ${listFailure.message}` }
-  if (missing.length > 0) return { health: 'degraded', reason: `It could not answer ${missing.join(', ')}.` }
-  return { health: 'healthy', reason: '' }
+function judgeConnected({ failure, pauseMs, listFailure, missing, strain }: Condition): Judgement {
+  const degraded = (reason: string): Judgement => ({ health: 'degraded', reason })
+  if (failure) return degraded(`It serves some, but no more: ${failure.message}${again(pauseMs)}`)
+  if (listFailure) return degraded(`It could not say what it offers: ${listFailure.message}`)
+  if (missing.length > 0) return degraded(`It could not answer ${missing.join(', ')}.`)
+  return strain === undefined ? { health: 'healthy', reason: '' } : degraded(strain)
 }
+
+const again = (pauseMs: number): string =>
+  pauseMs > 0 ? ` It is left alone and tried again in ${Math.ceil(pauseMs / 1000)} s.` : ''

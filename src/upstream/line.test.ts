@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
-import { createBackoff } from './backoff.ts'
+import { createBackoff, type StartLimit } from './backoff.ts'
 import { openConnection } from './connection.ts'
 import type { OpenLine } from './introduction.ts'
 import { createLine } from './line.ts'
@@ -13,9 +13,15 @@ const options = { server: 'files', owned: false, log: silentLog }
 const identity = { name: 'toolway', version: '1' }
 const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities: {} } as const
 
-function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: () => boolean } = {}) {
+interface Setup {
+  readonly idleMs?: number
+  readonly fails?: () => boolean
+  readonly restarts?: StartLimit
+}
+
+function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
   const clock = createManualClock()
-  const backoff = createBackoff(clock)
+  const backoff = createBackoff(clock, { restarts, random: () => 1 })
   const peers: ScriptedPeer[] = []
   const events: string[] = []
   const line = createLine({
@@ -27,6 +33,7 @@ function lineWith({ idleMs, fails = () => false }: { idleMs?: number; fails?: ()
       return { connection: await openConnection(peer.transport, options, signal), introduction, identity }
     },
     backoff,
+    connectWithinMs: 120_000,
     idleMs,
     opened: () => events.push('opened'),
     closed: (error) => events.push(`closed${error ? `: ${error.message}` : ''}`),
@@ -136,6 +143,7 @@ test('G2: one who stops waiting for a slow server does not disturb the others', 
     server: 's',
     connect: () => slow.promise,
     backoff: createBackoff(clock),
+    connectWithinMs: 120_000,
     idleMs: undefined,
     ...callbacks,
     clock,
@@ -177,4 +185,78 @@ test('F12: a call that was sent is not sent again when another one finds the lin
   expect(sent).toEqual(['slow'])
   expect(peers[0]?.disposed).toBe(true)
   await line[Symbol.asyncDispose]()
+})
+
+test('G2, T5: a process that keeps crashing is left alone after its restarts, says so, and gets one start a window', async () => {
+  const { clock, peers, echo, events } = lineWith({ restarts: { max: 2, window: 60_000 } })
+  for (let crash = 0; crash < 3; crash++) {
+    await echo()
+    peers.at(-1)?.die('It crashed.')
+  }
+  const refused = await echo().catch((error) => error)
+  expect(refused).toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 60_000 } })
+  expect(refused.message).toMatch(/used up its restarts.*tried again in 60 s.*It crashed\./)
+  expect(refused.details.unsent).toBeUndefined()
+  expect(events.at(-1)).toBe('failed')
+  clock.advance(60_000)
+  await echo()
+  peers.at(-1)?.die('It crashed.')
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
+  expect(peers).toHaveLength(4)
+})
+
+test('F12: whatever fails while the line is being opened, the call was surely not sent', async () => {
+  const { echo } = lineWith({ fails: () => true })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+})
+
+test('T5: who comes to a server that is known to be down does not wait long for an attempt that hangs', async () => {
+  const clock = createManualClock()
+  let attempts = 0
+  const hanging = Promise.withResolvers<OpenLine>()
+  const line = createLine({
+    server: 's',
+    connect: () =>
+      ++attempts === 1 ? Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'refused')) : hanging.promise,
+    backoff: createBackoff(clock, { random: () => 0 }),
+    connectWithinMs: 120_000,
+    idleMs: undefined,
+    opened() {},
+    closed() {},
+    failed() {},
+    clock,
+    log: silentLog,
+  })
+  await expect(line.open(never)).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  const waiting = line.open(never).catch((error) => error)
+  await clock.pass(5_000)
+  expect(await waiting).toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 1_000 } })
+  const patient = line.open(never)
+  const connection = await openConnection(scriptedPeer({}).transport, options, never)
+  hanging.resolve({ connection, introduction, identity })
+  await expect(patient).resolves.toMatchObject({ introduction })
+  expect(attempts).toBe(2)
+  await line[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
+test('T5: a line that is replaced fails what is under way as unknown, and the next one starts when the old one has ended', async () => {
+  const { line, peers, echo, events, clock } = lineWith()
+  await echo()
+  const slow = line.use(
+    ({ connection }) => connection.request({ method: 'never answered', params: () => undefined, signal: never }),
+    never,
+  )
+  const ended = expect(slow).rejects.toMatchObject({
+    code: 'OUTCOME_UNKNOWN',
+    message: expect.stringMatching(/^It hangs\. Whether/),
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  line.replace(new ToolwayError('SERVER_UNAVAILABLE', 'It hangs.'))
+  await ended
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
+  expect(events).toEqual(['opened', 'closed: It hangs.', 'failed'])
+  clock.advance(1_000)
+  await echo()
+  expect(peers.map(({ disposed }) => disposed)).toEqual([true, false])
 })

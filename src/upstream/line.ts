@@ -14,9 +14,13 @@ export interface Line extends AsyncDisposable {
   open(signal: AbortSignal): Promise<OpenLine>
   /** Opens it again of our own accord: where that fails, the next call may still try. */
   reopen(): Promise<OpenLine>
+  /** Gives up what is open, because it does not answer any more; what is under way on it may have run. */
+  replace(error: ToolwayError): void
   use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps it from being closed as idle. */
   hold(): Disposable
+  /** It belongs to a session that is still open, with whatever the server keeps for that: it is never idle. */
+  lasting: boolean
   /** Whether somebody uses it now. */
   readonly inUse: boolean
   /** Whether somebody uses or holds it. */
@@ -27,6 +31,7 @@ export interface LineOptions {
   readonly server: string
   connect(signal: AbortSignal): Promise<OpenLine>
   readonly backoff: Backoff
+  readonly connectWithinMs: number
   /** Undefined: it stays open. */
   readonly idleMs: number | undefined
   opened(open: OpenLine): void
@@ -37,14 +42,17 @@ export interface LineOptions {
   readonly log: Log
 }
 
-/** A first start may have to download a package. */
-const connectWithinMs = 120_000
+/** How long one waits for a server that could not be reached the last time. */
+const patienceMs = 5_000
+/** When to come back, where an attempt is under way and nobody knows how long it takes. */
+const firstHintMs = 1_000
 
 export function createLine(options: LineOptions): Line {
-  const { server, backoff, clock, log } = options
+  const { server, backoff, connectWithinMs, clock, log } = options
   const disposal = new AbortController()
   /** Down, but not done with what was under way. */
   const retired = new Set<OpenLine>()
+  const openedAt = new WeakMap<OpenLine, number>()
   let current: OpenLine | undefined
   let opening: Promise<OpenLine> | undefined
   let inUse = 0
@@ -60,8 +68,18 @@ export function createLine(options: LineOptions): Line {
     get ended() {
       return disposal.signal.aborted
     },
-    open: async (signal) => usable() ?? (await waitFor(opened(), signal)),
-    reopen: async () => usable() ?? (await opened(() => {})),
+    lasting: false,
+    open: async (signal) => usable() ?? (await reached(signal)),
+    reopen: async () => usable() ?? (await opened(options.failed)),
+    replace(error) {
+      const open = current
+      if (!open) return
+      log.warn({ server, error: error.message }, 'a server does not answer any more; its line is replaced')
+      open.connection.giveUp(error)
+      void close()
+      options.closed(error)
+      failed(error)
+    },
     get inUse() {
       return inUse > 0
     },
@@ -79,16 +97,18 @@ export function createLine(options: LineOptions): Line {
     },
     async use(work, signal) {
       using _ = used()
-      const open = usable() ?? (await waitFor(opened(), signal))
+      const open = usable() ?? (await reached(signal))
       try {
         return await work(open)
       } catch (error) {
+        // A line that turns out to be dead is renewed, once; whatever else is to be tried again is the pipeline's to try.
         if (open.connection.transport.usable || !neverSent(error) || signal.aborted) throw error
-        return await work(usable() ?? (await waitFor(opened(), signal)))
+        return await work(usable() ?? (await reached(signal)))
       }
     },
     async [Symbol.asyncDispose]() {
-      disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its line to ${server}.`, { server }))
+      const sentence = `Toolway is closing its line to ${server}.`
+      disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true }))
       await opening?.catch(() => {})
       if (current) options.closed()
       await Promise.all([close(), ...[...retired].map((open) => open.connection[Symbol.asyncDispose]())])
@@ -118,25 +138,39 @@ export function createLine(options: LineOptions): Line {
     return current
   }
 
+  /** Who comes while the server is known to be down is not kept waiting for an attempt that will hardly succeed. */
+  async function reached(signal: AbortSignal): Promise<OpenLine> {
+    const opening = opened()
+    const { failure } = backoff
+    if (!failure) return await waitFor(opening, signal)
+    using patience = deadline(clock, patienceMs, () => refused(failure, firstHintMs), signal)
+    return await waitFor(opening, patience.signal)
+  }
+
   /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
-  function opened(failed = backoff.failed): Promise<OpenLine> {
-    const { failure, pauseMs } = backoff
-    if (failure && pauseMs > 0 && !opening) return Promise.reject(refused(failure, pauseMs))
-    opening ??= attempt(failed).finally(() => {
+  function opened(whenFailed = failed): Promise<OpenLine> {
+    const { failure, pauseMs, probing } = backoff
+    if (failure && !opening && (pauseMs > 0 || probing)) {
+      return Promise.reject(refused(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
+    }
+    opening ??= attempt(whenFailed).finally(() => {
       opening = undefined
     })
     return opening
   }
 
-  async function attempt(failed: (error: ToolwayError) => void): Promise<OpenLine> {
+  async function attempt(whenFailed: (error: ToolwayError) => void): Promise<OpenLine> {
     using limit = deadline(clock, connectWithinMs, tooSlow, disposal.signal)
+    using _ = backoff.attempt()
     try {
-      disposal.signal.throwIfAborted()
+      // What the one before still holds (a lock, a profile) is free only once it has ended.
+      await waitFor(closing, limit.signal)
       const open = await options.connect(limit.signal)
       open.connection.onClosed = (error) => lost(open, error)
       current = open
       backoff.succeeded()
       lastUse = clock.now()
+      openedAt.set(open, lastUse)
       watchIdle(options.idleMs)
       options.opened(open)
       return open
@@ -144,25 +178,33 @@ export function createLine(options: LineOptions): Line {
       const error = unavailable(thrown)
       // That we have closed it ourselves says nothing about the server.
       if (disposal.signal.aborted) throw error
-      failed(error)
-      options.failed(error)
+      whenFailed(error)
       throw error
     }
   }
 
+  function failed(error: ToolwayError): void {
+    backoff.failed(error)
+    options.failed(error)
+  }
+
   function lost(open: OpenLine, error: ToolwayError): void {
+    if (open.connection.transport.kind === 'stdio') backoff.crashed(error, clock.now() - (openedAt.get(open) ?? 0))
     if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
-    if (current !== open) return
-    log.warn({ server, error: error.message }, 'lost the line to a server; the next call opens it again')
-    void close()
-    options.closed(error)
+    if (current === open) {
+      log.warn({ server, error: error.message }, 'lost the line to a server; the next call opens it again')
+      void close()
+      options.closed(error)
+    }
+    // It was one crash too many.
+    if (backoff.failure === error) options.failed(error)
   }
 
   function watchIdle(ms: number | undefined): void {
     if (ms === undefined) return
     idleTimer = clock.after(ms, () => {
       const rest = (options.idleMs as number) - (clock.now() - lastUse)
-      if (line.busy) return watchIdle(options.idleMs)
+      if (line.busy || line.lasting) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
       log.debug({ server }, 'closed an idle server; the next call wakes it')
       void close()
@@ -180,24 +222,29 @@ export function createLine(options: LineOptions): Line {
   }
 
   function refused(error: ToolwayError, retryAfterMs: number): ToolwayError {
-    const sentence = `${server} is unhealthy and is not tried again for ${Math.ceil(retryAfterMs / 1000)} s. ${error.message}`
+    const when = `${Math.ceil(retryAfterMs / 1000)} s`
+    const why = backoff.exhausted
+      ? 'has used up its restarts and is left alone; it is tried again in'
+      : 'is unhealthy and is not tried again for'
+    const sentence = `${server} ${why} ${when}. ${error.message}`
     return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
   }
 
+  /** Nothing of a caller's is sent before the line is open, whatever it was that failed. */
   function unavailable(thrown: unknown): ToolwayError {
-    if (thrown instanceof ToolwayError) return thrown
+    const ours = thrown instanceof ToolwayError
     const why = thrown instanceof Error ? thrown.message : String(thrown)
-    return new ToolwayError('SERVER_UNAVAILABLE', `Could not open a line to ${server}: ${why}.`, {
-      server,
-      cause: thrown,
+    return new ToolwayError('SERVER_UNAVAILABLE', ours ? why : `Could not open a line to ${server}: ${why}.`, {
+      ...(ours ? thrown.details : { server, cause: thrown }),
+      unsent: true,
     })
   }
 
   function tooSlow(): ToolwayError {
-    const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s. Run its command by hand to see why.`
+    const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s. Check that it runs and look into its log.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
 }
 
 /** Nothing of the call reached the server, so that it may be sent again whatever it does (F12). */
-const neverSent = (error: unknown): boolean => error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
+const neverSent = (error: unknown): boolean => error instanceof ToolwayError && error.details.unsent === true

@@ -33,7 +33,7 @@ function linesWith(changes: object, era: Introduction['era'] = 'legacy', mayLog 
     mayLog: () => mayLog,
     opened() {},
     closed() {},
-    changed() {},
+    failed() {},
     clock,
     log: silentLog,
   })
@@ -200,4 +200,33 @@ test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {
   expect(peers).toHaveLength(3)
   expect(peers.every(({ disposed }) => disposed)).toBe(true)
   expect(clock.pending).toBe(0)
+})
+
+test('G2: unused lines and spares stop, that of a session that is open stays until the session ends', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', idle: '1m', spares: 1 })
+  const kept = await use({ session: 'a', peer: callOf().peer })
+  await use({ session: 'nobody to reach' })
+  await clock.pass(0)
+  expect(peers).toHaveLength(3)
+  const left = () => peers.filter(({ disposed }) => !disposed).map(({ transport }) => transport)
+  await clock.pass(120_000)
+  expect(left()).toEqual([kept.transport])
+  lines.left('a')
+  await clock.pass(0)
+  expect(left()).toEqual([])
+  await lines[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
+test('B7: disposal ends the line of a call that is under way', async () => {
+  const { lines, peers } = linesWith({ ...stdio, session: 'call', spares: 0 })
+  const call = lines
+    .use(callOf(), ({ connection }) =>
+      connection.request({ method: 'never answered', params: () => undefined, signal: new AbortController().signal }),
+    )
+    .catch((error) => error)
+  await expect.poll(() => peers[0]?.heard.length).toBe(1)
+  await lines[Symbol.asyncDispose]()
+  expect(peers[0]?.disposed).toBe(true)
+  expect(await call).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
 })

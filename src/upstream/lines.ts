@@ -17,6 +17,10 @@ export interface Lines extends AsyncDisposable {
   /** Why no line could be opened, or the last one went down, until one opens again. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
+  /** When a server that could not be reached is tried again, in milliseconds from now. */
+  readonly pauseMs: number
+  /** Every line there is, open or not. */
+  readonly all: readonly Line[]
   readonly latest: OpenLine | undefined
   use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T>
   /** The line that this caller's calls go over; not for servers that get a fresh one for each call. */
@@ -41,11 +45,15 @@ export interface LinesOptions {
   mayLog(): boolean
   opened(open: OpenLine, capabilities: Capabilities, line: Line): void
   closed(line: Line, error?: ToolwayError): void
-  changed(): void
+  /** A line could not be opened, or did not answer any more. */
+  failed(): void
   readonly clock: Clock
   readonly log: Log
 }
 
+/** A first start may have to download a package; who answers over HTTP is there already. */
+const startWithinMs = 120_000
+const greetWithinMs = 30_000
 /** Lines that belong to callers: beyond this the longest unused one is closed. */
 const maxOwned = 256
 /** Lines for several kinds of clients: there are only so many honest ways to say what one can be asked for. */
@@ -58,7 +66,7 @@ export function createLines(options: LinesOptions): Lines {
   const stdio = config.transport === 'stdio'
   /** One stream for everything that the server says, whomever it is for. */
   const isOneStream = () => (latest?.connection.transport.kind ?? config.transport) !== 'http'
-  const backoff = createBackoff(clock)
+  const backoff = createBackoff(clock, { restarts: stdio ? config.restarts : undefined })
   const shared = new Map<string, Line>()
   const profiles = new WeakMap<Line, string>()
   const owned = new Map<string, Line>()
@@ -87,14 +95,20 @@ export function createLines(options: LinesOptions): Lines {
     get lost() {
       return lost
     },
+    get pauseMs() {
+      return backoff.pauseMs
+    },
+    get all() {
+      return all()
+    },
     get latest() {
       return latest
     },
     use,
-    of({ capabilities, session, peer }) {
-      const logs = wantsLogs(peer)
+    of(caller) {
+      const logs = wantsLogs(caller.peer)
       if (stateless && !logs) return stateless
-      return logs || needsOwn(capabilities) ? ownLine(session, 0, capabilities, logs) : sharedLine(capabilities)
+      return logs || needsOwn(caller.capabilities) ? ownLine(caller, 0, logs) : sharedLine(caller.capabilities)
     },
     forListing(capabilities) {
       if (stateless) return stateless
@@ -113,9 +127,12 @@ export function createLines(options: LinesOptions): Lines {
     },
     async [Symbol.asyncDispose]() {
       closed = true
-      const all = [...shared.values(), ...owned.values(), ...fleeting, ...spares.all]
-      await Promise.all(all.map((line) => line[Symbol.asyncDispose]()))
+      await Promise.all(all().map((line) => line[Symbol.asyncDispose]()))
     },
+  }
+
+  function all(): Line[] {
+    return [...new Set([...shared.values(), ...owned.values(), ...fleeting, ...spares.all])]
   }
 
   async function use<T>({ caller, peer, signal }: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
@@ -130,10 +147,12 @@ export function createLines(options: LinesOptions): Lines {
 
   async function useOnce<T>(caller: Caller, work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T> {
     const line = spares.take(caller.capabilities)
+    fleeting.add(line)
     try {
       return await line.use(work, signal)
     } finally {
       if (line !== stateless) end(line)
+      else fleeting.delete(line)
     }
   }
 
@@ -146,7 +165,7 @@ export function createLines(options: LinesOptions): Lines {
     // A client that answers in rounds must get each question as the answer to the call that caused it; and who comes
     // without a session may be several clients of one kind.
     const beside = peer.rounds && (isOneStream() || unclear) ? freeOf(session) : 0
-    return beside === undefined ? undefined : ownLine(session, beside, capabilities, logs)
+    return beside === undefined ? undefined : ownLine(caller, beside, logs)
   }
 
   /** Whether this caller is sent log messages that nothing but its own line could tell from those of others. */
@@ -166,9 +185,11 @@ export function createLines(options: LinesOptions): Lines {
     return line
   }
 
-  function ownLine(session: string, beside: number, capabilities: Capabilities, logs: boolean): Line {
+  function ownLine({ session, capabilities, peer }: Caller, beside: number, logs: boolean): Line {
     const line = ownedLine(ownKey(session, beside), capabilities)
     if (logs) loud.add(line)
+    // Who has no way to be reached outside a call has no session that could end.
+    if (config.session === 'caller' && peer) line.lasting = true
     return line
   }
 
@@ -208,11 +229,15 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   function create(tenancy: Tenancy): Line {
-    if (closed) throw new ToolwayError('SERVER_UNAVAILABLE', `Toolway is closing its lines to ${server}.`, { server })
+    if (closed) {
+      const sentence = `Toolway is closing its lines to ${server}.`
+      throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
+    }
     const line: Line = createLine({
       server,
       connect: (signal) => options.connect(tenancy, signal),
       backoff,
+      connectWithinMs: stdio ? startWithinMs : greetWithinMs,
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
       opened(opened) {
         open++
@@ -230,7 +255,7 @@ export function createLines(options: LinesOptions): Lines {
         if (error) lost = error
         options.closed(line, error)
       },
-      failed: () => options.changed(),
+      failed: options.failed,
       clock,
       log,
     })

@@ -59,7 +59,7 @@ export function scriptedPeer(
         receiver = given
       },
       async send({ body }) {
-        if (!usable) throw new ToolwayError('SERVER_UNAVAILABLE', 'The process has ended.')
+        if (!usable) throw new ToolwayError('SERVER_UNAVAILABLE', 'The process has ended.', { unsent: true })
         const message: Message = JSON.parse(body.toString())
         heard.push(message)
         const answer = message.method ? answers[message.method] : undefined

@@ -6,6 +6,7 @@ import type { DescriptorStore } from '../core/descriptors.ts'
 import type { Log } from '../core/log.ts'
 import type { Seal } from '../core/seal.ts'
 import type { Health, Source, SourceStatus } from '../core/source.ts'
+import { type Checks, createChecks } from './checks.ts'
 import type { Connect } from './connect.ts'
 import { forwardedEntries } from './entries.ts'
 import { fingerprintOf } from './fingerprint.ts'
@@ -16,6 +17,7 @@ import { createLines, type LineUser } from './lines.ts'
 import { createListening, type Listening } from './listening.ts'
 import type { Advice } from './offers.ts'
 import { createOutlook, type Outlook } from './outlook.ts'
+import { createRecovery } from './recovery.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
 export interface ServerOptions {
@@ -27,9 +29,13 @@ export interface ServerOptions {
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
   readonly connect: Connect
+  /** Whether calls are let through to it, as the pipeline sees it. */
+  readonly breaker?: () => SourceStatus['breaker']
   /** The form under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
+  /** How often an open line is checked, and how long an answer to that may take; never, where there is none. */
+  readonly health?: { readonly interval: number; readonly timeout: number }
   readonly clock: Clock
   readonly log: Log
 }
@@ -55,9 +61,26 @@ export function createServer(options: ServerOptions): Server {
   let health: Health = 'stale'
   let since = clock.now()
   let latencyMs: number | undefined
+  let wantedAt = 0
 
   const { connect } = options
-  const lines = createLines({ server: name, config, connect, mayLog, opened, closed, changed, clock, log })
+  const lines = createLines({ server: name, config, connect, mayLog, opened, closed, failed, clock, log })
+  const checks: Checks = createChecks({
+    server: name,
+    intervalMs: options.health?.interval ?? 0,
+    timeoutMs: options.health?.timeout ?? 0,
+    lines: () => lines.all,
+    judged,
+    clock,
+    log,
+  })
+  const recovery = createRecovery({
+    down: () => lines.failure !== undefined,
+    pauseMs: () => lines.pauseMs,
+    wanted: isWanted,
+    attempt: async () => lines.forListing({}).open(never),
+    clock,
+  })
   const subscriptions = createSubscriptions({
     server: name,
     lineOf: (caller) => (config.session === 'call' ? lines.forListing(caller.capabilities) : lines.of(caller)),
@@ -88,7 +111,7 @@ export function createServer(options: ServerOptions): Server {
     async [Symbol.asyncDispose]() {
       for (const outlook of outlooks.values()) outlook[Symbol.dispose]()
       for (const ear of listening.values()) ear[Symbol.dispose]()
-      subscriptions[Symbol.dispose]()
+      for (const part of [subscriptions, checks, recovery]) part[Symbol.dispose]()
       await lines[Symbol.asyncDispose]()
     },
   }
@@ -137,7 +160,7 @@ export function createServer(options: ServerOptions): Server {
       entries: () => outlook.entries,
       status: () => status(outlook),
       ready: () => ready(outlook),
-      refresh: () => (config.disabled ? Promise.resolve() : outlook.refresh()),
+      refresh: () => (config.disabled ? Promise.resolve() : look(outlook)),
       onChange(listener) {
         listeners.add(listener)
         return { [Symbol.dispose]: () => listeners.delete(listener) }
@@ -149,11 +172,17 @@ export function createServer(options: ServerOptions): Server {
   async function ready(outlook: Outlook): Promise<void> {
     if (config.disabled || outlook.known()) return
     if (options.discovery === 'hybrid') await outlook.recall()
-    if (!outlook.known()) await outlook.refresh()
+    if (!outlook.known()) await look(outlook)
+  }
+
+  function look(outlook: Outlook): Promise<void> {
+    wantedAt = clock.now()
+    return outlook.refresh()
   }
 
   async function use(user: LineUser, work: (open: OpenLine) => Promise<Buffer>): Promise<Buffer> {
     const start = performance.now()
+    wantedAt = clock.now()
     const answer = await lines.use(user, work)
     const ms = performance.now() - start
     // The mean follows the last calls, so that health shows how the server is now.
@@ -176,6 +205,7 @@ export function createServer(options: ServerOptions): Server {
       const followed = subscriptions.uris()
       if (followed.length > 0) ear.listen(followed)
     } else subscriptions.reopened(line, open)
+    checks.opened()
     judged()
     for (const outlook of seenThrough(open, capabilities)) outlook.opened(open)
   }
@@ -202,6 +232,17 @@ export function createServer(options: ServerOptions): Server {
     judged()
   }
 
+  function failed(): void {
+    recovery.failed()
+    judged()
+  }
+
+  /** A process is tried again as long as it would not have been put to sleep; what runs elsewhere costs nothing to ask. */
+  function isWanted(): boolean {
+    if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true
+    return clock.now() - wantedAt < config.idle
+  }
+
   /** Lines come and go with calls: that alone is no news. */
   function judged(): void {
     if (status(plain).health !== health) changed()
@@ -209,29 +250,36 @@ export function createServer(options: ServerOptions): Server {
 
   function changed(): void {
     const now = status(plain).health
-    if (now !== health) since = clock.now()
+    if (now !== health) {
+      since = clock.now()
+      if (now === 'unhealthy') log.warn({ server: name, reason: status(plain).reason }, 'a server is unhealthy')
+      else if (health === 'unhealthy') log.info({ server: name, health: now }, 'a server is back')
+    }
     health = now
     for (const listener of listeners) listener()
   }
 
   function status(outlook: Outlook): SourceStatus {
-    const { connected, failure, lost } = lines
+    const { connected, failure, pauseMs, lost } = lines
     const { heard, missing, descriptors } = outlook
     const knownSince = descriptors?.fetchedAt
-    const condition = { disabled: config.disabled, connected, failure, lost, listFailure: outlook.failure, missing }
+    const { strain } = checks
+    const condition = { disabled: config.disabled, connected, failure, pauseMs, lost, missing, strain }
     const known = introduction()
     const lastError = (failure ?? lost)?.message
     return {
-      ...judge({ ...condition, heard, knownSince }),
+      ...judge({ ...condition, listFailure: outlook.failure, heard, knownSince }),
       since,
       description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
       transport: config.transport,
       ...(known && { era: known.era, protocolVersion: known.protocolVersion }),
       ...(lastError !== undefined && { lastError }),
       ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs * 100) / 100 }),
-      breaker: 'closed',
+      breaker: options.breaker?.() ?? 'closed',
     }
   }
 }
+
+const never = new AbortController().signal
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -1,14 +1,18 @@
+import { watch } from 'node:fs'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { expect, test } from 'vitest'
 import { connect, type Fetch, type TestClient } from '../fixtures/clients.ts'
-import { descriptors } from '../fixtures/processes.ts'
+import { settledHeap } from '../fixtures/memory.ts'
+import { descriptors, parentOf, zombiesOf } from '../fixtures/processes.ts'
 import { stdioServers } from '../fixtures/servers.ts'
 import { type Endpoint, startToolway } from '../fixtures/toolway.ts'
 import { until } from '../fixtures/until.ts'
 
 const total = 10_000
 const inFlight = 16
-const crashEvery = 500
+const crashEvery = 50
+const warmUp = 1_000
+const mebibyte = 1024 * 1024
 
 /** The same sequence in every run: a failure can be looked at again. */
 function createDice(seed: number): () => number {
@@ -34,11 +38,18 @@ async function connectAlone(endpoint: Endpoint): Promise<TestClient> {
   }
 }
 
-test('F14, F12, F10: 10,000 calls with cancellations and crashes leave nothing behind', async () => {
+test('F14, F12, F10: 10,000 calls with cancellations and a crash in every 50 leave nothing behind', async () => {
+  // Once it has watched a folder, the event loop keeps what it did that with.
+  watch(import.meta.dirname).close()
   const outside = descriptors()
   const restarts = { max: total, window: '1s' }
+  // A breaker would spare the server most of the calls.
+  const breaker = { failures: total, minimumCalls: 10 * total }
   {
-    await using toolway = await startToolway({ mcpServers: { probe: { ...stdioServers.probe(), restarts } } })
+    await using toolway = await startToolway({
+      mcpServers: { probe: { ...stdioServers.probe(), restarts, idempotentTools: ['echo'] } },
+      breaker,
+    })
     const state = () => ({ ...descriptors(), servers: toolway.servers().length })
     {
       await using client = await connectAlone(toolway)
@@ -48,13 +59,22 @@ test('F14, F12, F10: 10,000 calls with cancellations and crashes leave nothing b
     const idle = await until(() => (descriptors().sockets === outside.sockets + 4 ? state() : undefined), {
       what: 'nothing to be open but the door and the server',
     })
-    const outcomes = await callAll(toolway)
-    console.info('outcomes:', outcomes)
+    await callAll(toolway, warmUp)
+    const before = { heap: await settledHeap(), rss: process.memoryUsage().rss }
+    const start = performance.now()
+    const outcomes = await callAll(toolway, total)
+    const seconds = (performance.now() - start) / 1000
+    const grown = { heap: (await settledHeap()) - before.heap, rss: process.memoryUsage().rss - before.rss }
+    const inMebibytes = Object.entries(grown).map(([what, bytes]) => `${what} ${(bytes / mebibyte).toFixed(1)} MiB`)
+    console.info('outcomes:', outcomes, `in ${seconds.toFixed(0)} s; grown by ${inMebibytes.join(', ')}`)
+    expect(grown.heap).toBeLessThan(8 * mebibyte)
+    expect(zombiesOf(process.pid)).toEqual([])
+    expect(toolway.servers().map(parentOf)).toEqual([process.pid])
 
     // A crash takes the calls beside it with it, and some come before the next start; but none is lost.
     const { answered = 0, cancelled = 0, ...errors } = outcomes
     expect(Object.values(outcomes).reduce((sum, count) => sum + count)).toBe(total)
-    expect(answered).toBeGreaterThan(total * 0.7)
+    expect(answered).toBeGreaterThan(total * 0.6)
     expect(cancelled).toBeGreaterThan(total * 0.05)
     expect(errors.OUTCOME_UNKNOWN).toBeGreaterThanOrEqual(total / crashEvery)
     for (const code of Object.keys(errors))
@@ -69,7 +89,7 @@ test('F14, F12, F10: 10,000 calls with cancellations and crashes leave nothing b
 })
 
 /** How many calls ended how. */
-async function callAll(toolway: Endpoint): Promise<Record<string, number>> {
+async function callAll(toolway: Endpoint, total: number): Promise<Record<string, number>> {
   await using client = await connectAlone(toolway)
   const call = (tool: string, args = {}, signal?: AbortSignal) =>
     client.callTool(`probe.${tool}`, args, signal && { signal })

@@ -29,41 +29,54 @@ export function canonicalValue(value: unknown): string | undefined {
   return budget.exact ? text : JSON.stringify(value)
 }
 
+/** Strings are written as they are, behind their length: nothing in them can be taken for something else. */
+export const quoted = (text: string): string => `${text.length}:${text}`
+
 function write(value: unknown, budget: Budget): string {
   switch (typeof value) {
     case 'string':
       budget.left -= value.length
-      return budget.left < 0 ? '' : JSON.stringify(value)
+      return budget.left < 0 ? '' : quoted(value)
     case 'number':
       budget.left -= 8
       if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) budget.exact = false
       return `${value}`
+    case 'boolean':
+      return value ? 'true' : 'false'
     case 'object':
-      break
+      budget.left -= 2
+      if (value === null || budget.left < 0) return 'null'
+      return Array.isArray(value) ? writeArray(value, budget) : writeObject(value, budget)
     default:
       // What has no form in JSON is told by the bytes that stand for it.
-      budget.exact &&= typeof value === 'boolean'
-      return `${String(value)}`
+      budget.exact = false
+      return ''
   }
-  budget.left -= 2
-  if (value === null || budget.left < 0) return 'null'
-  if (Array.isArray(value)) return `[${value.map((inner) => write(inner, budget)).join()}]`
-  if (value instanceof Written) return value.source
-  if ('toJSON' in value && typeof value.toJSON === 'function') budget.exact = false
-  return writeObject(value as Record<string, unknown>, budget)
 }
 
-function writeObject(value: Record<string, unknown>, budget: Budget): string {
+function writeArray(value: readonly unknown[], budget: Budget): string {
+  let text = '['
+  for (const inner of value) {
+    text += `${write(inner, budget)},`
+    if (budget.left < 0) break
+  }
+  return `${text}]`
+}
+
+function writeObject(value: object, budget: Budget): string {
+  if (value instanceof Written) return value.source
+  const { toJSON } = value as { readonly toJSON?: unknown }
+  if (typeof toJSON === 'function') budget.exact = false
   const keys = Object.keys(value)
   if (keys.length > 1) keys.sort()
   let text = '{'
   for (const key of keys) {
-    const inner = value[key]
+    const inner = (value as Readonly<Record<string, unknown>>)[key]
     // As when it is sent.
     if (inner === undefined) continue
     budget.left -= key.length
-    if (budget.left < 0) return ''
-    text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:${write(inner, budget)}`
+    text += `${quoted(key)}${write(inner, budget)},`
+    if (budget.left < 0) break
   }
   return `${text}}`
 }

@@ -1,37 +1,37 @@
 import { hash } from 'node:crypto'
 import type { Call, Caller } from '../../core/call.ts'
 import { type Capabilities, canBeAsked, profileOf } from '../../core/capabilities.ts'
-import { canonical, canonicalValue } from './canonical.ts'
+import { canonical, canonicalValue, quoted } from './canonical.ts'
 import type { Plan } from './rules.ts'
 
 /** Longer keys are kept as their hash: that nobody can find two that share one is all that is asked of it. */
-const longest = 256
+const longest = 512
 
 /**
  * All that can change the answer, in a form that is equal for equal calls. `callers` changes when something does that
  * servers can ask callers for. Undefined where the call is too long to be compared.
  *
- * The parts are JSON texts with spaces between them, and such texts have no spaces outside of strings: no two lists of
- * parts make the same key.
+ * Each part tells where it ends (strings stand behind their length), so that no two lists of parts make the same key.
  */
 export function keyOf({ caller, input }: Call, plan: Plan, callers: string): string | undefined {
   const args = canonical(input.arguments)
   const meta = metaPart(input.meta)
   if (args === undefined || meta === undefined) return undefined
-  const profile = profilePart(caller.capabilities)
-  const uri = input.uri === undefined ? '' : JSON.stringify(input.uri)
-  const key = `${plan.identity} ${whoPart(caller, plan, callers)} ${profile} ${uri} ${meta} ${args}`
+  const who = whoPart(caller, plan, callers)
+  const uri = input.uri === undefined ? '' : quoted(input.uri)
+  const key = `${plan.identity} ${who} ${profilePart(caller.capabilities)} ${uri} ${meta} ${args}`
+  // Halves of characters look all the same to whoever writes a key as UTF-8.
+  if (!key.isWellFormed()) return hash('sha256', Buffer.from(key, 'utf16le'), 'base64url')
   return key.length > longest ? hash('sha256', key, 'base64url') : key
 }
 
-function whoPart(caller: Caller, plan: Plan, callers: string): string {
-  const { agent, principal, session, capabilities } = caller
-  const ofSession = plan.session === 'caller' || (!plan.shared && mayBeAsked(capabilities))
-  const ofPrincipal = ofSession || plan.session === 'call' || plan.learnt.private
-  const ofAgent = !plan.shared
-  return `${ofAgent ? JSON.stringify(agent) : ''} ${ofPrincipal ? JSON.stringify(principal) : ''} ${
-    ofSession ? `${JSON.stringify(session)}${callers}` : ''
-  }`
+function whoPart(caller: Caller, { shared, session, learnt }: Plan, callers: string): string {
+  const ofSession = session === 'caller' || (!shared && mayBeAsked(caller.capabilities))
+  const ofPrincipal = ofSession || session === 'call' || learnt.private
+  const agent = shared ? '' : quoted(caller.agent)
+  if (!ofPrincipal) return agent
+  const principal = `${agent} ${quoted(caller.principal)}`
+  return ofSession ? `${principal} ${quoted(caller.session)} ${callers}` : principal
 }
 
 /** Whether a server may turn to this caller; what it hears then is part of its answer. */

@@ -32,6 +32,13 @@ interface Started {
   readonly mark: Mark
 }
 
+/** Where an answer belongs, as things were when it was asked for. */
+interface Place {
+  readonly key: string
+  readonly mark: Mark
+  readonly asCallersAre: string
+}
+
 /** What a caller may say in `_meta`: anything but `refresh` keeps its call out of the cache altogether. */
 const wishKey = 'dev.toolway/cache'
 
@@ -50,7 +57,8 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
   /** `due` is when the call's time is up, where it runs already. */
   async function answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
     const { learnt } = plan
-    const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, callers())
+    const asCallersAre = callers()
+    const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, asCallersAre)
     if (key === undefined) return next(call)
     const now = clock.now()
     const asked = store.get(call.entry.server, key, now)
@@ -60,7 +68,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
       return { body: Json.raw(found.bytes), isError: false, cached: true }
     }
     const started = learnt.joins && !refresh ? flights.get(key) : undefined
-    if (started?.mark !== found.mark) return begin(call, next, plan, key, found.mark)
+    if (started?.mark !== found.mark) return begin(call, next, plan, { key, mark: found.mark, asCallersAre })
     counts.joined++
     const { flight } = started
     if (due !== undefined) return join(flight, call, next, plan, due)
@@ -68,10 +76,11 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return limited(call, (mine) => join(flight, mine, next, plan, now + timeOf(call)))
   }
 
-  function begin(call: Call, next: Handler, plan: Plan, key: string, mark: Mark): Promise<Result> {
+  function begin(call: Call, next: Handler, plan: Plan, { key, mark, asCallersAre }: Place): Promise<Result> {
     // Nothing is begun for somebody who has gone already.
     call.signal.throwIfAborted()
     counts.misses++
+    const wasPrivate = plan.learnt.private
     const over = () => {
       if (flights.get(key) === started) flights.delete(key)
     }
@@ -94,7 +103,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
 
     function keep({ body }: Result, ttlMs: number): void {
       // It may have become clear only now for whom it is.
-      const under = keyOf(call, plan, callers()) ?? key
+      const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, asCallersAre) ?? key)
       void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.now())
     }
   }

@@ -49,6 +49,11 @@ export function createChannel(origin: string): Channel {
     // Calls end by their own signal; a tool may well need longer than a timeout that knows nothing of it.
     headersTimeout: 0,
     bodyTimeout: 0,
+    // A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle
+    // for long, or nearly as long as the server says it waits, is not used again.
+    keepAliveTimeout: 4_000,
+    keepAliveMaxTimeout: 15_000,
+    keepAliveTimeoutThreshold: 2_000,
     // Streams that stay open for hours are better off on connections of their own.
     allowH2: false,
   })

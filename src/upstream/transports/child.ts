@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import type { Leftovers } from '../leftovers.ts'
 import { childEnvironment } from './environment.ts'
 import { rememberGroup, signalGroup, sweepGroup } from './process-group.ts'
 import { settles } from './waiting.ts'
@@ -14,6 +15,8 @@ export interface ChildOptions {
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly clock: Clock
+  /** Sees to it that nothing of it stays behind, also where we are killed. */
+  readonly leftovers?: Leftovers | undefined
   /** How long it may take to end by itself once its input has ended, and how long after SIGTERM. */
   readonly closing?: { readonly endMs: number; readonly terminateMs: number }
 }
@@ -39,15 +42,19 @@ const killedMs = 1_000
 export async function startChild(options: ChildOptions): Promise<Child> {
   const { clock } = options
   const { endMs, terminateMs } = options.closing ?? { endMs: 1_000, terminateMs: 2_000 }
-  const process = await spawned(options)
+  await options.leftovers?.reaped
+  const enrolment = options.leftovers?.enrol()
+  const process = await spawned(options, enrolment?.environment)
   const pid = process.pid as number
   rememberGroup(pid)
+  enrolment?.started(pid)
   const ended = Promise.withResolvers<string>()
   const drained = Promise.withResolvers<void>()
   let running = true
   process.once('exit', (code, signal) => {
     running = false
     sweepGroup(pid)
+    enrolment?.ended()
     ended.resolve(signal ?? `exit code ${code}`)
   })
   process.once('close', () => drained.resolve())
@@ -76,12 +83,15 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   }
 }
 
-async function spawned(options: ChildOptions): Promise<ChildProcessWithoutNullStreams> {
+async function spawned(
+  options: ChildOptions,
+  mark?: Readonly<Record<string, string>>,
+): Promise<ChildProcessWithoutNullStreams> {
   const { command, args, cwd, env } = options
   try {
     const child = spawn(command, args, {
       cwd,
-      env: childEnvironment(env),
+      env: childEnvironment({ ...mark, ...env }),
       stdio: 'pipe',
       // Its own group, so that what npx or sh start can be reached with it.
       detached: process.platform !== 'win32',
@@ -97,7 +107,11 @@ async function spawned(options: ChildOptions): Promise<ChildProcessWithoutNullSt
 function cannotStart({ name, command, cwd }: ChildOptions, error: NodeJS.ErrnoException): ToolwayError {
   const setting = `mcpServers.${name}`
   const say = (why: string) =>
-    new ToolwayError('SERVER_UNAVAILABLE', `Could not start ${name}: ${why}`, { server: name, cause: error })
+    new ToolwayError('SERVER_UNAVAILABLE', `Could not start ${name}: ${why}`, {
+      server: name,
+      unsent: true,
+      cause: error,
+    })
   if (cwd !== undefined && !isFolder(cwd))
     return say(`its folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
   if (error.code === 'ENOENT') {

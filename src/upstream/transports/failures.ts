@@ -29,7 +29,10 @@ export const brokenLine = (established: boolean): ErrorCode => (established ? 'O
 export const mayHaveRun = 'Whether the call took effect is not known: look before you repeat it.'
 
 export const closedByUs = (name: string): ToolwayError =>
-  new ToolwayError('SERVER_UNAVAILABLE', `Toolway has closed its line to ${name}; call again.`, { server: name })
+  new ToolwayError('SERVER_UNAVAILABLE', `Toolway has closed its line to ${name}; call again.`, {
+    server: name,
+    unsent: true,
+  })
 
 /** A request that was written, and nothing tells what became of it. */
 export function lost({ name, established }: Place, what: string, cause?: unknown): ToolwayError {
@@ -44,21 +47,25 @@ export function noAnswer(place: Place, thrown: unknown): unknown {
   const why = reason(thrown.cause)
   if (thrown.written) return lost(place, `broke off before it answered (${why})`, thrown.cause)
   const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it runs and that mcpServers.${name}.url and its headers are right.`
-  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, cause: thrown.cause })
+  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, unsent: true, cause: thrown.cause })
 }
 
-/** An answer that says by its status that there will be no other. */
-export function refused(place: Place, head: Head): ToolwayError {
+/** An answer that says by its status that there will be no other; `said` is what came with it. */
+export function refused(place: Place, head: Head, said = ''): ToolwayError {
   const { name, established } = place
   const { status } = head
-  const code = didNotRun(status) ? 'SERVER_UNAVAILABLE' : brokenLine(established)
+  const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenLine(established)
   const retryAfterMs = retryAfter(head.header('retry-after'))
-  return new ToolwayError(code, `${name} ${sentence(place, head)}`, {
+  return new ToolwayError(code, `${name} ${sentence(place, head, said)}`, {
     server: name,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     cause: new HttpStatus(status),
   })
 }
+
+/** The server does not know our session any more: the request was not worked on and is good for another session. */
+export const sessionEnded = ({ name }: Place): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name, unsent: true })
 
 /** The HTTP status behind an error, if it has one. */
 export function statusOf(error: unknown): number | undefined {
@@ -69,24 +76,32 @@ export function statusOf(error: unknown): number | undefined {
 /** Whether a handshake failed in the way that servers of the older HTTP+SSE transport fail it. */
 export const refusesStreamableHttp = (error: unknown): boolean => [400, 404, 405].includes(statusOf(error) ?? 0)
 
-/** 408 and the like say that the request was not taken; of the server's own failures only these do. */
-const didNotRun = (status: number): boolean => status < 500 || status === 501 || status === 503 || status === 505
+/**
+ * 408 and the like say that the request was not taken; of the server's own failures only these do. 303 is what a
+ * server answers with when it is done, and some proxies call it 503 when the server behind them broke off.
+ */
+const didNotRun = (status: number, said: string): boolean =>
+  (status >= 300 && status < 500 && status !== 303) ||
+  status === 501 ||
+  (status === 503 && !said.includes('reset before headers')) ||
+  status === 505
 
-function sentence({ name, established }: Place, head: Head): string {
+function sentence({ name, established }: Place, head: Head, said: string): string {
   const { status } = head
   const setting = `mcpServers.${name}`
   if (status < 300)
     return `answered with HTTP ${status} and no message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
+  if (status === 303)
+    return `answered with a redirect instead of a message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
   if (status < 400) {
     return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Put the final address into ${setting}.url.`
   }
   if (status === 401 || status === 403) {
     return `refused our credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
   }
-  if (status === 429 || status === 503) return `is too busy (HTTP ${status}). Try again later.`
-  if (didNotRun(status))
-    return `refused the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
-  return `failed (HTTP ${status}). ${established ? mayHaveRun : 'Look into its log.'}`
+  if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'Look into its log.'}`
+  if (status === 429 || status === 503) return `is too busy (HTTP ${status}) and did nothing. Try again later.`
+  return `refused the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
 }
 
 /** Only the origin: the rest of an address may hold secrets. */

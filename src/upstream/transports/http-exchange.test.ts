@@ -14,6 +14,7 @@ describe('connections that break', () => {
     expect(error).toMatchObject({
       code: 'SERVER_UNAVAILABLE',
       message: expect.stringMatching(/Could not reach rogue at .*ECONNREFUSED.*mcpServers\.rogue\.url/),
+      details: { unsent: true },
     })
     expect(error.message).not.toContain('secret')
   })

@@ -11,7 +11,7 @@ describe('sessions', () => {
       const { server, transport, heard } = await rogue(
         onPost((_, response) => response.writeHead(status).end('No valid session ID provided')),
       )
-      expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+      expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
       expect(await heard.down).toMatchObject({
         code: 'SERVER_UNAVAILABLE',
         message: expect.stringContaining('ended our session'),
@@ -22,6 +22,32 @@ describe('sessions', () => {
       expect(heard.downs).toBe(1)
     },
   )
+
+  test('F12: all whom a forgotten session refuses are told the same: that they surely did not run', async () => {
+    const waiting: (() => void)[] = []
+    const { server, transport } = await rogue(
+      onPost((_, response) => {
+        waiting.push(() => response.writeHead(404).end('no such session'))
+        if (waiting.length === 3) for (const refuse of waiting) refuse()
+      }),
+    )
+    const calls = [1, 2, 3].map((exchange) => thrown(call(transport, exchange)))
+    await server.until(({ message }) => message?.id === 3)
+    for (const error of await Promise.all(calls)) {
+      expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+    }
+  })
+
+  test('F12: a server that says so in the name of the request has forgotten us all the same', async () => {
+    const { transport, heard } = await rogue(
+      onPost((_, response) =>
+        json(response, '{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Session not found"}}', 404),
+      ),
+    )
+    expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+    expect(await heard.down).toMatchObject({ message: expect.stringContaining('ended our session') })
+    expect(heard.heard.map(({ kind }) => kind)).toEqual(['response'])
+  })
 
   test('G3: HTTP 400 to one request is about that request: the session of the others goes on', async () => {
     const { transport, heard } = await rogue(onPost((_, response) => response.writeHead(400).end('bad request')))

@@ -118,6 +118,8 @@ describe('refusals', () => {
     [500, 'OUTCOME_UNKNOWN', /failed \(HTTP 500\).*not known/],
     [502, 'OUTCOME_UNKNOWN', /failed/],
     [504, 'OUTCOME_UNKNOWN', /failed/],
+    [303, 'OUTCOME_UNKNOWN', /redirect.*not known/],
+    [302, 'SERVER_UNAVAILABLE', /redirects are not followed/],
     [204, 'OUTCOME_UNKNOWN', /HTTP 204/],
   ])('F12: HTTP %i is %s', async (status, code, sentence) => {
     const headers = { 'retry-after': '7' }
@@ -127,8 +129,19 @@ describe('refusals', () => {
     )
     const error = await thrown(call(transport))
     expect(error).toMatchObject({ code, message: expect.stringMatching(sentence), details: { server: 'rogue' } })
-    if (status === 429) expect(error.details.retryAfterMs).toBe(7_000)
+    if (status === 429 || status === 503) expect(error.details.retryAfterMs).toBe(7_000)
+    // It was sent, though it was refused.
+    expect(error.details.unsent).toBeUndefined()
     expect(heard.downs).toBe(0)
+  })
+
+  test('F12: a proxy whose server broke off calls it 503, and the call may have run', async () => {
+    const said = 'upstream connect error or disconnect/reset before headers. reset reason: connection termination'
+    const { transport } = await rogue(onPost((_, response) => response.writeHead(503).end(said)))
+    expect(await thrown(call(transport))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      message: expect.stringMatching(/failed \(HTTP 503\).*not known/),
+    })
   })
 
   test('T2: an error object for the request passes unchanged, whatever the status', async () => {

@@ -1,12 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { maxMessage } from '../../wire/limits.ts'
 import { readMessage } from '../../wire/message.ts'
 import { ignored, whole } from './bodies.ts'
 import { type Body, createChannel, type Head, NoAnswer } from './channel.ts'
-import { closedByUs, lost, noAnswer, type Place, refused } from './failures.ts'
+import { closedByUs, lost, noAnswer, type Place, refused, sessionEnded } from './failures.ts'
 import { isAnswer, isStream, readExchange } from './http-exchange.ts'
 import { configuredHeaders, isHeaderValue } from './http-headers.ts'
 import { listen } from './http-listen.ts'
@@ -99,6 +100,7 @@ export function httpTransport(options: HttpOptions): Transport {
 
   async function post({ body, exchange, signal, ...message }: Outgoing, until: AbortSignal | undefined): Promise<void> {
     const refusal = Promise.withResolvers<Buffer | undefined>()
+    const within = session
     const head = await channel.ask(
       { method: 'POST', path, headers: { ...headers.post, ...message.headers }, body, signal: until },
       (head) => {
@@ -115,11 +117,12 @@ export function httpTransport(options: HttpOptions): Transport {
     const prompt = await settles(refusal.promise, promptlyMs, clock)
     if (!prompt) head.abort()
     const said = prompt ? await refusal.promise : undefined
-    if (passOn(said, body, exchange)) return
+    const forgotten = within !== undefined && forgets(head, said)
+    if (!forgotten && passOn(said, body, exchange)) return
     settled(exchange)
-    // Many servers say 400 where the protocol wants 404 for a session that they do not know.
-    if (session !== undefined && forgets(head, said)) endSession()
-    throw refused(place(), head)
+    if (!forgotten) throw refused(place(), head, said?.toString('latin1'))
+    endSession()
+    throw sessionEnded(place())
   }
 
   /** Chooses who reads an answer that was not refused. */
@@ -175,7 +178,7 @@ export function httpTransport(options: HttpOptions): Transport {
   }
 
   function endSession(): void {
-    endLine(new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name }))
+    endLine(sessionEnded(place()))
   }
 
   /** The server is gone or has forgotten us: what is under way may still be answered, then a new line is needed. */
@@ -231,9 +234,19 @@ export function httpTransport(options: HttpOptions): Transport {
   }
 }
 
-/** Whether a refusal means that the server does not know our session, and not that it dislikes one request. */
-const forgets = ({ status }: Head, said: Buffer | undefined): boolean =>
-  status === 404 || (status === 400 && /session/i.test(said?.toString('latin1') ?? ''))
+/**
+ * Whether a refusal means that the server does not know our session, and not that it dislikes one request. Many say 400
+ * where the protocol wants 404, and some say 404 for a method that they do not know.
+ */
+function forgets({ status }: Head, said: Buffer = Buffer.alloc(0)): boolean {
+  const message = readMessage(said)
+  if (message.kind === 'error' && message.id !== null) {
+    return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound
+  }
+  return status === 404 || (status === 400 && /session/i.test(said.toString('latin1')))
+}
+
+const methodNotFound = -32601
 
 /** An answer that holds messages, or promises them for later. */
 const isReadable = (head: Head): boolean =>

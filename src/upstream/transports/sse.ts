@@ -110,7 +110,7 @@ export function sseTransport(options: HttpOptions): Transport {
 
   async function send({ body, signal }: Outgoing): Promise<void> {
     if (over) throw over
-    if (path === undefined) throw new ToolwayError('SERVER_UNAVAILABLE', `${name} is not open yet.`, { server: name })
+    if (path === undefined) throw unavailable('is not open yet')
     using limit = deadline(clock, promptlyMs, () => lost(place(), 'did not take a message in time'), signal)
     const headers = { ...configured, 'content-type': 'application/json' }
     try {
@@ -124,7 +124,7 @@ export function sseTransport(options: HttpOptions): Transport {
   function down(what: string, cause?: unknown): void {
     if (over) return
     const error = lost(place(), what, cause)
-    over = new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}; call again.`, { server: name })
+    over = unavailable(`${what}; call again`)
     endpoint.reject(error)
     setImmediate(() => {
       if (path !== undefined) receiver?.closed(error)
@@ -137,6 +137,10 @@ export function sseTransport(options: HttpOptions): Transport {
     endpoint.reject(over)
     stream.abort(over)
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
+  }
+
+  function unavailable(what: string): ToolwayError {
+    return new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}.`, { server: name, unsent: true })
   }
 
   function place(): Place {

@@ -10,7 +10,7 @@ describe('a server that dies in mid-call', () => {
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { server: 'rogue' } })
     expect(error.message).toMatch(/^rogue ended \(exit code 3\)\. It last wrote: "disk full for \[redacted\]"\./)
     expect(transport.stderrTail()).toContain('disk full')
-    await expect(start('echo')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    await expect(start('echo')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
     expect(isRunning(pid)).toBe(false)
     expect(heard.downs).toBe(1)
   })
@@ -82,6 +82,22 @@ describe('a server that stops listening', () => {
     })
     await transport[Symbol.asyncDispose]()
     await Promise.all(first)
+  })
+
+  test('F10, F12: a call that was called off before the server read it is not run when it reads again', async () => {
+    const { transport, call, pid, heard } = await established()
+    process.kill(pid, 'SIGSTOP')
+    const filler = bytesOf({ jsonrpc: '2.0', method: 'x', params: { text: 'x'.repeat(1024 * 1024) } })
+    const sending = transport.send({ body: filler })
+    const caller = new AbortController()
+    const body = bytesOf({ jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'echo', arguments: {} } })
+    const called = transport.send({ body, exchange: 77, signal: caller.signal }).catch((reason) => reason)
+    caller.abort('too late')
+    expect(await called).toBe('too late')
+    process.kill(pid, 'SIGCONT')
+    await sending
+    await call('echo', { text: 'after' })
+    expect(heard.heard.filter((message) => 'id' in message && message.id === 77)).toEqual([])
   })
 
   test.each(['input', 'output'])('F12: a server that closes its %s is stopped', async (which) => {

@@ -6,6 +6,7 @@ import { oneLine } from '../../wire/one-line.ts'
 import { createChatter } from './chatter.ts'
 import { type Child, type ChildOptions, startChild } from './child.ts'
 import { brokenLine, closedByUs, mayHaveRun } from './failures.ts'
+import { createOutbox, type Outbox } from './outbox.ts'
 import { createTail } from './tail.ts'
 import type { Outgoing, Receiver, Transport } from './transport.ts'
 import { settles } from './waiting.ts'
@@ -20,7 +21,6 @@ export interface StdioTransport extends Transport {
   stderrTail(): string
 }
 
-const newline = Buffer.from('\n')
 /** How long a process and the rest of its output may take to follow one another. */
 const graceMs = 250
 
@@ -31,6 +31,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
   const tail = createTail(maxStderr)
   let starting: Promise<Child> | undefined
   let child: Child | undefined
+  let outbox: Outbox | undefined
   let receiver: Receiver | undefined
   let established = false
   let disposing: Promise<void> | undefined
@@ -93,6 +94,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
       written.push(chunk)
     })
     for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {})
+    outbox = createOutbox(stdin, refuse)
 
     // A server that has closed one of its ends can no longer serve, even if its process lives on.
     const half = async (which: string): Promise<void> => {
@@ -102,8 +104,8 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     stdout.once('end', () => void half('output'))
 
     ended.then(async (how) => {
-      // Node has destroyed stdin by now, which settles whatever waited to be written.
-      over ??= unavailable(`ended (${how})`)
+      // Node has destroyed stdin by now, which settles what was being written.
+      stop(`ended (${how})`)
       await settles(drained, graceMs, clock)
       lines.end()
       written.end()
@@ -113,29 +115,29 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     })
   }
 
-  async function send({ body }: Outgoing): Promise<void> {
+  async function send({ body, signal }: Outgoing): Promise<void> {
     if (over) throw over
-    const { stdin } = (child as Child).streams
-    if (stdin.writableLength > maxMessage) throw unavailable('does not read what it is sent')
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    stdin.cork()
-    stdin.write(oneLine(body))
-    // Without its line end a message cannot have been read: a failure here means that it surely did not run.
-    stdin.write(newline, (error) => {
-      if (!error) return resolve()
-      // Often the first to notice that the process has died: whoever comes next needs another one.
-      over ??= unavailable('stopped reading')
-      const refusal = over
-      // During the handshake the end of the process, which is told soon, says more: how it ended and its last words.
-      if (established) reject(refusal)
-      else clock.after(2 * graceMs, () => reject(refusal))
-    })
-    stdin.uncork()
-    return promise
+    const { waiting, send } = outbox as Outbox
+    if (waiting > maxMessage) throw unavailable('does not read what it is sent')
+    await send(oneLine(body), signal)
+  }
+
+  /** Often the first to notice that the process has died: whoever comes next needs another one. */
+  function refuse(reject: (reason: unknown) => void): void {
+    over ??= unavailable('stopped reading')
+    const refusal = over
+    // During the handshake the end of the process, which is told soon, says more: how it ended and its last words.
+    if (established) reject(refusal)
+    else clock.after(2 * graceMs, () => reject(refusal))
+  }
+
+  function stop(what: string): void {
+    over ??= unavailable(what)
+    outbox?.close()
   }
 
   function giveUp(what: string): void {
-    over ??= unavailable(what)
+    stop(what)
     child?.kill()
     child?.streams.stdin.destroy()
     report(what)
@@ -157,6 +159,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
   async function dispose(): Promise<void> {
     over = closedByUs(name)
     receiver = undefined
+    outbox?.close()
     const child = await starting?.catch(() => undefined)
     if (!child) return
     await child.close()
@@ -166,7 +169,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
   }
 
   function unavailable(what: string): ToolwayError {
-    return new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}; call again.`, { server: name })
+    return new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}; call again.`, { server: name, unsent: true })
   }
 }
 

@@ -8,8 +8,8 @@ export interface Transport extends AsyncDisposable {
   /** Opens the line; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
   open(receiver: Receiver, signal: AbortSignal): Promise<void>
   /**
-   * Sends one message. Rejects with SERVER_UNAVAILABLE if surely nothing reached the server,
-   * with OUTCOME_UNKNOWN if it may have.
+   * Sends one message. Rejects with SERVER_UNAVAILABLE if it surely was not acted on: with `unsent` where the server
+   * cannot have read it, without where it said so itself. Rejects with OUTCOME_UNKNOWN if it may have been.
    */
   send(message: Outgoing): Promise<void>
   /** Told once it is known what the server speaks: HTTP names it in every header, and in the era with sessions opens the server's own stream. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Bystander, watchBystander } from '../../fixtures/bystander.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import { startHttpServer } from '../../fixtures/http-server.ts'
 import { descriptors } from '../../fixtures/processes.ts'
@@ -147,42 +148,3 @@ test('B7: nothing is left behind: no process, no socket, no pipe', async () => {
     what: `descriptors to go back to ${JSON.stringify(baseline)} from ${JSON.stringify(descriptors())}`,
   })
 })
-
-interface Bystander extends AsyncDisposable {
-  readonly answered: number
-  readonly failures: readonly unknown[]
-  readonly slowestMs: number
-}
-
-/** Calls a server that does nothing wrong, over and over, while others misbehave. */
-function watchBystander(client: TestClient): Bystander {
-  const failures: unknown[] = []
-  let answered = 0
-  let slowestMs = 0
-  let over = false
-  const loop = (async () => {
-    while (!over) {
-      const start = performance.now()
-      const result = await client.callTool('good.echo', { message: 'here' }).catch((error) => error)
-      if (result.isError || result instanceof Error) failures.push(result)
-      else answered++
-      slowestMs = Math.max(slowestMs, performance.now() - start)
-      await new Promise((next) => setTimeout(next, 5))
-    }
-  })()
-  return {
-    get answered() {
-      return answered
-    },
-    get failures() {
-      return failures
-    },
-    get slowestMs() {
-      return slowestMs
-    },
-    async [Symbol.asyncDispose]() {
-      over = true
-      await loop
-    },
-  }
-}

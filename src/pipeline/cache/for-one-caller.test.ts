@@ -1,0 +1,93 @@
+import { describe, expect, test, vi } from 'vitest'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { answerOf, asking, openCache, openHeldBack, settled, textOf } from './cache.fixture.ts'
+
+const answer = answerOf({ content: [{ type: 'text', text: 'the answer' }] })
+const cancelled = () => new ToolwayError('CANCELLED', 'The caller cancelled this call.')
+
+describe('F13: answers that are for one caller', () => {
+  test('a private one does not reach another principal, though both waited for it', async () => {
+    const { handle, held } = openHeldBack()
+    const ann = handle(asking({ caller: { principal: 'ann' } }))
+    const bob = handle(asking({ caller: { principal: 'bob' } }))
+    await settled()
+    expect(held).toHaveLength(1)
+    const own = (text: string) => answerOf({ cacheScope: 'private', ttlMs: 1_000, content: [{ type: 'text', text }] })
+    held[0]?.answer(own('for ann'))
+    await settled()
+    held[1]?.answer(own('for bob'))
+    expect([textOf(await ann), textOf(await bob)]).toEqual(['for ann', 'for bob'])
+    expect(textOf(await handle(asking({ caller: { principal: 'bob' } })))).toBe('for bob')
+    expect(textOf(await handle(asking({ caller: { principal: 'ann' } })))).toBe('for ann')
+    void handle(asking({ caller: { principal: 'cid' } }))
+    await settled()
+    expect(held).toHaveLength(3)
+  })
+
+  test.each([{ ttlMs: 0 }, { resultType: 'input_required' }, { resultType: 'task' }])(
+    'one with %j is nobody else’s, and those who waited run side by side from then on',
+    async (said) => {
+      const { handle, held } = openHeldBack()
+      const all = [1, 2, 3].map(() => handle(asking()))
+      await settled()
+      expect(held).toHaveLength(1)
+      held[0]?.answer(answerOf({ ...said, content: [{ type: 'text', text: 'for the first' }] }))
+      await settled()
+      expect(held).toHaveLength(3)
+      for (const { answer: say } of held) say(answerOf({ ...said, content: [{ type: 'text', text: 'own' }] }))
+      expect((await Promise.all(all)).map(textOf)).toEqual(['for the first', 'own', 'own'])
+    },
+  )
+
+  test('G3: a question goes to the one who began; the others ask themselves, and nothing is kept', async () => {
+    const { handle, held } = openHeldBack()
+    const capable = { capabilities: { elicitation: {} } }
+    const asked = [1, 2].map(() => vi.fn(async () => Json.of({ action: 'accept' })))
+    const all = asked.map((ask) => handle(asking({ caller: capable, peer: { ask } })))
+    await settled()
+    expect(held).toHaveLength(1)
+    await held[0]?.call.peer.ask('elicitation/create', Json.of({}), new AbortController().signal)
+    await settled()
+    expect(held).toHaveLength(2)
+    for (const { answer: say } of held) say(answer)
+    await Promise.all(all)
+    expect(asked.map((ask) => ask.mock.calls.length)).toEqual([1, 0])
+    // From now on each of its calls is its caller's own.
+    for (const _ of [1, 2]) void handle(asking({ caller: capable }))
+    await settled()
+    expect(held).toHaveLength(4)
+  })
+
+  test('G3: a question for somebody who has left is put to nobody', async () => {
+    const { handle, held } = openHeldBack()
+    const capable = { capabilities: { elicitation: {} } }
+    const [first, second] = [vi.fn(), vi.fn()]
+    const controller = new AbortController()
+    const gone = handle(asking({ caller: capable, peer: { ask: first }, signal: controller.signal }))
+    const stays = handle(asking({ caller: capable, peer: { ask: second } }))
+    await settled()
+    controller.abort(cancelled())
+    await expect(gone).rejects.toMatchObject({ code: 'CANCELLED' })
+    const question = held[0]?.call.peer.ask('elicitation/create', Json.of({}), new AbortController().signal)
+    await expect(question).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(held[0]?.call.signal).toMatchObject({ aborted: true, reason: { code: 'CANCELLED' } })
+    await settled()
+    held[1]?.answer(answer)
+    expect(textOf(await stays)).toBe('the answer')
+    expect(first).not.toHaveBeenCalled()
+    expect(second).not.toHaveBeenCalled()
+  })
+
+  test('G3: a question at once, before anything has been waited for, finds its caller', async () => {
+    const { handle, does, stats } = openCache()
+    const ask = vi.fn(async () => Json.of({ action: 'accept' }))
+    does(async ({ peer, signal }) => {
+      await peer.ask('elicitation/create', Json.of({}), signal)
+      return answer
+    })
+    await handle(asking({ caller: { capabilities: { elicitation: {} } }, peer: { ask } }))
+    expect(ask).toHaveBeenCalledOnce()
+    expect(stats().entries).toBe(0)
+  })
+})

@@ -1,0 +1,75 @@
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { configSchema, type ServerConfig } from '../config/schema.ts'
+import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { silentLog } from '../core/log.ts'
+import { createSeal } from '../core/seal.ts'
+import { openConnection } from './connection.ts'
+import { initialize } from './eras/legacy.ts'
+import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
+import { createServer } from './server.ts'
+
+function memoryStore(): DescriptorStore {
+  const kept = new Map<string, Descriptors>()
+  return {
+    load: async (server, fingerprint) => kept.get(server + fingerprint),
+    save: async (server, fingerprint, descriptors) => void kept.set(server + fingerprint, descriptors),
+  }
+}
+
+interface Setup {
+  readonly tools?: () => readonly string[]
+  readonly store?: DescriptorStore
+  readonly changes?: object
+  readonly discovery?: 'startup' | 'runtime' | 'hybrid'
+  readonly down?: () => boolean
+  readonly version?: string
+  /** Whether it hears and never answers. */
+  readonly hangs?: () => boolean
+}
+
+const health = { interval: 30_000, timeout: 5_000 }
+
+/** A whole server source over peers in memory. */
+export function serverWith({ tools = () => ['read'], store = memoryStore(), changes = {}, ...setup }: Setup = {}) {
+  const clock = createManualClock()
+  const peers: ScriptedPeer[] = []
+  const warnings: string[] = []
+  const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
+  const parsed = configSchema.parse({ mcpServers: { files: { command: 'x', ...changes } } })
+  const config = parsed.mcpServers.files as ServerConfig
+  const server = createServer({
+    name: 'files',
+    config,
+    timeoutMs: 30_000,
+    refreshMs: 60_000,
+    discovery: setup.discovery ?? 'hybrid',
+    store,
+    servedUri: (uri) => uri,
+    seal: createSeal('a secret for the test'),
+    health,
+    async connect({ capabilities, owned }, signal) {
+      if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
+      const peer = scriptedPeer({
+        initialize: () => ({
+          protocolVersion: setup.version ?? '2025-06-18',
+          capabilities: { tools: { listChanged: true } },
+          serverInfo: { name: 'Files' },
+        }),
+        'tools/list': () =>
+          setup.hangs?.() ? undefined : { tools: tools().map((name) => ({ name, inputSchema: { type: 'object' } })) },
+        'tools/call': ({ params }) => ({ content: [], echo: params }),
+        ping: () => (setup.hangs?.() ? undefined : {}),
+      })
+      peers.push(peer)
+      const connection = await openConnection(peer.transport, { server: 'files', owned, log }, signal)
+      const identity = { name: 'toolway', version: '1' }
+      const options = { server: 'files', identity, capabilities, log, signal }
+      return { connection, introduction: await initialize(connection, options), identity }
+    },
+    clock,
+    log,
+  })
+  const names = () => server.entries().map(({ name }) => name)
+  return { server, clock, peers, names, store, warnings }
+}

@@ -1,0 +1,188 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { rogue } from '../../../src/upstream/transports/stdio.fixture.ts'
+import { type Bystander, watchBystander } from '../../fixtures/bystander.ts'
+import { connect, type TestClient } from '../../fixtures/clients.ts'
+import { type FaultyHttp, startFaultyHttp } from '../../fixtures/faulty-http.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { createLedger, type Ledger } from '../../fixtures/ledger.ts'
+import { descriptors, isBuried } from '../../fixtures/processes.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
+
+type Transport = 'stdio' | 'http' | 'sse'
+/** Declared read-only by the operator, or not declared at all. */
+type Tool = 'read_thing' | 'write_thing'
+type Outcome = 'answered' | (string & {})
+
+const baseline = descriptors()
+const open = new AsyncDisposableStack()
+let folder: Folder
+let ledger: Ledger
+let toolway: LocalToolway
+let client: TestClient
+let bystander: Bystander
+const remote: Partial<Record<Transport, FaultyHttp>> = {}
+
+beforeAll(async () => {
+  folder = open.use(await temporaryFolder())
+  const file = join(folder.path, 'ledger')
+  ledger = createLedger(file)
+  remote.http = open.use(await startFaultyHttp('http', ledger))
+  remote.sse = open.use(await startFaultyHttp('sse', ledger))
+  const common = { readTools: ['read_*'], timeout: '20s', restarts: { max: 1000, window: '1s' } }
+  toolway = open.use(
+    await startToolway({
+      mcpServers: {
+        good: stdioServers.probe(),
+        stdio: { command: process.execPath, args: [rogue, file], ...common },
+        http: { url: remote.http.url, ...common },
+        sse: { url: remote.sse.url, ...common },
+      },
+      // What is looked at here is the single call; a breaker would spare the later ones.
+      breaker: { failures: 1000, rate: 1, minimumCalls: 10_000 },
+    }),
+  )
+  client = open.use(await connect('v2', { endpoint: toolway }))
+  await client.listTools()
+  await client.callTool('good.echo', { message: 'up' })
+  bystander = open.use(watchBystander(open.use(await connect('v2', { endpoint: toolway }))))
+})
+
+afterAll(() => open.disposeAsync())
+
+/** How a call ended: answered, with one of our codes, or with an error of the server. */
+async function outcomeOf(server: string, tool: string, args: object, timeoutMs = 20_000): Promise<Outcome> {
+  try {
+    const { isError, _meta } = await client.callTool('execute_tool', { server, tool, args, timeout_ms: timeoutMs })
+    return isError ? String((_meta?.['dev.toolway/error'] as { code: string } | undefined)?.code) : 'answered'
+  } catch (error) {
+    return `rpc ${(error as { code: number }).code}`
+  }
+}
+
+/** The server is as good as new. */
+const recovered = (transport: Transport) => {
+  const again = async () => (await outcomeOf(transport, 'read_thing', { key: 'again' })) === 'answered'
+  return until(again, { what: `${transport} to come back`, withinMs: 20_000 })
+}
+
+interface Fault {
+  readonly name: string
+  /** What a call of a tool that nobody has declared safe must come to, and how often it may have been done. */
+  readonly expected: Readonly<Record<Transport, readonly [Outcome | readonly Outcome[], number] | undefined>>
+  /** Makes the server ready to fail. */
+  arm?(transport: Transport): Promise<unknown>
+  disarm?(transport: Transport): Promise<unknown>
+  readonly timeoutMs?: number
+}
+
+const down = ['SERVER_UNAVAILABLE', 'SERVER_UNHEALTHY'] as const
+const alike = (outcome: Outcome, times: number) => {
+  const expected = [outcome, times] as const
+  return { stdio: expected, http: expected, sse: expected }
+}
+
+const faults: readonly Fault[] = [
+  {
+    // A process that is gone is started again; whoever does not listen has not got a byte.
+    name: 'dead before the write',
+    expected: { stdio: ['answered', 1], http: [down, 0], sse: [down, 0] },
+    async arm(transport) {
+      if (transport !== 'stdio') return remote[transport]?.stop()
+      const { content } = await client.callTool('stdio.exit-soon')
+      const pid = Number((content[0] as { text: string }).text)
+      await until(() => isBuried(pid), { what: 'the process to be gone' })
+    },
+    disarm: async (transport) => remote[transport]?.start(),
+  },
+  {
+    // Nobody but the server can tell that it has not read what the kernel took for it.
+    name: 'unread',
+    expected: alike('OUTCOME_UNKNOWN', 0),
+    arm: async (transport) => transport === 'stdio' && client.callTool('stdio.die-deaf'),
+  },
+  { name: 'crash', expected: alike('OUTCOME_UNKNOWN', 1) },
+  { name: 'hang', expected: alike('TIMEOUT', 1), timeoutMs: 500 },
+  { name: 'slow', expected: alike('answered', 1) },
+  { name: 'reset', expected: alike('OUTCOME_UNKNOWN', 1) },
+  { name: 'garbage', expected: alike('OUTCOME_UNKNOWN', 1) },
+  // Over stdio there are no statuses; the server's own errors pass unchanged (T2).
+  { name: '5xx', expected: { ...alike('OUTCOME_UNKNOWN', 1), stdio: ['rpc -32603', 1] } },
+  { name: '401', expected: { ...alike('SERVER_UNAVAILABLE', 0), stdio: ['rpc -32001', 0] } },
+  { name: 'redirect', expected: { ...alike('SERVER_UNAVAILABLE', 0), stdio: ['rpc -32002', 0] } },
+  { name: 'half-closed', expected: alike('OUTCOME_UNKNOWN', 1) },
+  {
+    name: 'forgotten session',
+    expected: { stdio: undefined, http: ['answered', 1], sse: undefined },
+    arm: async (transport) => remote[transport]?.forget(),
+  },
+  { name: 'busy', expected: { stdio: undefined, http: ['SERVER_UNAVAILABLE', 0], sse: ['SERVER_UNAVAILABLE', 0] } },
+  ...['noise', 'half-lines', 'invalid-utf8', 'flood-stdout', 'flood-stderr'].map((name) => ({
+    name,
+    expected: { stdio: ['answered', 1] as const, http: undefined, sse: undefined },
+  })),
+  // Only the next write can tell that nobody holds the other end.
+  { name: 'input-closed', expected: { stdio: ['TIMEOUT', 1], http: undefined, sse: undefined }, timeoutMs: 500 },
+  { name: 'giant-line', expected: { stdio: ['OUTCOME_UNKNOWN', 1], http: undefined, sse: undefined } },
+  {
+    name: 'input that nobody reads',
+    expected: { stdio: ['TIMEOUT', 0], http: undefined, sse: undefined },
+    arm: () => client.callTool('stdio.die-deaf', { afterMs: 2_000 }),
+    timeoutMs: 500,
+  },
+]
+
+const cases = (['stdio', 'http', 'sse'] as const).flatMap((transport) =>
+  faults.flatMap(({ expected, ...fault }) => {
+    const [outcomes = [], times = 0] = expected[transport] ?? []
+    const codes = typeof outcomes === 'string' ? [outcomes] : outcomes
+    const tools: readonly Tool[] = expected[transport] ? ['write_thing', 'read_thing'] : []
+    return tools.map((tool) => ({ ...fault, transport, tool, codes, times }))
+  }),
+)
+
+const processes = (): number[] => toolway.servers()
+
+describe('F12, G2: whatever goes wrong is told as what it is, and nothing is done twice unless that was declared safe', () => {
+  test.each(cases)('$transport: $name, $tool: $codes', async (fault) => {
+    const { transport, tool, name, codes, times, timeoutMs } = fault
+    await recovered(transport)
+    const key = `${transport} ${tool} ${name}`
+    await fault.arm?.(transport)
+    const outcome = await outcomeOf(transport, tool, { key, fault: name }, timeoutMs)
+    await fault.disarm?.(transport)
+    const done = ledger.count(key)
+    if (tool === 'write_thing')
+      expect({ outcome, done }).toEqual({ outcome: expect.toBeOneOf([...codes]), done: times })
+    else {
+      // One that was declared to only read may be tried again, and may then succeed.
+      expect(outcome).toBeOneOf(['answered', ...codes])
+      expect(done).toBeLessThanOrEqual(times + 2)
+      if (outcome === 'answered') expect(done).toBeGreaterThanOrEqual(1)
+    }
+    await recovered(transport)
+    // What was not done in time is not done later either.
+    expect(ledger.count(key)).toBe(done)
+  })
+
+  test('security: nobody followed a redirect', () => {
+    expect([remote.http?.followed, remote.sse?.followed]).toEqual([0, 0])
+  })
+
+  test('G2: all the while the bystander answered', () => {
+    const { answered, failures, slowestMs } = bystander
+    console.info(`the bystander answered ${answered} times, at most after ${slowestMs.toFixed(0)} ms`)
+    expect(failures).toEqual([])
+    expect(answered).toBeGreaterThan(100)
+  })
+
+  test('B7: nothing is left behind: no process, no socket, no pipe', async () => {
+    await open.disposeAsync()
+    expect(processes()).toEqual([])
+    await until(() => descriptors().sockets <= baseline.sockets && descriptors().pipes <= baseline.pipes, {
+      what: `descriptors to go back to ${JSON.stringify(baseline)} from ${JSON.stringify(descriptors())}`,
+    })
+  })
+})
