@@ -1,6 +1,5 @@
-import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { descriptorStore } from './catalog/persistence.ts'
+import { isDeepStrictEqual } from 'node:util'
 import { watchDefinitions } from './catalog/pins/watch-definitions.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
@@ -10,23 +9,17 @@ import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Entry, Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
-import { createBreakers } from './pipeline/breaker/breakers.ts'
-import { bulkhead } from './pipeline/bulkhead/bulkhead.ts'
+import { openLasting } from './lasting.ts'
 import type { Explanation } from './policy/explanation.ts'
 import { createReload, type ReloadStatus } from './reload/reload.ts'
 import { createWorlds, type Worlds } from './reload/worlds.ts'
 import { type HttpDoor, openHttpDoor } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
-import { keptAuditKey } from './stores/audit-key.ts'
-import { memoryBuckets } from './stores/buckets.ts'
-import { keptSeal } from './stores/seal.ts'
-import { openAuditLog } from './telemetry/audit/log.ts'
 import type { GatewayStatus } from './tools/meta/index.ts'
-import { createLeftovers } from './upstream/leftovers.ts'
 import { type Advice, joinOffers } from './upstream/offers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
-import { buildWorld, type Lasting, prepare, type World } from './world.ts'
+import { buildWorld, prepare, type Surroundings, type World } from './world.ts'
 
 export interface GatewayOptions {
   readonly log: Log
@@ -77,19 +70,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const { log, clock = systemClock, load = async () => first } = options
   const { config } = first
   await using open = new AsyncDisposableStack()
-  const audit = open.use(
-    await openAuditLog({
-      folder: config.audit.path,
-      sync: config.audit.sync,
-      unrecordedReads: config.audit.unrecordedReads,
-      retainMs: config.audit.retain,
-      key: await keptAuditKey(config.stores.path),
-      describe: (args) => worlds.present.describe(args),
-      version,
-      clock,
-      log,
-    }),
-  )
+  const lasting = open.use(await openLasting(config, () => worlds.present, { clock, log }))
   const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
   const tell = (kinds: ReadonlySet<Kind>) => {
     for (const listener of listeners) listener(kinds)
@@ -110,6 +91,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           .map(advice),
       ),
     inform(caller, method) {
+      lasting.cache.callersChanged()
       for (const server of new Set(worlds.living.flatMap(serversOf))) server.inform(caller, method)
     },
     left(caller) {
@@ -122,37 +104,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
   }
-  const breakers = open.use(createBreakers({ configOf: (server) => worlds.present.breakerOf(server), clock, log }))
-  const places = bulkhead({
-    serverLimit: (server) => worlds.present.concurrencyOf.servers.get(server),
-    agentLimit: (agent) => worlds.present.concurrencyOf.agent(agent),
-    get total() {
-      return worlds.present.loaded.config.limits.concurrency
-    },
-    get queue() {
-      return worlds.present.loaded.config.limits.queue
-    },
-    clock,
-  })
-  const leftovers = open.use(createLeftovers({ folder: join(config.stores.path, 'processes'), log, clock }))
-  const lasting: Lasting = {
+  const surroundings: Surroundings = {
+    ...lasting,
     access,
-    audit,
-    buckets: memoryBuckets(),
-    breaker: breakers.interceptor,
-    bulkhead: places.interceptor,
-    breakerState: (server) => breakers.stateOf(server).state,
-    leftovers,
-    seal: await keptSeal(config.stores.path),
-    store: descriptorStore(join(config.stores.path, 'catalog'), log),
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
     status: (caller) => (mayInspect(worlds.present.loaded.config, caller) ? status() : undefined),
-    clock,
-    log,
   }
   const worlds: Worlds<World> = open.use(
     createWorlds<World>({
-      first: buildWorld(await prepare(first, lasting), lasting),
+      first: buildWorld(await prepare(first, surroundings), surroundings),
       clock,
       async end({ catalog, servers, entrance, pins }) {
         catalog[Symbol.dispose]()
@@ -174,13 +134,16 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     load,
     async apply(loaded) {
       const before = worlds.present
-      const next = buildWorld(await prepare(loaded, lasting, before), lasting, before)
+      const chosen = await prepare(loaded, surroundings, before)
+      const next = buildWorld(chosen, surroundings, before)
       await begin(next, before)
       worlds.follow(next)
+      const { breakers, bulkhead, cache } = lasting
       for (const [name, { server }] of before.servers) {
         if (next.servers.get(name)?.server !== server) breakers.forget(name)
       }
-      places.limitsChanged()
+      bulkhead.limitsChanged()
+      if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
       tell(everyKind)
     },
     clock,
@@ -237,10 +200,18 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       }
     }
     catalog.onChange(tell)
-    if (pins !== before?.pins) pins.onChange(() => worlds.present.catalog.reconsider())
+    if (pins !== before?.pins) {
+      pins.onChange((changed) => {
+        for (const name of changed) lasting.cache.invalidate(name)
+        worlds.present.catalog.reconsider()
+      })
+    }
     const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
     const check = (entry: Entry) => worlds.present.pins.check(entry)
-    for (const [, { server }] of added) watchDefinitions(server, { check })
+    for (const [name, { server }] of added) {
+      watchDefinitions(server, { check })
+      server.onChange(() => lasting.cache.invalidate(name))
+    }
     await Promise.all(added.map(([, { server }]) => server.start()))
   }
 

@@ -6,15 +6,12 @@ import { createCatalogs } from './catalog/profiles.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config, HttpConfig, ServerConfig } from './config/schema.ts'
 import type { Access } from './core/access.ts'
-import type { Audit } from './core/audit.ts'
-import type { Buckets } from './core/buckets.ts'
-import type { Caller, Interceptor } from './core/call.ts'
+import type { Caller } from './core/call.ts'
 import type { Clock } from './core/clock.ts'
-import type { DescriptorStore } from './core/descriptors.ts'
 import type { Log } from './core/log.ts'
-import type { Seal } from './core/seal.ts'
-import type { SourceStatus } from './core/source.ts'
+import type { Lasting } from './lasting.ts'
 import { type BreakerConfig, breakerConfigs } from './pipeline/breaker/config.ts'
+import { cacheRules } from './pipeline/cache/rules.ts'
 import { createPipeline, type Pipeline } from './pipeline/index.ts'
 import { retry } from './pipeline/retry/retry.ts'
 import { createApprovals } from './policy/approvals.ts'
@@ -34,28 +31,15 @@ import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
 import { nativeTools } from './tools/native/index.ts'
 import { createConnect } from './upstream/connect.ts'
-import type { Leftovers } from './upstream/leftovers.ts'
 import { createServer, type Server } from './upstream/server.ts'
 import { version } from './version.ts'
 
-/** What outlives configurations. */
-export interface Lasting {
-  readonly audit: Audit
-  readonly buckets: Buckets
-  readonly breaker: Interceptor
-  readonly bulkhead: Interceptor
-  readonly seal: Seal
-  /** Remembers child processes, so that those of a killed Toolway are found. */
-  readonly leftovers: Leftovers
-  breakerState(server: string): SourceStatus['breaker']
-  readonly store: DescriptorStore
-  /** The way in, whichever world is the present one. */
+/** What a world stands in: what outlives it, and the ways to the present one. */
+export interface Surroundings extends Lasting {
   readonly access: Access
   servedUri(server: string, uri: string): string
   /** Nothing where this caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
@@ -118,12 +102,17 @@ export async function prepare(
 }
 
 /** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
-export function buildWorld({ loaded, token, pins, origins }: Chosen, lasting: Lasting, before?: World): World {
+export function buildWorld(
+  { loaded, token, pins, origins }: Chosen,
+  surroundings: Surroundings,
+  before?: World,
+): World {
   const { config } = loaded
-  const { access, clock, log } = lasting
+  const { access, clock, log } = surroundings
+  const guards = guardsOf(config.mcpServers, clock)
   const quarantines = config.policy.pins === 'quarantine'
   const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
-  const servers = new Map(configured(config, log).map((name) => [name, tend(name, config, lasting, before)]))
+  const servers = new Map(configured(config, log).map((name) => [name, tend(name, config, surroundings, before)]))
   const inProcess = { origin: 'native', timeoutMs: config.defaults.timeout, clock } as const
   const native = toolSource({
     ...inProcess,
@@ -135,7 +124,7 @@ export function buildWorld({ loaded, token, pins, origins }: Chosen, lasting: La
     ...inProcess,
     name: 'toolway',
     description: 'Finds and runs the tools of every server',
-    tools: metaTools({ access, asAgent: policy.actAs, status: lasting.status, clock }),
+    tools: metaTools({ access, asAgent: policy.actAs, status: surroundings.status, clock }),
   })
   const catalog = createCatalogs({
     sources: [meta, native, ...[...servers.values()].map(({ server }) => server)],
@@ -147,17 +136,19 @@ export function buildWorld({ loaded, token, pins, origins }: Chosen, lasting: La
     clock,
     log,
   })
+  const needsApproval = createApprovals(config.mcpServers)
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
-    audit: lasting.audit,
+    audit: surroundings.audit,
     decide: policy.decide,
     validate: argumentValidator({ log }),
-    guards: guardsOf(config.mcpServers, clock),
-    limits: { limitsOf: compileLimits(config), buckets: lasting.buckets, clock },
-    needsApproval: createApprovals(config.mcpServers),
+    guards,
+    limits: { limitsOf: compileLimits(config), buckets: surroundings.buckets, clock },
+    needsApproval,
+    cache: surroundings.cache.interceptor(cacheRules(config, needsApproval)),
     retry: retry({ ...config.retry, clock }),
-    breaker: lasting.breaker,
-    bulkhead: lasting.bulkhead,
+    breaker: surroundings.breakers.interceptor,
+    bulkhead: surroundings.bulkhead.interceptor,
     clock,
     log,
   })
@@ -173,7 +164,7 @@ export function buildWorld({ loaded, token, pins, origins }: Chosen, lasting: La
     catalog,
     pipeline,
     servers,
-    entrance: entranceOf(config, token, lasting, before),
+    entrance: entranceOf(config, token, surroundings, before),
     breakerOf: breakerConfigs(config),
     concurrencyOf: {
       servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),
@@ -191,7 +182,7 @@ const configured = (config: Config, log: Log): string[] =>
     return []
   })
 
-function tend(name: string, config: Config, lasting: Lasting, before: World | undefined): Tended {
+function tend(name: string, config: Config, surroundings: Surroundings, before: World | undefined): Tended {
   const server = config.mcpServers[name] as ServerConfig
   const timeoutMs = config.defaults.timeout
   const refreshMs = server.refresh ?? config.discovery.refresh
@@ -199,7 +190,7 @@ function tend(name: string, config: Config, lasting: Lasting, before: World | un
   const made = { config: server, timeoutMs, refreshMs, mode: config.discovery.mode, health }
   const known = before?.servers.get(name)
   if (known && isDeepStrictEqual(known.made, made)) return known
-  const { store, seal, leftovers, clock, log } = lasting
+  const { store, seal, leftovers, clock, log } = surroundings
   return {
     made,
     server: createServer({
@@ -209,9 +200,9 @@ function tend(name: string, config: Config, lasting: Lasting, before: World | un
       refreshMs,
       discovery: config.discovery.mode,
       health,
-      breaker: () => lasting.breakerState(name),
+      breaker: () => surroundings.breakers.stateOf(name).state,
       store,
-      servedUri: (uri) => lasting.servedUri(name, uri),
+      servedUri: (uri) => surroundings.servedUri(name, uri),
       connect: createConnect({ name, config: server, identity: { name: 'toolway', version }, leftovers, clock, log }),
       seal,
       clock,
@@ -220,9 +211,14 @@ function tend(name: string, config: Config, lasting: Lasting, before: World | un
   }
 }
 
-function entranceOf(config: Config, token: string | undefined, lasting: Lasting, before: World | undefined): Entrance {
+function entranceOf(
+  config: Config,
+  token: string | undefined,
+  surroundings: Surroundings,
+  before: World | undefined,
+): Entrance {
   const { auth, stores } = config
-  const { clock, log } = lasting
+  const { clock, log } = surroundings
   if (before && before.token === token && isDeepStrictEqual(before.entrance.auth, auth)) return before.entrance
   const keys = createKeys({ configured: auth.keys, folder: stores.path, clock, log })
   return { auth, authenticate: createAuthenticate({ token, keys, jwt: auth.jwt, clock, log }) }

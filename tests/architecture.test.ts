@@ -20,6 +20,7 @@ const table: Record<string, readonly string[]> = {
   reload: ['core', 'config types'],
   'gateway.ts': ['*'],
   'world.ts': ['*'],
+  'lasting.ts': ['*'],
   'version.ts': [],
   'index.ts': ['*'],
   cli: ['core', 'config', 'policy', 'stores', 'telemetry', 'catalog', 'gateway.ts', 'version.ts'],

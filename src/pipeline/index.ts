@@ -28,6 +28,7 @@ export interface PipelineOptions {
   readonly guards: ReadonlyMap<string, Check>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
+  readonly cache: Interceptor
   readonly retry: Interceptor
   readonly breaker: Interceptor
   readonly bulkhead: Interceptor
@@ -54,6 +55,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     guards(options.guards),
     rateLimit(options.limits),
     approve(options.needsApproval, clock),
+    options.cache,
   ]
   const repeated = [timeout(clock), options.retry]
   const perAttempt = [options.breaker, options.bulkhead]

@@ -21,8 +21,8 @@ function row(run: Handler, { attempts = 2, concurrency = 1 } = {}) {
   const places = bulkhead({
     serverLimit: () => concurrency,
     agentLimit: () => undefined,
-    total: 10,
-    queue: 10,
+    total: () => 10,
+    queue: () => 10,
     clock,
   })
   const again = retry({ attempts, budget: 1, backoff: 100, clock, random: () => 1 })

@@ -62,8 +62,8 @@ export async function thrownBy(trial: Trial): Promise<unknown> {
     bulkhead: bulkhead({
       serverLimit: (own) => config.mcpServers[own]?.concurrency,
       agentLimit: (agent) => config.agents[agent]?.concurrency,
-      total: config.limits.concurrency,
-      queue: config.limits.queue,
+      total: () => config.limits.concurrency,
+      queue: () => config.limits.queue,
       clock,
     }).interceptor,
     clock,

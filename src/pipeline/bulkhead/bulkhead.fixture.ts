@@ -23,10 +23,17 @@ export interface Running {
 /** A turn of the loop: everything that can settle without time passing has settled. */
 export const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
+type Settings = Pick<BulkheadOptions, 'clock' | 'maxWaitMs'> & {
+  serverLimit: BulkheadOptions['serverLimit']
+  agentLimit: BulkheadOptions['agentLimit']
+  total: number
+  queue: number
+}
+
 /** A bulkhead by a clock of the test; its `options` may be changed on the way. */
-export function bulkheadOf(changes: Partial<BulkheadOptions> = {}) {
+export function bulkheadOf(changes: Partial<Settings> = {}) {
   const clock = createManualClock()
-  const options = {
+  const options: Settings = {
     serverLimit: (server: string) => (server === 'native' ? undefined : 2),
     agentLimit: () => undefined,
     total: 100,
@@ -34,7 +41,13 @@ export function bulkheadOf(changes: Partial<BulkheadOptions> = {}) {
     clock,
     ...changes,
   }
-  const { interceptor, ...rest } = bulkhead(options)
+  const { interceptor, ...rest } = bulkhead({
+    ...options,
+    serverLimit: (server) => options.serverLimit(server),
+    agentLimit: (agent) => options.agentLimit(agent),
+    total: () => options.total,
+    queue: () => options.queue,
+  })
   const order: string[] = []
 
   const begin = ({ server = 'files', agent = 'default', timeoutMs = 30_000, carries }: Asked = {}): Running => {

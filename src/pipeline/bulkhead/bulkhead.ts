@@ -11,9 +11,9 @@ export interface BulkheadOptions {
   serverLimit(server: string): number | undefined
   agentLimit(agent: string): number | undefined
   /** Calls in flight in all. */
-  readonly total: number
+  total(): number
   /** Calls that may wait for a place. */
-  readonly queue: number
+  queue(): number
   /** How long one may wait; never longer than half the time that the call has. */
   readonly maxWaitMs?: number
   readonly clock: Clock
@@ -67,7 +67,7 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       if (entry.traits.carries) return next(call)
       const server = placesOf(servers, entry.server, options.serverLimit(entry.server))
       const agent = placesOf(agents, caller.agent, options.agentLimit(caller.agent))
-      whole.limit = options.total
+      whole.limit = options.total()
       const needs = { whole, server, agent }
       // Whoever waits does so because a place is missing: one for whom none is missing overtakes nobody.
       if (!take(needs)) await room.wait(call, needs, patienceOf(call, options))
@@ -85,9 +85,9 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
         if (room.size > 0) room.serve(take)
       }
     },
-    stats: () => ({ ...loadOf(whole), limit: options.total, servers: loads(servers), agents: loads(agents) }),
+    stats: () => ({ ...loadOf(whole), limit: options.total(), servers: loads(servers), agents: loads(agents) }),
     limitsChanged() {
-      whole.limit = options.total
+      whole.limit = options.total()
       limitAnew(servers, options.serverLimit)
       limitAnew(agents, options.agentLimit)
       room.serve(take)

@@ -29,7 +29,7 @@ export interface WaitingRoom {
  * Agents take turns at every server: lanes stand in a ring, and one that was served goes to its end. One that cannot
  * be served yet keeps its place in the ring, so that its turn comes as soon as it can.
  */
-export function createWaitingRoom(options: { readonly queue: number; readonly clock: Clock }): WaitingRoom {
+export function createWaitingRoom(options: { queue(): number; readonly clock: Clock }): WaitingRoom {
   const lanes = new Map<string, Lane>()
   let size = 0
 
@@ -65,7 +65,7 @@ export function createWaitingRoom(options: { readonly queue: number; readonly cl
       signal.throwIfAborted()
       // Neither has a space in its name, so no two lanes have the same key.
       const key = `${call.caller.agent} ${call.entry.server}`
-      if (size >= options.queue && !makeRoom(key)) throw overloaded(call, needs, 'as many are waiting as may wait')
+      if (size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'as many are waiting as may wait')
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const lane = lanes.get(key) ?? { key, waiters: new Set() }
       const waiter: Waiter = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { type HttpFixture, startFixture } from '../../conformance/fixture/http.ts'
 import { type CallerKind, connectCaller, type StoryCaller } from '../../fixtures/callers.ts'
+import { isBuried } from '../../fixtures/processes.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -56,16 +57,6 @@ const hears = (caller: StoryCaller, uri: string) => {
 function allHear(callers: readonly StoryCaller[], uri: string): () => boolean {
   const ears = callers.map((caller) => hears(caller, uri))
   return () => ears.every((heard) => heard())
-}
-
-/** Its parent knows. A process that has only just died may still hold the pipe that a call is written to. */
-const isBuried = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch {
-    return true
-  }
 }
 
 async function callAll(callers: readonly StoryCaller[], tool: string): Promise<void> {
