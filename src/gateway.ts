@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
+import type { Pins } from './catalog/pins/pins.ts'
 import { watchDefinitions } from './catalog/pins/watch-definitions.ts'
 import type { LoadedConfig } from './config/load.ts'
 import type { Config } from './config/schema.ts'
@@ -7,9 +8,10 @@ import { watchPlaces } from './config/watch.ts'
 import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
-import type { Entry, Kind } from './core/entry.ts'
+import type { Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
 import { openLasting } from './lasting.ts'
+import { conditionsOf } from './policy/conditions.ts'
 import type { Explanation } from './policy/explanation.ts'
 import { createReload, type ReloadStatus } from './reload/reload.ts'
 import { createWorlds, type Worlds } from './reload/worlds.ts'
@@ -40,8 +42,11 @@ export interface Gateway extends Access, AsyncDisposable {
   localAs(agent: string | undefined): Caller
   /** What clients must send over HTTP; undefined when nothing is asked of them. */
   readonly token: string | undefined
-  /** Whether an agent may use a tool, and by which rule; the tool in any spelling. Names near misses of either. */
-  why(agent: string, tool: string): Promise<Why>
+  /**
+   * Whether an agent may use a tool, and by which rule; the tool in any spelling. Names near misses of either. Where
+   * the caller is not authenticated it may be refused the agent.
+   */
+  why(agent: string, tool: string, options?: { readonly authenticated?: boolean }): Promise<Why>
   /** Every server and how it is, whoever may use it: for the operator. */
   servers(): readonly ServerSummary[]
   /** Asks every server again what it offers; settles when each has answered or failed. */
@@ -108,6 +113,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     ...lasting,
     access,
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
+    policy: () => worlds.present.policy,
     status: (caller) => (mayInspect(worlds.present.loaded.config, caller) ? status() : undefined),
   }
   const worlds: Worlds<World> = open.use(
@@ -164,12 +170,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     get token() {
       return worlds.present.token
     },
-    async why(agent, tool) {
-      const { policy, catalog } = worlds.present
-      const asked = policy.agents.size === 0 ? agent : policy.agentOf({ agents: '*' }, agent)
+    async why(agent, tool, { authenticated = true } = {}) {
+      const { policy, catalog, token, entrance, loaded } = worlds.present
+      const credential = authenticated || token !== undefined ? local : await entrance.authenticate(undefined)
+      const asked = policy.agents.size === 0 ? agent : policy.agentOf(credential, agent)
       const { entry } = await catalog.view(localAs(undefined)).resolve('tool', tool)
-      const { server, name } = entry
-      return { agent: asked, server, tool: name, ...policy.explain(asked, entry) }
+      const explanation = policy.explain(asked, entry, { authenticated })
+      const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, asked, entry) : []
+      const considered = [...explanation.considered, ...conditions]
+      return { agent: asked, server: entry.server, tool: entry.name, ...explanation, considered }
     },
     servers: () => worlds.present.catalog.summaries(),
     async refresh() {
@@ -200,19 +209,25 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       }
     }
     catalog.onChange(tell)
-    if (pins !== before?.pins) {
-      pins.onChange((changed) => {
-        for (const name of changed) lasting.cache.invalidate(name)
-        worlds.present.catalog.reconsider()
-      })
-    }
+    if (pins !== before?.pins) watchPins(pins)
     const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
-    const check = (entry: Entry) => worlds.present.pins.check(entry)
-    for (const [name, { server }] of added) {
-      watchDefinitions(server, { check })
-      server.onChange(() => lasting.cache.invalidate(name))
-    }
+    for (const [name, { server }] of added) watchServer(name, server)
     await Promise.all(added.map(([, { server }]) => server.start()))
+  }
+
+  // What listens for long is set up in functions of its own: closures of one function share all that any of them
+  // holds, and nothing that outlives a world may hold the one before it.
+
+  function watchPins(pins: Pins): void {
+    pins.onChange((changed) => {
+      for (const name of changed) lasting.cache.invalidate(name)
+      worlds.present.catalog.reconsider()
+    })
+  }
+
+  function watchServer(name: string, server: Server): void {
+    watchDefinitions(server, { check: (entry) => worlds.present.pins.check(entry) })
+    server.onChange(() => lasting.cache.invalidate(name))
   }
 
   /** Instructions that are quarantined are as good as none. */
@@ -226,13 +241,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   }
 
   function mayUseSome(caller: Caller, server: Server): boolean {
-    const { decide } = worlds.present.policy
+    const { decide, closed } = worlds.present.policy
     const entries = server.entries()
-    return entries.length === 0 || entries.some((entry) => decide(caller, entry).allowed)
+    if (entries.length === 0) return closed(caller, server.name) === undefined
+    return entries.some((entry) => decide(caller, entry).allowed)
   }
 
   function localAs(agent: string | undefined): Caller {
-    return { ...local, agent: worlds.present.policy.agentOf(local, agent) }
+    const asked = agent === undefined ? {} : { asked: agent }
+    return { ...local, ...asked, agent: worlds.present.policy.agentOf(local, agent) }
   }
 
   function status(): GatewayStatus {

@@ -38,6 +38,8 @@ import { version } from './version.ts'
 export interface Surroundings extends Lasting {
   readonly access: Access
   servedUri(server: string, uri: string): string
+  /** The policy that is in force now. */
+  policy(): Policy
   /** Nothing where this caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
 }
@@ -112,7 +114,7 @@ export function buildWorld(
   const guards = guardsOf(config.mcpServers, clock)
   const quarantines = config.policy.pins === 'quarantine'
   const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
-  const servers = new Map(configured(config, log).map((name) => [name, tend(name, config, surroundings, before)]))
+  const servers = tendAll(config, surroundings, before)
   const inProcess = { origin: 'native', timeoutMs: config.defaults.timeout, clock } as const
   const native = toolSource({
     ...inProcess,
@@ -131,6 +133,7 @@ export function buildWorld(
     naming: config.naming,
     listDeadlineMs: config.discovery.listDeadline,
     decide: policy.decide,
+    closed: policy.closed,
     exposure: ({ agent }) => policy.exposureOf(agent),
     flagsOf: pins.flagsOf,
     clock,
@@ -145,6 +148,8 @@ export function buildWorld(
     guards,
     limits: { limitsOf: compileLimits(config), buckets: surroundings.buckets, clock },
     needsApproval,
+    recheck: (call) =>
+      surroundings.policy() === policy ? undefined : surroundings.policy().decide(call.caller, call.entry),
     cache: surroundings.cache.interceptor(cacheRules(config, needsApproval)),
     retry: retry({ ...config.retry, clock }),
     breaker: surroundings.breakers.interceptor,
@@ -181,6 +186,13 @@ const configured = (config: Config, log: Log): string[] =>
     log.warn({ server: name }, 'its url is our own endpoint; it is left out, since Toolway is not behind itself')
     return []
   })
+
+/**
+ * The servers of a world, those of the one before taken over where nothing has changed. A function of its own, because
+ * whatever lives as long as a world must not hold on to the one before it.
+ */
+const tendAll = (config: Config, surroundings: Surroundings, before: World | undefined): ReadonlyMap<string, Tended> =>
+  new Map(configured(config, surroundings.log).map((name) => [name, tend(name, config, surroundings, before)]))
 
 function tend(name: string, config: Config, surroundings: Surroundings, before: World | undefined): Tended {
   const server = config.mcpServers[name] as ServerConfig

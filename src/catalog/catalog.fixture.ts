@@ -13,6 +13,7 @@ export function setUp(sources: readonly FakeSource[], changes: Partial<CatalogOp
     naming: namingOf(),
     listDeadlineMs: 2_000,
     decide: decideBy(() => true),
+    closed: () => undefined,
     exposure: () => 'both',
     clock,
     log,

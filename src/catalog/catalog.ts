@@ -2,7 +2,7 @@ import type { Exposure, NamingConfig } from '../config/schema.ts'
 import type { ServerSummary, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Decide } from '../core/decision.ts'
+import type { Decide, Denial } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
@@ -23,6 +23,8 @@ export interface CatalogOptions {
   /** No source holds a list up longer than this. */
   readonly listDeadlineMs: number
   readonly decide: Decide
+  /** Why a caller can use nothing of a server, whatever it offers. */
+  closed(caller: Caller, server: string): Denial | undefined
   exposure(caller: Caller): Exposure
   /** What is suspicious about a definition. */
   readonly flagsOf?: FlagsOf
@@ -47,7 +49,8 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const { sources, naming, clock, log } = options
   const merge = createMerge(sources, naming, log, options.flagsOf)
   const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
-  let visibleIn = createVisibility(mayUse, sources)
+  const mayReach = (caller: Caller, server: string) => options.closed(caller, server) === undefined
+  let visibleIn = createVisibility(mayUse, mayReach, sources)
   /** What anybody may have seen since the last announcement; the index belongs to the newest. */
   let seen: readonly Snapshot[] = []
   let index: SearchIndex | undefined
@@ -90,6 +93,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     visible: (caller: Caller) => visibleIn(snapshot(), caller),
     exposure: options.exposure,
     decide: options.decide,
+    closed: options.closed,
   }
 
   return {
@@ -101,7 +105,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     summaries: () => summariesOf(snapshot().items, sources),
     reconsider() {
-      visibleIn = createVisibility(mayUse, sources)
+      visibleIn = createVisibility(mayUse, mayReach, sources)
       reconsidered = true
       changes.touch()
     },

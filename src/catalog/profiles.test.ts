@@ -10,7 +10,7 @@ import { callerOf, decideBy, fakeSource } from './source.fixture.ts'
 function setUp(sources: readonly Source[]) {
   const clock = createManualClock()
   const { naming } = configSchema.parse({})
-  const rules = { decide: decideBy(() => true), exposure: () => 'both' as const }
+  const rules = { decide: decideBy(() => true), closed: () => undefined, exposure: () => 'both' as const }
   return { clock, catalog: createCatalogs({ sources, naming, listDeadlineMs: 100, ...rules, clock, log: silentLog }) }
 }
 

@@ -1,7 +1,7 @@
 import type { Exposure } from '../config/schema.ts'
 import type { Served, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
-import { type Decide, refusalOf } from '../core/decision.ts'
+import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
 import { ambiguous, unheard, unknownEntry, unknownServer } from './missing.ts'
@@ -21,6 +21,7 @@ export interface ViewOptions {
   visible(caller: Caller): Visible
   exposure(caller: Caller): Exposure
   readonly decide: Decide
+  closed(caller: Caller, server: string): Denial | undefined
 }
 
 /**
@@ -48,6 +49,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       if (known) return known
       const source = sources.get(server)
       if (!source) throw unknownServer(server, serverNames())
+      refuseClosed([server])
       await readiness.of(source)
       const found = options.snapshot().registry.get(server)?.[kind].get(name)
       if (found) return found
@@ -82,6 +84,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const { servers, qualifier } = byUri
       ? { servers: serversInUri(sources.keys(), spelling), qualifier: undefined }
       : namedServers(sources.keys(), spelling, separator)
+    refuseClosed(servers)
     const named = servers.map((server) => sources.get(server) as Source)
     if (named.length > 0) await Promise.all(named.map((source) => readiness.of(source)))
     else await readiness.all()
@@ -100,6 +103,12 @@ export function createView(caller: Caller, options: ViewOptions): View {
       options.visible(caller).items[kind],
       servers.length === 1 ? servers[0] : undefined,
     )
+  }
+
+  /** How a server is, and what it may have, is nothing for whom it is closed to. */
+  function refuseClosed(servers: readonly string[]): void {
+    const [first, ...others] = servers.map((server) => options.closed(caller, server))
+    if (first && others.every((denial) => denial)) throw refusalOf(first, servers[0] as string)
   }
 
   function unknownIn(kind: Kind, name: string, server: string) {

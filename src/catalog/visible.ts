@@ -26,6 +26,7 @@ const mostKept = 64
 /** Keeps, per snapshot, what each agent sees. */
 export function createVisibility(
   mayUse: (caller: Caller, entry: Entry) => boolean,
+  mayReach: (caller: Caller, server: string) => boolean,
   sources: readonly Source[],
 ): (snapshot: Snapshot, caller: Caller) => Visible {
   let known = new Map<string, Visible>()
@@ -35,7 +36,12 @@ export function createVisibility(
     of = snapshot
     // All of a caller that a rule can depend on; its name alone would let an unauthenticated one see too much.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
-    const visible = known.get(key) ?? see(snapshot, (entry) => mayUse(caller, entry), sources)
+    const visible =
+      known.get(key) ??
+      see(snapshot, {
+        mayUse: (entry) => mayUse(caller, entry),
+        servers: (items) => summariesOf(items, sources, (server) => mayReach(caller, server)),
+      })
     known.delete(key)
     known.set(key, visible)
     if (known.size > mostKept) known.delete(known.keys().next().value as string)
@@ -43,9 +49,14 @@ export function createVisibility(
   }
 }
 
-function see(snapshot: Snapshot, mayUse: (entry: Entry) => boolean, sources: readonly Source[]): Visible {
-  const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => mayUse(entry)))
-  const servers = () => summariesOf(items, sources)
+interface Sight {
+  mayUse(entry: Entry): boolean
+  servers(items: PerKind<readonly Item[]>): readonly ServerSummary[]
+}
+
+function see(snapshot: Snapshot, sight: Sight): Visible {
+  const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => sight.mayUse(entry)))
+  const servers = () => sight.servers(items)
   const shown = { ...items, tool: told(items.tool, servers) }
   const pages = perKind((kind) => createPages(shown[kind]))
   const meta = createPages(shown.tool.filter(({ entry }) => entry.server === metaSource))

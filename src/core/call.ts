@@ -13,6 +13,8 @@ export interface Call {
   readonly input: Input
   readonly signal: AbortSignal
   readonly peer: Peer
+  /** What its door wants to see of the entry and the arguments before it runs; throws where they do not fit. */
+  readonly admit?: () => void
   /** Asked for by the caller; the timeout of the entry otherwise. */
   readonly timeoutMs?: number
 }
@@ -30,6 +32,8 @@ export interface Input {
 /** An authenticated connection, acting as one agent. */
 export interface Caller {
   readonly agent: string
+  /** The agent that it asked to be, if any: what that comes to may change with the rules. */
+  readonly asked?: string
   /** The agents that its credential may act as; `*` is all of them. */
   readonly agents: readonly string[] | '*'
   /** Who the credential says this is: sessions and caches belong to it. */

@@ -13,6 +13,7 @@ import { auditedView } from './audited-view.ts'
 import { type Check, guards } from './guards.ts'
 import { policy } from './policy.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
+import { type Recheck, recheck } from './recheck.ts'
 import { record } from './record.ts'
 import { subscribing } from './subscribing.ts'
 import { timeout } from './timeout.ts'
@@ -28,6 +29,8 @@ export interface PipelineOptions {
   readonly guards: ReadonlyMap<string, Check>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
+  /** What policy says now, where it is no longer the one of this pipeline. */
+  readonly recheck: Recheck
   readonly cache: Interceptor
   readonly retry: Interceptor
   readonly breaker: Interceptor
@@ -58,7 +61,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     options.cache,
   ]
   const repeated = [timeout(clock), options.retry]
-  const perAttempt = [options.breaker, options.bulkhead]
+  const perAttempt = [options.breaker, options.bulkhead, recheck(options.recheck)]
 
   const handle = compose([...recorded(), ...checked, ...repeated, ...perAttempt], (call) => call.entry.run(call))
   const complete = compose(
@@ -71,12 +74,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     relay: (method, call) =>
       compose([...recorded(method), timeout(clock), ...perAttempt], (allowed) => relayed(method, allowed))(call),
     async subscribe(caller, { entry, uri = entry.name }, updated) {
+      const call = subscribing(caller, entry, uri)
+      // Who may no longer read it hears no more of it.
+      const told = () => {
+        if (options.recheck(call)?.allowed !== false) updated()
+      }
       let subscription = nothingToFollow
       const follow: Handler = async () => {
-        subscription = (await entry.subscribe?.(caller, uri, updated)) ?? nothingToFollow
+        subscription = (await entry.subscribe?.(caller, uri, told)) ?? nothingToFollow
         return resultOf({})
       }
-      await compose(recorded('subscribe'), follow)(subscribing(caller, entry, uri))
+      await compose(recorded('subscribe'), follow)(call)
       return subscription
     },
     turnedAway: turnedAway(options.audit, clock),

@@ -40,6 +40,7 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     guards: new Map(),
     limits: { limitsOf: () => [], buckets: { take: () => ({ allowed: true }) }, clock },
     needsApproval: () => undefined,
+    recheck: () => undefined,
     cache: through,
     retry: through,
     breaker: through,

@@ -18,6 +18,8 @@ export interface PolicyOptions {
 export interface Policy {
   /** The one decision function; each decision names its rule. */
   readonly decide: Decide
+  /** Why a caller can use nothing of a server, whatever it offers; undefined where it may use something. */
+  closed(caller: Caller, server: string): Denial | undefined
   /** The agents that have rules; with none there is one user who may use everything. */
   readonly agents: ReadonlySet<string>
   /** The same decision about an agent, with everything that was considered on the way. */
@@ -55,12 +57,21 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
    */
   const decideForNone = (caller: Caller, entry: Entry): Decision => {
     if (entry.server === 'toolway') return { allowed: true, rule: 'agents (meta-tools)' }
+    return refusedAsNone(caller)
+  }
+
+  const refusedAsNone = (caller: Caller): Denial => {
     const { code, message, details } = refusalOfNone({ credential: caller, agents: rules.agents, defaults })
     return { allowed: false, code, rule: details.rule ?? 'agents', reason: message }
   }
 
   return {
     decide,
+    closed(caller, server) {
+      const denial = rules.closed(caller, server)
+      if (denial?.auditReason !== 'agent_not_in_rules' || caller.agent !== noAgent) return denial
+      return refusedAsNone(caller)
+    },
     agents: rules.agents,
     explain(agent, entry, options) {
       const explanation = rules.explain(agent, entry.server, entry.name, { kind: entry.kind, ...options })

@@ -41,6 +41,19 @@ export function decideByRules(family: Family, question: Question, considered?: C
   return nearest as Permission
 }
 
+/** The ruling by which nothing of a server can be used; undefined where something may be. */
+export function closedBy(family: Family, server: string): Refusal | undefined {
+  for (const { deny } of family) {
+    const refusal = serverByEither(deny, server)
+    if (refusal) return refusal
+  }
+  const closes = ({ allow }: AgentRules, level: number) =>
+    !(allow.empty && level < family.length - 1) &&
+    serverByEither(allow, server) === undefined &&
+    !listsTools(allow, server)
+  return family.find(closes)?.serverNotAllowed
+}
+
 /** Whether the `allow` of one agent covers it, and by which of its rules. */
 function decideByAllow(rules: AgentRules, { server, name, isTool }: Question, considered?: Consideration[]): Ruling {
   const { path, allow } = rules

@@ -7,8 +7,16 @@ import { compileGlobal, type GlobalPolicy } from './global.ts'
 import { lineage } from './lineage.ts'
 import { createMemory } from './memory.ts'
 import { createPatternCompiler } from './patterns.ts'
-import { decideByRules, type Family } from './precedence.ts'
-import { permission, type Question, type Refusal, type Ruling, type Verdict, verdictOf } from './verdict.ts'
+import { closedBy, decideByRules, type Family } from './precedence.ts'
+import {
+  permission,
+  type Question,
+  type Refusal,
+  type RuledDenial,
+  type Ruling,
+  type Verdict,
+  verdictOf,
+} from './verdict.ts'
 import { doubtfulRules, knownServers } from './warnings.ts'
 
 export interface RulesOptions {
@@ -27,6 +35,8 @@ export interface Rules {
     caller: Pick<Caller, 'agent' | 'authenticated'>,
     entry: Pick<Entry, 'kind' | 'server' | 'name'>,
   ) => Verdict
+  /** Why nothing of a server can be used, whatever it offers; undefined where something may be. */
+  closed(caller: Pick<Caller, 'agent' | 'authenticated'>, server: string): RuledDenial | undefined
   /** The same decision, with everything that was considered on the way. */
   explain(
     agent: string,
@@ -74,6 +84,12 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     return own.size === 0 ? allowEverything(considered) : refuseUnknown(considered)
   }
 
+  const closedForAgent = (agent: string, server: string): Refusal | undefined => {
+    const family = families.get(agent)?.family
+    if (family) return server === 'toolway' ? undefined : closedBy(family, server)
+    return own.size === 0 ? undefined : unknownAgent
+  }
+
   const memory = createMemory(mostRemembered)
   const numberOf = createEntryNumbers(
     mostEntries,
@@ -99,6 +115,11 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     decide({ agent, authenticated }, { kind, server, name }) {
       const question = { agent, server, name, isTool: kind === 'tool', authenticated }
       return verdictOf(rulingOf(question), question)
+    },
+    closed({ agent, authenticated }, server) {
+      const question = { agent, server, name: '*', isTool: false, authenticated }
+      const refusal = refuseGlobally(question) ?? closedForAgent(agent, server)
+      return refusal && (verdictOf(refusal, question) as RuledDenial)
     },
     explain(agent, server, name, { authenticated = true, kind = 'tool' } = {}) {
       const question = { agent, server, name, isTool: kind === 'tool', authenticated }

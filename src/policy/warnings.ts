@@ -1,9 +1,8 @@
 import { nearMisses } from '../core/near.ts'
-import type { AgentRules, WrittenAgent } from './agent-rules.ts'
+import type { WrittenAgent } from './agent-rules.ts'
 import type { GlobalPolicy } from './global.ts'
 import { lineage, parentName } from './lineage.ts'
-import type { Family } from './precedence.ts'
-import { listsTools, serverByEither } from './rule-set.ts'
+import { closedBy, type Family } from './precedence.ts'
 
 export interface Doubtful {
   readonly agents: Readonly<Record<string, WrittenAgent>>
@@ -59,7 +58,7 @@ function missingParent(agent: string, families: ReadonlyMap<string, unknown>): s
 /** Lines of `allow` that can never allow anything. */
 function withoutEffect(agent: string, { allow }: WrittenAgent, family: Family, servers: ReadonlySet<string>): string[] {
   const closed = (key: string, server: string) => {
-    const by = servers.has(server) && server !== 'toolway' ? closedBy(family, server) : undefined
+    const by = servers.has(server) && server !== 'toolway' ? closedBy(family, server)?.rule : undefined
     return by === undefined ? [] : [`${key} has no effect because of ${by}`]
   }
   const at = `agents.${agent}.allow`
@@ -71,19 +70,6 @@ function withoutEffect(agent: string, { allow }: WrittenAgent, family: Family, s
       return tools.length === 0 ? [`${key} is empty, so no tool of ${server} is allowed`] : closed(key, server)
     }),
   ]
-}
-
-/** The rule by which nothing of a server can be used; undefined where something may be. */
-function closedBy(family: Family, server: string): string | undefined {
-  for (const { deny } of family) {
-    const refusal = serverByEither(deny, server)
-    if (refusal) return refusal.rule
-  }
-  const closes = ({ allow }: AgentRules, level: number) =>
-    !(allow.empty && level < family.length - 1) &&
-    serverByEither(allow, server) === undefined &&
-    !listsTools(allow, server)
-  return family.find(closes)?.serverNotAllowed.rule
 }
 
 function usesNothing(agent: string, { deny }: WrittenAgent, family: Family, servers: ReadonlySet<string>): string[] {

@@ -154,8 +154,9 @@ export function createTestAccess(): TestAccess {
 
   return {
     calls,
-    handle(call) {
+    async handle(call) {
       calls.push(call)
+      call.admit?.()
       return call.entry.run(call)
     },
     complete(call) {

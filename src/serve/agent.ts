@@ -19,7 +19,12 @@ export function agentOfParams({ _meta }: Params): string | undefined {
   throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
 }
 
-/** The caller as the agent that was asked for, if its credential may be that one; as it is where none was. */
-export function actingAs(access: Pick<Access, 'agentOf'>, caller: Caller, asked: string | undefined): Caller {
-  return asked === undefined || asked === caller.agent ? caller : { ...caller, agent: access.agentOf(caller, asked) }
+/**
+ * The caller as the agent that it asks for now, else asked for when it came. What that comes to is decided anew each
+ * time: the rules, and who may be whom, may have changed since.
+ */
+export function actingAs(access: Pick<Access, 'agentOf'>, caller: Caller, asked = caller.asked): Caller {
+  const agent = access.agentOf(caller, asked)
+  if (agent === caller.agent && asked === caller.asked) return caller
+  return { ...caller, agent, ...(asked !== undefined && { asked }) }
 }

@@ -68,8 +68,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   ) => {
     try {
       const client = era.meet(inbound.params)
-      const agent = access.agentOf(identity, agentOfParams(inbound.params) ?? agentOfRequest(request))
-      const session = sessions.open({ ...identity, agent }, client, request.socket.remoteAddress)
+      const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
+      const agent = access.agentOf(identity, asked)
+      const session = sessions.open(
+        { ...identity, agent, ...(asked !== undefined && { asked }) },
+        client,
+        request.socket.remoteAddress,
+      )
       log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
       response.setHeader('Mcp-Session-Id', session.id)
       const welcome = await era.welcome(session)

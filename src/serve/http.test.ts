@@ -107,6 +107,18 @@ describe('B6: who may come in', () => {
     expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
   })
 
+  test('F11: who comes with a wrong Host or Origin leaves a record, as who comes without a credential does', async () => {
+    const { raw, access } = await openDoor()
+    await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
+    await raw({ body: initializeWith(), headers: { origin: 'https://evil.example.com' } })
+    const turned = { code: 'DENIED_BY_POLICY', address: '127.0.0.1' }
+    expect(access.turned).toEqual([turned, turned])
+    // Nobody is turned away from where there is nothing.
+    await raw({ path: '/nothing', body: '{}' })
+    await raw({ method: 'POST', path: '/livez', body: '{}' })
+    expect(access.turned).toHaveLength(2)
+  })
+
   test('a missing Host is a 403 too', async () => {
     const { door } = await openDoor()
     const socket = connect(door.port, '127.0.0.1')

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Clock } from '../core/clock.ts'
+import type { ErrorCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Authenticate, authenticateToken } from './authenticate/index.ts'
 import { listChanged } from './changes.ts'
@@ -86,9 +87,17 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     try {
       route(request, response)
     } catch (thrown) {
-      refuse(response, asRefusal(thrown, log), clock)
+      const refusal = asRefusal(thrown, log)
+      if (refusal.status === 403) turnedAway(request, refusal)
+      refuse(response, refusal, clock)
     }
   })
+
+  /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
+  const turnedAway = ({ socket: { remoteAddress: address } }: IncomingMessage, { details }: Refusal) => {
+    const { code } = details.data as { code: ErrorCode }
+    access.turnedAway({ code, ...(address !== undefined && { address }) })
+  }
 
   const close = async () => {
     draining = true

@@ -146,7 +146,8 @@ describe('B2: subscriptions/listen', () => {
       send: (message: Buffer) => heard.push(JSON.parse(String(message)).method) > 0,
       end: (message: Buffer) => void heard.push(JSON.parse(String(message)).result.resultType),
     }
-    const begin = (notifications: object) => streams.open({ id: 1, params: { notifications } }, callOf().caller, sink)
+    const begin = (notifications: object, principal = 'anna') =>
+      streams.open({ id: 1, params: { notifications } }, { ...callOf().caller, principal }, sink)
     return { access, clock, streams, heard, begin }
   }
 
@@ -184,13 +185,35 @@ describe('B2: subscriptions/listen', () => {
     expect([heard, access.listeners]).toEqual([[], 0])
   })
 
+  test('B7: one principal holds at most half of the streams, so that others always get theirs', () => {
+    const { begin, streams } = start(6)
+    const wanted = { toolsListChanged: true }
+    const [first] = [begin(wanted), begin(wanted), begin(wanted)]
+    expect(() => begin(wanted)).toThrow('Subscription limit reached: you have 3 streams open')
+    for (let count = 0; count < 3; count++) begin(wanted, 'bert')
+    // What ends gives its place back, once.
+    first?.cancel()
+    first?.cancel()
+    begin(wanted)
+    expect(() => begin(wanted)).toThrow('Subscription limit reached')
+    streams.end()
+    for (let count = 0; count < 3; count++) begin(wanted)
+    expect(() => begin(wanted)).toThrow('you have 3 streams open')
+  })
+
+  test('B7: a stream that is asked for in a wrong way takes no place', () => {
+    const { begin } = start(2)
+    expect(() => begin({ resourceSubscriptions: 'all' })).toThrow()
+    begin({ toolsListChanged: true })
+  })
+
   test('streams are bounded', () => {
     const { begin } = start(2)
     begin({ toolsListChanged: true })
-    const second = begin({ toolsListChanged: true })
-    expect(() => begin({ toolsListChanged: true })).toThrow('Subscription limit reached')
+    const second = begin({ toolsListChanged: true }, 'bert')
+    expect(() => begin({ toolsListChanged: true }, 'cleo')).toThrow('Subscription limit reached')
     second.cancel()
-    begin({ toolsListChanged: true })
+    begin({ toolsListChanged: true }, 'cleo')
     const many = Array.from({ length: 1_001 }, (_, number) => `test://${number}`)
     second.cancel()
     const { begin: beginAnother } = start()

@@ -35,6 +35,9 @@ export interface ListenStreams {
 
 const maxStreams = 1_024
 
+/** One of so many parts of the streams is all that one principal may hold: with half, nobody can shut out the others. */
+const parts = 2
+
 /** What does not follow its resource by then is not honoured: a client must not wait for one slow server. */
 const followMs = 5_000
 
@@ -52,7 +55,10 @@ export function createListenStreams(options: {
   readonly limit?: number
 }): ListenStreams {
   const { access, serverInfo, clock, log, limit = maxStreams } = options
+  const share = Math.ceil(limit / parts)
   const streams = new Set<Stream>()
+  /** How many each principal has. */
+  const held = new Map<string, number>()
   let changes: Disposable | undefined
 
   const changed = (kinds: ReadonlySet<Kind>) => {
@@ -61,7 +67,11 @@ export function createListenStreams(options: {
   }
 
   const leave = (stream: Stream) => {
-    if (!streams.delete(stream) || streams.size > 0) return
+    if (!streams.delete(stream)) return
+    const left = (held.get(stream.principal) ?? 0) - 1
+    if (left > 0) held.set(stream.principal, left)
+    else held.delete(stream.principal)
+    if (streams.size > 0) return
     changes?.[Symbol.dispose]()
     changes = undefined
   }
@@ -70,6 +80,11 @@ export function createListenStreams(options: {
     open({ id, params }, caller, sink) {
       if (streams.size >= limit) {
         throw new ProtocolError(-32603, 'Subscription limit reached: close a stream, or try again later.')
+      }
+      const { principal } = caller
+      const own = held.get(principal) ?? 0
+      if (own >= share) {
+        throw new ProtocolError(-32603, `Subscription limit reached: you have ${own} streams open, close one of them.`)
       }
       const { lists, uris } = readFilter(params)
       const tag = { _meta: { [metaKeys.subscriptionId]: id } }
@@ -97,6 +112,7 @@ export function createListenStreams(options: {
         },
       })
       const stream: Stream = {
+        principal,
         changed(list) {
           const message = news.get(list)
           if (message !== undefined) tell(message)
@@ -132,6 +148,7 @@ export function createListenStreams(options: {
       }
 
       streams.add(stream)
+      held.set(principal, own + 1)
       changes ??= access.onChange(changed)
       void followAll(followed, uris, clock, log).then(acknowledge)
       return stream
@@ -143,6 +160,7 @@ export function createListenStreams(options: {
 }
 
 interface Stream extends Listening {
+  readonly principal: string
   changed(list: List): void
   end(): void
 }

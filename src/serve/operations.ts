@@ -19,7 +19,7 @@ export interface Waiter extends Peer {
 /** What clients of every era can do with entries. Each answers with the bytes of its result object. */
 export interface Operations {
   list(kind: Kind, params: Params, caller: Caller): Promise<Buffer>
-  /** `inspect` sees the tool before it is called, and throws if it must not be called in this way. */
+  /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
   callTool(params: Params, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Buffer>
   readResource(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
   getPrompt(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
@@ -36,9 +36,16 @@ const listFields: Readonly<Record<Kind, string>> = {
 }
 
 export function createOperations(access: Access): Operations {
-  const run = async (handler: Handler, served: Served, input: Input, caller: Caller, peer: Waiter) => {
+  const run = async (
+    handler: Handler,
+    served: Served,
+    input: Input,
+    caller: Caller,
+    peer: Waiter,
+    admit?: Call['admit'],
+  ) => {
     const { entry } = served
-    const call: Call = { id: callId(), caller, entry, input, signal: peer.signal, peer }
+    const call: Call = { id: callId(), caller, entry, input, signal: peer.signal, peer, ...(admit && { admit }) }
     return (await handler(call)).body.bytes
   }
 
@@ -55,8 +62,7 @@ export function createOperations(access: Access): Operations {
 
     async callTool(params, caller, peer, inspect) {
       const served = await access.view(caller).resolve('tool', text(params, 'name'))
-      inspect?.(served)
-      return run(access.handle, served, namedInput(params), caller, peer)
+      return run(access.handle, served, namedInput(params), caller, peer, inspect && (() => inspect(served)))
     },
 
     async readResource(params, caller, peer) {

@@ -15,7 +15,8 @@ function setUp(limit?: number) {
   const clock = createManualClock()
   const access = createTestAccess()
   const sessions = createSessions({ access, clock, log: silentLog, ...(limit !== undefined && { limit }) })
-  return { clock, access, sessions, open: () => sessions.open(anna, client, '192.0.2.1') }
+  const openAs = (principal: string) => sessions.open({ ...anna, principal }, client, '192.0.2.1')
+  return { clock, access, sessions, openAs, open: () => openAs('anna') }
 }
 
 describe('G3: sessions', () => {
@@ -79,6 +80,49 @@ describe('G3: sessions', () => {
     const fresh = open()
     expect(sessions.find(idle.id, 'anna')).toBeUndefined()
     for (const kept of [listening, used, fresh]) expect(sessions.find(kept.id, 'anna')).toBe(kept)
+  })
+
+  test('B7: are taken from whoever holds the most, so that a flood throws out nobody but itself', () => {
+    const { clock, sessions, openAs } = setUp(4)
+    const quiet = openAs('bert')
+    clock.advance(1_000)
+    const flood = Array.from({ length: 50 }, () => openAs('anna'))
+    expect(sessions.find(quiet.id, 'bert')).toBe(quiet)
+    expect(flood.filter(({ id }) => sessions.find(id, 'anna')).length).toBe(3)
+    // Another comes in all the same, at the cost of the longest idle of the flood.
+    const newcomer = openAs('cleo')
+    expect(sessions.find(newcomer.id, 'cleo')).toBe(newcomer)
+    expect(sessions.find(quiet.id, 'bert')).toBe(quiet)
+    expect(flood.slice(-3).map(({ id }) => sessions.find(id, 'anna') !== undefined)).toEqual([false, true, true])
+  })
+
+  test('B7: of those who hold equally much, whoever wants one more gives one up, and else the longest idle goes', () => {
+    const { clock, sessions, openAs } = setUp(4)
+    const held = ['anna', 'bert', 'anna', 'bert'].map((principal) => {
+      clock.advance(1_000)
+      return openAs(principal)
+    })
+    openAs('bert')
+    const left = () => held.map(({ id, caller }) => sessions.find(id, caller.principal) !== undefined)
+    expect(left()).toEqual([true, false, true, true])
+    const { sessions: others, clock: time, openAs: openOther } = setUp(2)
+    const first = openOther('anna')
+    time.advance(1_000)
+    const second = openOther('bert')
+    time.advance(1_000)
+    others.find(first.id, 'anna')
+    openOther('cleo')
+    expect([others.find(first.id, 'anna'), others.find(second.id, 'bert')]).toEqual([first, undefined])
+  })
+
+  test('B7: whoever holds the most and uses all of it makes nobody else lose theirs: OVERLOADED', () => {
+    const { sessions, openAs } = setUp(3)
+    const idle = openAs('bert')
+    for (const session of [openAs('anna'), openAs('anna')]) session.streams.listen(createTestConnection())
+    for (const principal of ['anna', 'cleo']) {
+      expect(() => openAs(principal)).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
+    }
+    expect(sessions.find(idle.id, 'bert')).toBe(idle)
   })
 
   test('that are all in use leave no room for another: OVERLOADED', () => {

@@ -10,7 +10,7 @@ import { type Client, createSession, type Session } from './session.ts'
 import { Streams } from './streams.ts'
 
 /** Somebody as one of their agents. */
-export type Acting = Identity & Pick<Caller, 'agent'>
+export type Acting = Identity & Pick<Caller, 'agent' | 'asked'>
 
 /** A session whose client comes and goes with each request. */
 export interface HttpSession extends Session {
@@ -52,25 +52,56 @@ export function createSessions(options: SessionsOptions): Sessions {
   const { access, clock, log, limit = maxSessions } = options
   // The longest idle comes first: a session is put at the end again whenever it is used.
   const sessions = new Map<string, HttpSession>()
+  /** The same of each principal, in the same order. */
+  const held = new Map<string, Set<HttpSession>>()
   const events = createEventStore()
 
   const isBusy = (session: HttpSession) => session.streams.listening || session.requests.size > 0
 
+  const put = (session: HttpSession) => {
+    const { principal } = session.caller
+    sessions.set(session.id, session)
+    const own = held.get(principal)
+    if (own) own.add(session)
+    else held.set(principal, new Set([session]))
+  }
+
+  const take = (session: HttpSession): boolean => {
+    const { principal } = session.caller
+    const own = held.get(principal)
+    own?.delete(session)
+    if (own?.size === 0) held.delete(principal)
+    return sessions.delete(session.id)
+  }
+
   const end = (session: HttpSession) => {
-    if (!sessions.delete(session.id)) return
+    if (!take(session)) return
     session[Symbol.dispose]()
     session.streams[Symbol.dispose]()
   }
 
   const touch = (session: HttpSession) => {
-    if (!sessions.delete(session.id)) return
+    if (!take(session)) return
     session.lastUsed = clock.now()
-    sessions.set(session.id, session)
+    put(session)
   }
 
-  const makeRoom = () => {
+  /** Whoever holds the most, the newcomer first: a flood must not throw out anybody but itself. */
+  const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
+    let most = 0
+    for (const { size } of held.values()) most = Math.max(most, size)
+    const own = held.get(newcomer)
+    return own?.size === most ? [own] : [...held.values()].filter(({ size }) => size === most)
+  }
+
+  const makeRoom = (newcomer: string) => {
     if (sessions.size < limit) return
-    for (const session of sessions.values()) if (!isBusy(session)) return end(session)
+    let longest: HttpSession | undefined
+    for (const holder of holdersOfMost(newcomer)) {
+      const idle = holder.values().find((session) => !isBusy(session))
+      if (idle && (longest === undefined || idle.lastUsed < longest.lastUsed)) longest = idle
+    }
+    if (longest) return end(longest)
     throw new ToolwayError('OVERLOADED', `All ${limit} sessions are in use: end one, or try again later.`)
   }
 
@@ -86,7 +117,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   return {
     open(identity, client, address) {
-      makeRoom()
+      makeRoom(identity.principal)
       const id = randomBytes(16).toString('base64url')
       const { capabilities, revision } = client
       const caller = {
@@ -100,7 +131,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       // The session itself is one object with what HTTP adds to it: its parts hold on to it.
       const base = createSession({ access, caller, client, log, tell })
       const session = Object.assign(base, { id, streams, lastUsed: clock.now() })
-      sessions.set(id, session)
+      put(session)
       return session
     },
     find(id, principal) {

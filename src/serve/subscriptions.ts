@@ -9,8 +9,8 @@ import { rpc } from './refusal.ts'
 
 /** The resources that one session follows, each by the spelling its client used. */
 export interface Subscriptions extends Disposable {
-  /** Follows a resource; to follow it twice is to follow it once. Rejects if it cannot be found or followed. */
-  add(uri: string): Promise<void>
+  /** Follows a resource, as another agent of the caller where one is given; to follow it twice is to follow it once. Rejects if it cannot be found or followed. */
+  add(uri: string, caller?: Caller): Promise<void>
   /** Nothing more is told of it from now on; one that is not followed is no error. */
   remove(uri: string): void
 }
@@ -36,7 +36,7 @@ export function createSubscriptions(options: {
   const { access, caller, log, tell, news = updated } = options
   const followed = new Map<string, Following>()
 
-  const begin = async (uri: string, following: () => Following): Promise<AsyncDisposable> => {
+  const begin = async (uri: string, caller: Caller, following: () => Following): Promise<AsyncDisposable> => {
     const served = await access.view(caller).resolve('resource', uri)
     const message = news(uri)
     return access.subscribe(caller, served, () => {
@@ -53,7 +53,7 @@ export function createSubscriptions(options: {
   }
 
   return {
-    async add(uri) {
+    async add(uri, acting = caller) {
       const known = followed.get(uri)
       if (known !== undefined) {
         await known.begun
@@ -66,7 +66,7 @@ export function createSubscriptions(options: {
         const sentence = `This session follows ${maxFollowed} resources: unsubscribe from some of them first.`
         throw new ToolwayError('OVERLOADED', sentence)
       }
-      const following: Following = { begun: begin(uri, () => following), over: false }
+      const following: Following = { begun: begin(uri, acting, () => following), over: false }
       followed.set(uri, following)
       try {
         await following.begun

@@ -13,7 +13,8 @@ interface KnownKey extends ConfiguredKey {
 
 /** API keys by their hash. */
 interface Keys {
-  readonly size: number
+  /** Whether anybody was ever given one: then whoever shows none is nobody in particular. */
+  readonly inUse: boolean
   find(hash: string): KnownKey | undefined
 }
 
@@ -85,9 +86,10 @@ export function createKeys(options: {
   }
 
   return {
-    get size() {
+    get inUse() {
       lookAgain()
-      return configured.size + fromFile.size
+      // A file that cannot be trusted may hold keys all the same.
+      return configured.size > 0 || mark !== undefined || problem !== undefined
     },
     find(hash) {
       lookAgain()

@@ -15,6 +15,7 @@ export async function missing(call: string, look: (view: View) => Promise<unknow
     naming: namingOf(),
     listDeadlineMs: 2_000,
     decide: decideBy(() => true),
+    closed: () => undefined,
     exposure: () => 'both',
     clock: createManualClock(),
     log: silentLog,

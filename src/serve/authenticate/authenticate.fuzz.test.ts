@@ -18,7 +18,7 @@ beforeAll(async () => {
   provider = await startProvider()
   good = await provider.token()
   const keys = {
-    size: 1,
+    inUse: true,
     find: (wanted: string) => (wanted === hashed ? { id: 'ci', agents: [], admin: false } : undefined),
   }
   const shared = { keys, jwt: provider.config(), clock: systemClock, log: silentLog }

@@ -28,7 +28,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
   const verify = jwt === undefined || jwt.disabled ? undefined : createJwtVerifier({ config: jwt, clock, log })
 
   /** Where nobody has a credential everybody may say who they are; where some have one, the others are the default. */
-  const nobody = (): Identity => (verify !== undefined || keys.size > 0 ? { ...anonymous, agents: [] } : anonymous)
+  const nobody = (): Identity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
 
   const authenticate: Authenticate = (authorization) => {
     if (authorization === undefined) {

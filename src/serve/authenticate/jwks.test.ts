@@ -19,7 +19,7 @@ beforeEach(async () => {
   provider = open.use(await startProvider(clock.now))
   const jwt = provider.config()
   authenticate = open.use(
-    createAuthenticate({ token: undefined, keys: { size: 0, find: () => undefined }, jwt, clock, log }),
+    createAuthenticate({ token: undefined, keys: { inUse: false, find: () => undefined }, jwt, clock, log }),
   )
 })
 afterEach(() => open.disposeAsync())

@@ -20,7 +20,7 @@ export async function openJwtDoors() {
     seconds: () => Math.floor(clock.now() / 1000),
     /** A way in for credentials. */
     door(changes: Partial<JwtConfig> = {}, token: string | undefined = undefined) {
-      const keys = { size: 0, find: () => undefined }
+      const keys = { inUse: false, find: () => undefined }
       const authenticate = open.use(createAuthenticate({ token, keys, jwt: provider.config(changes), clock, log }))
       return async (credential: string) => authenticate(`Bearer ${credential}`)
     },

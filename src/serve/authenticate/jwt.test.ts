@@ -160,7 +160,7 @@ describe('B6: a token that is not as it must be', () => {
 
 test('B6: the keys come over TLS or from this machine', async () => {
   const { clock, log } = doors
-  const keys = { size: 0, find: () => undefined }
+  const keys = { inUse: false, find: () => undefined }
   const made = (jwksUrl: string) => () =>
     void doors.open.use(
       createAuthenticate({ token: undefined, keys, jwt: doors.provider.config({ jwksUrl }), clock, log }),

@@ -119,6 +119,11 @@ describe('B6, G7: API keys', () => {
     expect(door(configured, undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
   })
 
+  test('G7: a key file that cannot be trusted does not let strangers choose an agent', async () => {
+    await writeFile(join(folder, 'keys.json'), 'garbage', { mode: 0o600 })
+    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
+  })
+
   test('that are wrong become neither anonymous nor the operator', async () => {
     const { key } = newApiKey('nobody')
     expect(door([], undefined)(`Bearer ${key}`)).toBe(401)

@@ -14,8 +14,8 @@ export interface ApiKey {
 
 /** Where API keys are looked up, by `sha256:` and the hexadecimal digest of the whole key. */
 export interface KeySource {
-  /** How many there are. */
-  readonly size: number
+  /** Whether anybody was ever given one. */
+  readonly inUse: boolean
   find(hash: string): ApiKey | undefined
 }
 

@@ -20,7 +20,7 @@ const ci: ApiKey = { id: 'ci', agents: ['a'], admin: true }
 /** A door with one key, which a test can change or take back. */
 async function openDoor() {
   const kept = new Map([[hashed, ci]])
-  const keys = { size: 1, find: (wanted: string) => kept.get(wanted) }
+  const keys = { inUse: true, find: (wanted: string) => kept.get(wanted) }
   const door = open.use(
     await openModernDoor({
       authenticate: (clock) => createAuthenticate({ token: undefined, keys, clock, log: silentLog }),

@@ -73,7 +73,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       case 'tasks/cancel':
         return operations.task(method, params, caller, peer)
       case 'resources/subscribe':
-        await session.subscriptions.add(uriOf(params))
+        await session.subscriptions.add(uriOf(params), caller)
         return nothing
       case 'resources/unsubscribe':
         session.subscriptions.remove(uriOf(params))

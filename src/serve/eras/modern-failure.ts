@@ -1,4 +1,4 @@
-import { type RpcErrorObject, ServerError } from '../../core/errors.ts'
+import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { errorBytes, resultBytes } from '../../wire/encode.ts'
@@ -24,7 +24,8 @@ const noSuchResource = -32002
  */
 export function modernFailure(request: Failed, thrown: unknown, log: Log): Answer {
   const { id, method, params } = request
-  if (thrown instanceof Refusal) return refused(id, thrown)
+  const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
+  if (refusal instanceof Refusal) return refused(id, refusal)
   if (thrown instanceof ServerError) return fromServer(request, thrown.error)
   const failure = failureOf(method, thrown, log)
   const { headers } = failure

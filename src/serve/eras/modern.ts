@@ -88,7 +88,7 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     switch (method) {
       case 'tools/call':
         return operations.callTool(params, caller, peer, ({ definition }) => {
-          if (headers !== undefined) checkParams(headers, definition.inputSchema, params)
+          if (headers !== undefined) admitParams(headers, definition.inputSchema, params)
         })
       case 'resources/read':
         return operations.readResource(params, caller, peer)
@@ -168,6 +168,16 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
       streams.end()
       parked.close()
     },
+  }
+}
+
+/** Behind the door a refusal of the door is one of arguments; what it says to the client it says all the same. */
+function admitParams(headers: IncomingHttpHeaders, schema: unknown, params: Params): void {
+  try {
+    checkParams(headers, schema, params)
+  } catch (cause) {
+    if (!(cause instanceof Refusal)) throw cause
+    throw new ToolwayError('INVALID_ARGUMENTS', cause.message, { cause })
   }
 }
 
