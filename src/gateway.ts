@@ -51,6 +51,8 @@ export interface Gateway extends Access, AsyncDisposable {
   servers(): readonly ServerSummary[]
   /** Asks every server again what it offers; settles when each has answered or failed. */
   refresh(): Promise<void>
+  /** How many configurations still have calls under way, the present one among them. */
+  worlds(): number
   /** How taking over changed configurations has gone. */
   reloadStatus(): ReloadStatus
   /** Reads the configuration again and puts it into force, whole or not at all. Never rejects. */
@@ -184,6 +186,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     async refresh() {
       await Promise.all(serversOf(worlds.present).map((server) => server.refresh()))
     },
+    worlds: () => worlds.living.length,
     reloadStatus: reload.status,
     async reload() {
       await reload.now()

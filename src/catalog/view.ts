@@ -63,7 +63,10 @@ export function createView(caller: Caller, options: ViewOptions): View {
     },
     servers: () => options.visible(caller).servers(),
     refusal: (server) => {
-      const entries = sources.get(server)?.entries() ?? []
+      const source = sources.get(server)
+      const closed = source && options.closed(caller, server)
+      if (closed) return refusalOf(closed, server)
+      const entries = source?.entries() ?? []
       const decisions = entries.map((entry) => options.decide(caller, entry))
       const denial = decisions.find((decision) => !decision.allowed)
       if (!denial || denial.allowed || decisions.some(({ allowed }) => allowed)) return undefined

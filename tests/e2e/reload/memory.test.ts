@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { settledHeap } from '../../fixtures/memory.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
+
+test('G8: a world that is over leaves nothing in memory, however many there were', async () => {
+  const mcpServers = { many: stdioServers.manyTools('many', 500, 500) }
+  await using toolway = await startToolway({ mcpServers })
+  const { gateway } = toolway
+  await gateway.refresh()
+  const reload = async (from: number, to: number) => {
+    for (let count = from; count < to; count++) {
+      await toolway.rewrite({ mcpServers, policy: { blockedTools: [`many.tool_${count}`] } })
+      await gateway.reload()
+      gateway.view(gateway.local).page('tool')
+    }
+    await until(() => gateway.worlds() === 1, { what: 'old worlds to end', withinMs: 10_000 })
+    return settledHeap()
+  }
+  const before = await reload(0, 5)
+  // A world with 500 tools takes more than a megabyte.
+  expect((await reload(5, 25)) - before).toBeLessThan(5 * 1024 * 1024)
+})
