@@ -19,7 +19,13 @@ export interface Access {
    */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
   /** Somebody was turned away at a door, before anything became a call. */
-  turnedAway(who: { readonly address?: string; readonly principal?: string; readonly code: ErrorCode }): void
+  turnedAway(who: {
+    readonly address?: string
+    readonly principal?: string
+    /** The agent that it asked to be. */
+    readonly asked?: string
+    readonly code: ErrorCode
+  }): void
   /** What this caller may see and use. */
   view(caller: Caller): View
   /** What the servers behind the gateway offer this caller beside entries. */

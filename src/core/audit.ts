@@ -11,6 +11,7 @@ export type Operation =
   | 'list'
   | 'find'
   | 'authenticate'
+  | 'refusals'
   | (string & {})
 
 /** Who wanted to do what. Field names are those of the record on disk (F11). */
@@ -30,6 +31,8 @@ export interface AuditSubject {
   readonly tool?: string
   /** It may change something somewhere. */
   readonly write: boolean
+  /** Whoever is refused gets little room: only the beginnings of texts and arguments are kept. Not written down. */
+  readonly brief?: true
 }
 
 /** An operation begins. */
@@ -53,6 +56,10 @@ export interface AuditEnd extends AuditSubject {
   readonly requested?: number
   readonly returned?: number
   readonly tokens?: number
+  /** For whoever is turned away: the agent that they wanted to be. */
+  readonly asked?: string
+  /** How many refusals of this principal before it have no record of their own, because there were too many. */
+  readonly suppressed?: number
 }
 
 /** The record of every operation. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { actingAs, agentOfParams, agentOfRequest } from './agent.ts'
 
 describe('G7: which agent a message asks for', () => {
@@ -16,10 +17,23 @@ describe('G7: which agent a message asks for', () => {
   })
 })
 
+test('F11: asking for an agent that one may not be is written down with who asked for whom', () => {
+  const turned: object[] = []
+  const access = {
+    agentOf: () => {
+      throw new ToolwayError('INVALID_AGENT_ID', 'No.')
+    },
+    turnedAway: (who: object) => void turned.push(who),
+  }
+  const caller = { ...callOf().caller, principal: 'key:ci', address: '192.0.2.1' }
+  expect(() => actingAs(access, caller, 'root')).toThrow('No.')
+  expect(turned).toEqual([{ principal: 'key:ci', address: '192.0.2.1', code: 'INVALID_AGENT_ID', asked: 'root' }])
+})
+
 test('G7: what a caller asked for is decided anew with each request', () => {
   const { caller } = callOf()
   let rules: Record<string, string> = { '': 'default', a: 'a' }
-  const access = { agentOf: (_: unknown, asked: string | undefined) => rules[asked ?? ''] ?? 'nobody' }
+  const access = { turnedAway() {}, agentOf: (_: unknown, asked: string | undefined) => rules[asked ?? ''] ?? 'nobody' }
   const opened = { ...caller, agent: 'default' }
   expect(actingAs(access, opened)).toBe(opened)
   expect(actingAs(access, opened, 'a')).toMatchObject({ agent: 'a', asked: 'a' })

@@ -19,12 +19,33 @@ export function agentOfParams({ _meta }: Params): string | undefined {
   throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
 }
 
+/** The agent that somebody acts as. Who asks for one that they may not be is refused, and that is written down. */
+export function agentFor(
+  access: Pick<Access, 'agentOf' | 'turnedAway'>,
+  who: Pick<Caller, 'agents' | 'principal' | 'address'>,
+  asked: string | undefined,
+): string {
+  try {
+    return access.agentOf(who, asked)
+  } catch (thrown) {
+    const { principal, address } = who
+    const { code } = ToolwayError.from(thrown)
+    access.turnedAway({
+      principal,
+      code,
+      ...(address !== undefined && { address }),
+      ...(asked !== undefined && { asked }),
+    })
+    throw thrown
+  }
+}
+
 /**
  * The caller as the agent that it asks for now, else asked for when it came. What that comes to is decided anew each
  * time: the rules, and who may be whom, may have changed since.
  */
-export function actingAs(access: Pick<Access, 'agentOf'>, caller: Caller, asked = caller.asked): Caller {
-  const agent = access.agentOf(caller, asked)
+export function actingAs(access: Pick<Access, 'agentOf' | 'turnedAway'>, caller: Caller, asked = caller.asked): Caller {
+  const agent = agentFor(access, caller, asked)
   if (agent === caller.agent && asked === caller.asked) return caller
   return { ...caller, agent, ...(asked !== undefined && { asked }) }
 }

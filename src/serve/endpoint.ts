@@ -8,7 +8,7 @@ import type { Log } from '../core/log.ts'
 import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { legacyRevisions } from '../wire/revisions.ts'
-import { actingAs, agentOfParams, agentOfRequest } from './agent.ts'
+import { actingAs, agentFor, agentOfParams, agentOfRequest } from './agent.ts'
 import { type Authenticate, createLifetimes, hasSameRights, type Identity } from './authenticate/index.ts'
 import { answerBatch, isBatch, readBatch } from './batch.ts'
 import { readBody } from './body.ts'
@@ -69,7 +69,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     try {
       const client = era.meet(inbound.params)
       const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
-      const agent = access.agentOf(identity, asked)
+      const agent = agentFor(access, { ...identity, ...addressOf(request) }, asked)
       const session = sessions.open(
         { ...identity, agent, ...(asked !== undefined && { asked }) },
         client,
@@ -89,6 +89,15 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const caller = actingAs(access, session.caller, agentOfRequest(request))
     const address = request.socket.remoteAddress
     return address === undefined || address === caller.address ? caller : { ...caller, address }
+  }
+
+  /** The same for a request, which is refused by its id. */
+  const callerOf = (session: HttpSession, request: IncomingMessage, id: Id): Caller => {
+    try {
+      return callerAt(session, request)
+    } catch (thrown) {
+      throw asRefusal(thrown, log, id)
+    }
   }
 
   /** Revision 2025-03-26 alone has batches: false where the session knows none. */
@@ -140,7 +149,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     }
     const session = sessionOf(request, identity, inbound.id)
     const exchange = new Exchange(response, accepts, clock, session.streams)
-    const answer = await era.request(session, inbound, exchange, callerAt(session, request))
+    const answer = await era.request(session, inbound, exchange, callerOf(session, request, inbound.id))
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
     sessions.touch(session)
@@ -164,7 +173,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   /** Who is not let in leaves a record all the same. */
   const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: IncomingMessage) => {
-    if (status !== 401 && status !== 403) return
+    // Who asks for an agent that they may not be is written down where that is decided.
+    if (status !== 401) return
     const { code } = data as { code: ErrorCode }
     access.turnedAway({ code, ...(address !== undefined && { address }) })
   }
@@ -212,6 +222,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 /** In the stateless era a stream for news is asked for by POST, and its header must say so. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
+
+const addressOf = ({ socket: { remoteAddress: address } }: IncomingMessage) =>
+  address === undefined ? {} : { address }
 
 function checkRevision({ headers }: IncomingMessage): void {
   const revision = headers['mcp-protocol-version']

@@ -86,7 +86,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     put(session)
   }
 
-  /** Whoever holds the most, the newcomer first: a flood must not throw out anybody but itself. */
+  /** Whoever holds the most, and of several the newcomer alone: a flood must not throw out anybody but itself. */
   const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
     let most = 0
     for (const { size } of held.values()) most = Math.max(most, size)
@@ -94,11 +94,16 @@ export function createSessions(options: SessionsOptions): Sessions {
     return own?.size === most ? [own] : [...held.values()].filter(({ size }) => size === most)
   }
 
+  const longestIdle = (holder: Set<HttpSession>): HttpSession | undefined => {
+    for (const session of holder) if (!isBusy(session)) return session
+    return undefined
+  }
+
   const makeRoom = (newcomer: string) => {
     if (sessions.size < limit) return
     let longest: HttpSession | undefined
     for (const holder of holdersOfMost(newcomer)) {
-      const idle = holder.values().find((session) => !isBusy(session))
+      const idle = longestIdle(holder)
       if (idle && (longest === undefined || idle.lastUsed < longest.lastUsed)) longest = idle
     }
     if (longest) return end(longest)

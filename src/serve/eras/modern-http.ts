@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Id } from '../../wire/message.ts'
 import { headerNames } from '../../wire/modern.ts'
-import { agentOfParams, agentOfRequest } from '../agent.ts'
+import { agentFor, agentOfParams, agentOfRequest } from '../agent.ts'
 import type { Identity } from '../authenticate/index.ts'
 import { asRefusal } from '../errors.ts'
 import { Exchange, readAccept } from '../exchange.ts'
@@ -37,8 +37,9 @@ export function modernHttp(options: { era: ModernEra; access: Access; clock: Clo
     const { headers } = request
     const envelope = admitRequest(inbound, headers)
     const address = request.socket.remoteAddress
-    const agent = access.agentOf(identity, agentOfParams(inbound.params) ?? agentOfRequest(request))
-    const base = { ...identity, agent, ...(address !== undefined && { address }) }
+    const from = { ...identity, ...(address !== undefined && { address }) }
+    const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
+    const base = { ...from, agent }
     return { ...inbound, envelope, caller: modernCaller(base, envelope), headers }
   }
 
