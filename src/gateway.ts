@@ -9,6 +9,7 @@ import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Kind } from './core/entry.ts'
+import { ToolwayError } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import { openLasting } from './lasting.ts'
 import { conditionsOf } from './policy/conditions.ts'
@@ -176,7 +177,13 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const { policy, catalog, token, entrance, loaded } = worlds.present
       const credential = authenticated || token !== undefined ? local : await entrance.authenticate(undefined)
       const asked = policy.agents.size === 0 ? agent : policy.agentOf(credential, agent)
-      const { entry } = await catalog.view(localAs(undefined)).resolve('tool', tool)
+      const view = catalog.view({ ...local, agent: asked })
+      // What is closed to an agent is not waited for on its behalf, but the operator may ask about it.
+      const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
+        if (!ToolwayError.from(thrown).kind.denial) throw thrown
+        await view.ready()
+        return view.resolve('tool', tool)
+      })
       const explanation = policy.explain(asked, entry, { authenticated })
       const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, asked, entry) : []
       const considered = [...explanation.considered, ...conditions]

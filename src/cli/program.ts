@@ -168,6 +168,7 @@ Examples:
     .description('tell whether an agent may use a tool, and which rule decides')
     .argument('<agent>', 'the agent')
     .argument('<tool>', 'the tool, in any spelling')
+    .option('--anonymous', 'for callers without a credential')
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  ${name} why researcher filesystem.write_file`)
     .action(action(async () => (await import('./commands/why.ts')).why))
@@ -198,7 +199,7 @@ Examples:
     .requiredOption('--policy <file>', 'configuration with the proposed agents and policy')
     .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')
     .option('--until <when>', 'only calls older than this')
-    .option('--strict', 'exit with 4 where a call that was allowed would be denied')
+    .option('--strict', 'exit with 4 where a call that was allowed would be denied or find nothing there')
     .action(action(async () => (await import('./commands/policy-replay.ts')).replayPolicy))
 
   program

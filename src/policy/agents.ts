@@ -25,7 +25,8 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
   if (asked === undefined) return { agent: orThrow(fallback(selection)) }
   if (credential.agents === '*') {
     if (agents.has(asked)) return { agent: asked }
-    throw invalid(`There is no agent ${quoted(asked)}`, asked, [...agents])
+    // To name none is no way out for everybody: `toolway why` is about one, and there may be none to fall back on.
+    throw invalid(`There is no agent ${quoted(asked)}`, asked, [...agents], '.')
   }
   const mine = credential.agents.length > 0 ? credential.agents : [fallback(selection)].filter(isName)
   if (mine.includes(asked) && agents.has(asked)) return { agent: asked }
@@ -81,8 +82,8 @@ function orThrow(found: string | ToolwayError): string {
   throw found
 }
 
-function invalid(why: string, asked: string, possible: readonly string[]): ToolwayError {
-  const otherwise = possible.length === 0 ? '; ask the operator for one.' : `; name ${listed(possible)}, or none.`
+function invalid(why: string, asked: string, possible: readonly string[], end = ', or none.'): ToolwayError {
+  const otherwise = possible.length === 0 ? '; ask the operator for one.' : `; name ${listed(possible)}${end}`
   return new ToolwayError('INVALID_AGENT_ID', why + didYouMean(asked, possible, otherwise))
 }
 

@@ -15,6 +15,8 @@ export type Step =
   | 'default deny'
   | 'read-only server'
   | 'pins'
+  | 'limit'
+  | 'approval'
 
 /** One thing that was looked at on the way to a decision. */
 export interface Consideration {
@@ -33,6 +35,6 @@ export interface Explanation {
   readonly rule: string
   /** Whether there is such a server: rules with a star decide about others too. */
   readonly serverExists: boolean
-  /** Everything considered, in order. A denial is the last one. */
+  /** Everything considered, in order. A denial is the last one; what is allowed may still meet limits and a person. */
   readonly considered: readonly Consideration[]
 }

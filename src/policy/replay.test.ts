@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Config } from '../config/schema.ts'
+import type { Config, ServerConfig } from '../config/schema.ts'
 import { createPolicy } from './decide.ts'
 import { agentOf, openPolicy } from './policies.fixture.ts'
 import { createReplay, type PastCall } from './replay.ts'
@@ -22,11 +22,21 @@ const past = (changes: Partial<PastCall> = {}): PastCall => ({
   ...changes,
 })
 
-function replay(changes: Partial<Config>, calls: readonly PastCall[]) {
-  const replaying = createReplay(policyOf(changes))
+function replay(changes: Partial<Config>, calls: readonly PastCall[], serversProposed = 'mcpServers' in changes) {
+  const { mcpServers = {} } = changes
+  const replaying = createReplay({ policy: policyOf(changes), servers: mcpServers, serversProposed })
   for (const call of calls) replaying.add(call)
   return replaying.result()
 }
+
+/** Servers of which only what matters is written down. */
+const serversOf = (written: Record<string, Partial<ServerConfig>>): Config['mcpServers'] =>
+  Object.fromEntries(
+    Object.entries(written).map(([name, server]) => {
+      const plain = { readOnly: false, readTools: [], trustAnnotations: false, tools: { include: ['*'], exclude: [] } }
+      return [name, { ...plain, disabled: false, ...server } as unknown as ServerConfig]
+    }),
+  )
 
 const agents = { a: agentOf({ allow: { servers: ['files'] }, deny: { tools: { files: ['write*'] } } }) }
 
@@ -76,10 +86,87 @@ describe('B12: a proposed policy over recorded calls', () => {
     expect(replay({ agents }, [past({ decision: 'ERROR', reason: 'tool_not_found' }), list]).calls).toBe(0)
   })
 
-  test('knows writes on servers that become read-only', () => {
-    const mcpServers = { files: { readOnly: true } } as unknown as Config['mcpServers']
-    const { denied } = replay({ mcpServers }, [past(), past({ tool: 'write', write: true })])
-    expect(denied).toMatchObject([{ tool: 'write', after: 'mcpServers.files.readOnly' }])
+  test('what reads on a server that becomes read-only is said by the proposed readTools, not by the record', () => {
+    const mcpServers = serversOf({ files: { readOnly: true, readTools: ['ec*'] } })
+    const { denied, allowed } = replay({ mcpServers }, [
+      past({ tool: 'echo', write: true }),
+      past({ tool: 'read', write: false }),
+      past({ kind: 'resource', tool: 'file:///a', write: false }),
+    ])
+    expect(denied).toMatchObject([{ tool: 'read', after: 'mcpServers.files.readOnly' }])
+    expect(allowed).toEqual([])
+  })
+
+  test('a refused write that the proposed readTools list would now be allowed', () => {
+    const refused = { decision: 'DENY', reason: 'write_not_allowed', rule: 'mcpServers.files.readOnly' } as const
+    const calls = ['write', 'move'].map((tool) => past({ tool, write: true, ...refused }))
+    const mcpServers = serversOf({ files: { readOnly: true, readTools: ['echo', 'write'] } })
+    expect(replay({ mcpServers }, calls)).toMatchObject({
+      denied: [],
+      allowed: [{ tool: 'write', before: 'mcpServers.files.readOnly', after: 'agents (none configured)' }],
+    })
+  })
+
+  test('where the proposal trusts annotations, what was taken for a read is one', () => {
+    const calls = [past(), past({ tool: 'write', write: true })]
+    const deniedWith = (server: Partial<ServerConfig>) =>
+      replay({ mcpServers: serversOf({ files: { readOnly: true, ...server } }) }, calls).denied.map(({ tool }) => tool)
+    expect(deniedWith({ trustAnnotations: true })).toEqual(['write'])
+    expect(deniedWith({})).toEqual(['read', 'write'])
+  })
+
+  test('what a pin refused is no change, whatever the proposed rules say', () => {
+    const pinned = past({ decision: 'DENY', reason: 'quarantined', rule: 'policy.pins' })
+    const none = { calls: 1, denied: [], allowed: [], gone: [] }
+    expect(replay({ agents }, [pinned])).toEqual(none)
+    expect(replay({ agents }, [{ ...pinned, server: 'db' }])).toEqual(none)
+    expect(replay({ mcpServers: serversOf({ db: {} }) }, [pinned])).toEqual(none)
+  })
+
+  test('what the proposed servers no longer offer is shown apart, with the line that takes it away', () => {
+    const mcpServers = serversOf({
+      off: { disabled: true },
+      files: { tools: { include: ['*'], exclude: ['x', 'wri*'] } },
+      db: { tools: { include: ['read*'], exclude: [] } },
+    })
+    const calls = [
+      past(),
+      past({ tool: 'write' }),
+      past({ tool: 'write', time: '2026-01-02T00:00:00.000Z' }),
+      past({ server: 'db', tool: 'query' }),
+      past({ server: 'db', kind: 'prompt', tool: 'hello' }),
+      past({ server: 'off' }),
+      past({ server: 'constructor' }),
+      past({ server: 'native', tool: 'hash' }),
+      past({ server: 'toolway', tool: 'list_servers' }),
+    ]
+    const { gone, denied, allowed } = replay({ mcpServers }, calls)
+    expect(gone).toMatchObject([
+      { server: 'files', tool: 'write', calls: 2, last: '2026-01-02T00:00:00.000Z', before: 'old' },
+      { server: 'db', tool: 'query', calls: 1 },
+      { server: 'off', tool: 'read', calls: 1 },
+      { server: 'constructor', tool: 'read', calls: 1 },
+    ])
+    expect(gone.map(({ after }) => after)).toEqual([
+      'mcpServers.files.tools.exclude[1]',
+      'mcpServers.db.tools.include',
+      'mcpServers.off.disabled',
+      'mcpServers.constructor',
+    ])
+    expect([denied, allowed]).toEqual([[], []])
+  })
+
+  test('what was refused and is gone is no change; what is gone is not told again as denied', () => {
+    const refused = past({ decision: 'DENY', reason: 'tool_blocked', rule: 'policy.blockedTools[0]' })
+    const mcpServers = serversOf({ db: {} })
+    expect(replay({ mcpServers }, [refused])).toMatchObject({ denied: [], allowed: [], gone: [] })
+    const closed = replay({ agents: { a: agentOf({}) }, mcpServers }, [past()])
+    expect(closed).toMatchObject({ denied: [], gone: [{ after: 'mcpServers.files' }] })
+  })
+
+  test('a proposal without servers takes none away', () => {
+    const mcpServers = serversOf({ db: { disabled: true } })
+    expect(replay({ mcpServers }, [past(), past({ server: 'db' })], false)).toMatchObject({ denied: [], gone: [] })
   })
 
   test('asks who a caller would be where there were no agents yet', () => {

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { stdioServers } from '../../../tests/fixtures/servers.ts'
 import { folder } from '../folder.fixture.ts'
 import { toolway } from '../shell.fixture.ts'
 
@@ -54,6 +55,41 @@ describe('B12: policy replay', () => {
       denied: [],
       allowed: [{ tool: 'hash', before: 'policy.blockedTools[0]' }],
     })
+  })
+
+  test('judges reads by the proposed readTools, and shows apart what would no longer be there', async () => {
+    const probe = stdioServers.probe()
+    await using place = await folder({
+      'toolway.json': {
+        mcpServers: { alpha: probe, beta: probe, ro: { ...probe, readOnly: true, readTools: ['pid'] } },
+      },
+      'new.json': {
+        mcpServers: {
+          alpha: { ...probe, readOnly: true, readTools: ['echo'], tools: { exclude: ['pid'] } },
+          ro: { ...probe, readOnly: true, readTools: ['pid', 'echo'] },
+        },
+      },
+    })
+    for (const words of [['alpha.echo', 'message=x'], ['alpha.pid'], ['beta.pid'], ['ro.echo', 'message=x']]) {
+      await toolway(['call', ...words], place)
+    }
+    const words = ['policy', 'replay', '--policy', 'new.json', '--strict']
+    const { code, stdout } = await toolway([...words, '--json'], place)
+    expect(code).toBe(4)
+    expect(JSON.parse(stdout)).toMatchObject({
+      calls: 4,
+      denied: [],
+      allowed: [{ server: 'ro', tool: 'echo', before: 'mcpServers.ro.readOnly' }],
+      gone: [
+        { server: 'alpha', tool: 'pid', after: 'mcpServers.alpha.tools.exclude[0]' },
+        { server: 'beta', tool: 'pid', after: 'mcpServers.beta' },
+      ],
+    })
+    const text = await toolway(words, place)
+    expect(text.stdout).toMatch(
+      /would no longer be there\n.*\n1 +default +alpha\.pid +mcpServers\.alpha\.tools\.exclude/,
+    )
+    expect(text.stderr).toContain('0 would now be denied, 1 would now be allowed, 2 would no longer be there.')
   })
 
   test('a file that is none, a time that is none, and no log at all are told', async () => {

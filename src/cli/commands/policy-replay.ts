@@ -28,25 +28,32 @@ export async function replayPolicy(
 ): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const folder = await auditFolder(shell, options)
-  const proposed = await proposedConfig(shell, options)
+  const proposed = await proposalOf(shell, options)
   const replayed = hasRecords(folder, output, shell)
     ? await replay(folder, proposed, options, clock, shell)
-    : { calls: 0, denied: [], allowed: [] }
+    : { calls: 0, denied: [], allowed: [], gone: [] }
   if (options.json) output.value(replayed)
   else print(replayed, output)
-  return options.strict && replayed.denied.length > 0 ? exit.refused : exit.ok
+  return options.strict && replayed.denied.length + replayed.gone.length > 0 ? exit.refused : exit.ok
+}
+
+interface Proposal {
+  readonly config: Config
+  readonly serversProposed: boolean
 }
 
 /** The rules of the proposed file. Where it names no servers it is about those that there are. */
-async function proposedConfig(shell: Shell, options: ReplayOptions): Promise<Config> {
+async function proposalOf(shell: Shell, options: ReplayOptions): Promise<Proposal> {
   const { config } = await loadConfig({ paths: [options.policy], env: shell.env, cwd: shell.cwd })
-  if (Object.keys(config.mcpServers).length > 0) return config
-  return { ...config, mcpServers: (await load(shell, options)).config.mcpServers }
+  if (Object.keys(config.mcpServers).length > 0) return { config, serversProposed: true }
+  const { mcpServers } = (await load(shell, options)).config
+  return { config: { ...config, mcpServers }, serversProposed: false }
 }
 
-async function replay(folder: string, config: Config, options: ReplayOptions, clock: Clock, shell: Shell) {
+async function replay(folder: string, proposal: Proposal, options: ReplayOptions, clock: Clock, shell: Shell) {
   const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = filterOf(options, clock.now())
-  const replaying = createReplay(createPolicy({ config }))
+  const { config, serversProposed } = proposal
+  const replaying = createReplay({ policy: createPolicy({ config }), servers: config.mcpServers, serversProposed })
   using progress = createProgress(shell)
   let seen = 0
   for await (const { record } of readRecords(folder)) {
@@ -61,13 +68,16 @@ async function replay(folder: string, config: Config, options: ReplayOptions, cl
   return replaying.result()
 }
 
-function print({ calls, denied, allowed }: Replayed, output: Output): void {
+function print({ calls, denied, allowed, gone }: Replayed, output: Output): void {
   const { print, paint, note } = output
   const total = (changes: readonly Change[]) => changes.reduce((sum, change) => sum + change.calls, 0)
   section('would now be denied', 'red', denied)
+  section('would no longer be there', 'red', gone)
   section('would now be allowed', 'green', allowed)
-  if (denied.length + allowed.length > 0) print('')
-  note(`${calls} recorded calls: ${total(denied)} would now be denied, ${total(allowed)} would now be allowed.`)
+  if (denied.length + gone.length + allowed.length > 0) print('')
+  const counts = [`${total(denied)} would now be denied`, `${total(allowed)} would now be allowed`]
+  if (gone.length > 0) counts.push(`${total(gone)} would no longer be there`)
+  note(`${calls} recorded calls: ${counts.join(', ')}.`)
 
   function section(title: string, colour: 'red' | 'green', changes: readonly Change[]): void {
     if (changes.length === 0) return

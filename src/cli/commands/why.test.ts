@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { stdioServers } from '../../../tests/fixtures/servers.ts'
 import { folder } from '../folder.fixture.ts'
 import { toolway } from '../shell.fixture.ts'
 
@@ -46,6 +47,87 @@ describe('B11: why', () => {
     const { stdout } = await toolway(['why', 'anybody', 'native.hash'], place)
     expect(stdout).toContain('rule: agents (none configured)')
   })
+})
+
+describe('B11: why without a credential', () => {
+  const guarded = { ...config, policy: { requireAuth: ['native.time'] } }
+  const open = { ...guarded, auth: { token: 'none' } }
+
+  test('tells with --anonymous what a caller without a credential would get', async () => {
+    await using place = await folder({ 'toolway.json': guarded })
+    const { code, stdout } = await toolway(['why', 'team', 'native.time', '--anonymous'], place)
+    expect(code).toBe(4)
+    expect(stdout).toMatch(/^team, without a credential, may not use native\.time\nrule: policy\.requireAuth\[0\]\n/)
+    expect(stdout).toContain('Nobody is anonymous here')
+    const json = await toolway(['why', 'team', 'native.time', '--anonymous', '--json'], place)
+    expect(JSON.parse(json.stdout)).toMatchObject({ authenticated: false, allowed: false, code: 'AUTH_REQUIRED' })
+  })
+
+  test('where no credential is needed it says so, and what differs for whoever shows none', async () => {
+    await using place = await folder({ 'toolway.json': open })
+    const { code, stdout } = await toolway(['why', 'team', 'native.time'], place)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^team may use native\.time\n/)
+    expect(stdout).toContain('anonymous here (auth.token: none) and may not use it: policy.requireAuth[0]\n')
+    const same = await toolway(['why', 'team', 'native.hash'], place)
+    expect(same.stdout).toContain('anonymous here (auth.token: none); the same holds for them.\n')
+    const json = await toolway(['why', 'team', 'native.time', '--json'], place)
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      authenticated: true,
+      allowed: true,
+      anonymous: { allowed: false, code: 'AUTH_REQUIRED', rule: 'policy.requireAuth[0]' },
+    })
+  })
+
+  test('where a credential is needed nothing is said of anonymous callers', async () => {
+    await using place = await folder({ 'toolway.json': guarded })
+    expect((await toolway(['why', 'team', 'native.time'], place)).stdout).not.toContain('nonymous')
+    expect((await toolway(['why', 'team', 'native.time', '--json'], place)).stdout).not.toContain('nonymous')
+  })
+
+  test('where others have keys, callers without one are the default agent and nobody else', async () => {
+    const keys = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, agents: ['team'] }]
+    const auth = { token: 'none', keys }
+    await using place = await folder({ 'toolway.json': { ...config, auth, defaults: { agent: 'team.junior' } } })
+    const { stdout } = await toolway(['why', 'team', 'native.time'], place)
+    expect(stdout).toContain('anonymous here (auth.token: none) and may not use it: auth.token\n')
+    const asked = await toolway(['why', 'team', 'native.time', '--anonymous', '--json'], place)
+    expect(asked.code).toBe(4)
+    expect(JSON.parse(asked.stdout)).toMatchObject({ code: 'INVALID_AGENT_ID', rule: 'auth.token' })
+    const fallback = await toolway(['why', 'team.junior', 'native.time', '--anonymous'], place)
+    expect(fallback.code).toBe(0)
+  })
+})
+
+test('B11: why tells of a person’s yes and of limits that what is allowed still meets', async () => {
+  const probe = { ...stdioServers.probe(), approve: ['x', 'ech*'] }
+  await using place = await folder({
+    'toolway.json': { mcpServers: { probe }, limits: { servers: { probe: 60 } }, policy: { blockedTools: ['*.pid'] } },
+  })
+  const { code, stdout } = await toolway(['why', 'anybody', 'probe.echo'], place)
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^approval +mcpServers\.probe\.approve\[1\] +passes +a person is asked first/m)
+  expect(stdout).toMatch(/^limit +limits\.servers\.probe +passes +60 calls a minute to the server probe/m)
+  const json = await toolway(['why', 'anybody', 'probe.echo', '--json'], place)
+  expect(JSON.parse(json.stdout).considered).toContainEqual(
+    expect.objectContaining({ step: 'approval', rule: 'mcpServers.probe.approve[1]', outcome: 'passes' }),
+  )
+  const refused = await toolway(['why', 'anybody', 'probe.pid', '--json'], place)
+  expect(JSON.parse(refused.stdout).considered.at(-1)).toMatchObject({ outcome: 'denies' })
+})
+
+test('B11: why tells of a server that is closed to the agent, although nobody has heard of it yet', async () => {
+  await using place = await folder({ 'toolway.json': { ...config, mcpServers: { probe: stdioServers.probe() } } })
+  const { code, stdout } = await toolway(['why', 'team', 'probe.echo', '--json'], place)
+  expect(code).toBe(4)
+  expect(JSON.parse(stdout)).toMatchObject({ server: 'probe', tool: 'echo', rule: 'agents.team (default deny)' })
+})
+
+test('B11: why offers agents to name in place of an unknown one, and not to name none', async () => {
+  await using place = await folder({ 'toolway.json': config })
+  const { code, stderr } = await toolway(['why', 'stranger', 'native.hash'], place)
+  expect(code).toBe(4)
+  expect(stderr).toContain('There is no agent "stranger"; name team or team.junior.\n')
 })
 
 describe('G7: --agent', () => {

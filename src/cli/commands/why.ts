@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { waitFor } from '../../core/deadline.ts'
-import type { Why } from '../../gateway.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Gateway, Why } from '../../gateway.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
@@ -9,16 +11,45 @@ import { table } from '../table.ts'
 
 export interface WhyOptions extends CommonOptions {
   readonly wait: number
+  readonly anonymous?: boolean
 }
 
 /** Tells whether an agent may use a tool, which rule decides, and what was considered on the way. */
 export async function why(shell: Shell, agent: string, tool: string, options: WhyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
-  const found = await waitFor(gateway.why(agent, tool), shell.interrupted)
-  if (options.json) output.value(asJson(found))
-  else print(found, output)
+  const authenticated = await waitFor(gateway.why(agent, tool), shell.interrupted)
+  const open = gateway.token === undefined
+  const anonymous = open || options.anonymous ? await withoutCredential(gateway, authenticated, tool) : undefined
+  const found = (options.anonymous && anonymous) || authenticated
+  if (options.json) {
+    const beside = open && !options.anonymous ? anonymous?.decision : undefined
+    output.value({ ...asJson(found), authenticated: !options.anonymous, ...(beside && { anonymous: beside }) })
+  } else {
+    print(found, options.anonymous ? ', without a credential,' : '', output)
+    if (anonymous) output.print(`\n${aboutAnonymous(open, authenticated, anonymous)}`)
+  }
   return found.decision.allowed ? exit.ok : exit.refused
+}
+
+/** The same for a caller without a credential, who may not even be this agent. */
+async function withoutCredential(gateway: Gateway, known: Why, tool: string): Promise<Why> {
+  try {
+    return await gateway.why(known.agent, tool, { authenticated: false })
+  } catch (thrown) {
+    if (!(thrown instanceof ToolwayError) || thrown.code !== 'INVALID_AGENT_ID') throw thrown
+    const rule = 'auth.token'
+    const reason = `Callers without a credential are the default agent where others have one, and may not act as ${known.agent}.`
+    const decision = { allowed: false, code: thrown.code, rule, reason } as const
+    return { ...known, decision, rule, considered: [{ step: 'agent', rule, outcome: 'denies', note: reason }] }
+  }
+}
+
+function aboutAnonymous(open: boolean, authenticated: Why, { decision }: Why): string {
+  if (!open) return 'Nobody is anonymous here: whoever shows no credential is turned away (auth.token).'
+  const who = 'Callers without a credential are anonymous here (auth.token: none)'
+  if (isDeepStrictEqual(decision, authenticated.decision)) return `${who}; the same holds for them.`
+  return `${who} and ${decision.allowed ? 'may use it' : 'may not use it'}: ${decision.rule}`
 }
 
 const asJson = ({ agent, server, tool, decision, considered }: Why) => ({
@@ -31,9 +62,10 @@ const asJson = ({ agent, server, tool, decision, considered }: Why) => ({
 
 const colours = { allows: 'green', denies: 'red', passes: 'dim' } as const
 
-function print({ agent, server, tool, decision, considered }: Why, { print, paint, width }: Output): void {
+function print({ agent, server, tool, decision, considered }: Why, who: string, output: Output): void {
+  const { print, paint, width } = output
   const verdict = decision.allowed ? paint('green', 'may use') : paint('red', 'may not use')
-  print(`${agent} ${verdict} ${server}.${tool}`)
+  print(`${agent}${who} ${verdict} ${server}.${tool}`)
   print(`rule: ${paint('bold', decision.rule)}`)
   if (!decision.allowed) print(`${decision.code}: ${decision.reason}`)
   print('')
