@@ -117,6 +117,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     access,
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
     policy: () => worlds.present.policy,
+    redact: (text) => worlds.present.redactor.text(text),
     status: (caller) => (mayInspect(worlds.present.loaded.config, caller) ? status() : undefined),
   }
   const worlds: Worlds<World> = open.use(

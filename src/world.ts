@@ -25,7 +25,7 @@ import { type Authenticate, createAuthenticate } from './serve/authenticate/inde
 import { createKeys } from './stores/keys.ts'
 import { keptToken } from './stores/token.ts'
 import { type Describe, describeArguments } from './telemetry/redact/describe.ts'
-import { createRedactor } from './telemetry/redact/redactor.ts'
+import { createRedactor, type Redactor } from './telemetry/redact/redactor.ts'
 import { secretsOf } from './telemetry/redact/secrets.ts'
 import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
@@ -38,6 +38,8 @@ import { version } from './version.ts'
 export interface Surroundings extends Lasting {
   readonly access: Access
   servedUri(server: string, uri: string): string
+  /** Takes the secrets of the configuration in force out of a text. */
+  redact(text: string): string
   /** The policy that is in force now. */
   policy(): Policy
   /** Nothing where this caller may not see it. */
@@ -61,6 +63,8 @@ export interface World extends Chosen {
   readonly pipeline: Pipeline
   readonly servers: ReadonlyMap<string, Tended>
   readonly entrance: Entrance
+  /** Knows the secrets of the configuration. */
+  readonly redactor: Redactor
   /** What is written down of arguments. */
   readonly describe: Describe
   readonly breakerOf: (server: string) => BreakerConfig | undefined
@@ -159,6 +163,7 @@ export function buildWorld(
   })
   const warnings = [...loaded.warnings, ...policyDoubts(config)]
   const secrets = secretsOf(config, token === undefined ? [] : [token])
+  const redactor = createRedactor({ secrets, keys: config.audit.redact })
   return {
     loaded,
     token,
@@ -175,7 +180,8 @@ export function buildWorld(
       servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),
       agent: compileConcurrency(config.agents),
     },
-    describe: describeArguments(config.audit.arguments, createRedactor({ secrets, keys: config.audit.redact })),
+    redactor,
+    describe: describeArguments(config.audit.arguments, redactor),
   }
 }
 
@@ -215,7 +221,15 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
       breaker: () => surroundings.breakers.stateOf(name).state,
       store,
       servedUri: (uri) => surroundings.servedUri(name, uri),
-      connect: createConnect({ name, config: server, identity: { name: 'toolway', version }, leftovers, clock, log }),
+      connect: createConnect({
+        name,
+        config: server,
+        identity: { name: 'toolway', version },
+        leftovers,
+        redact: surroundings.redact,
+        clock,
+        log,
+      }),
       seal,
       clock,
       log,

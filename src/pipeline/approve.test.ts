@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import { Json } from '../core/json.ts'
@@ -32,6 +33,61 @@ test('a tool that needs a yes runs when a person has said it, having seen what i
     { method: 'elicitation/create', params: { requestedSchema: { required: ['approve'] } } },
   ])
   expect(asked[0]?.params.message).toContain('wants to call files.read with {"to":"/etc/x\\u{202e}"}')
+})
+
+const yes = { action: 'accept', content: { approve: true } }
+
+/** What a person was shown of these arguments. */
+async function shown(args: Record<string, unknown>): Promise<string> {
+  const { asked, call } = asking(yes, args)
+  await openPipeline({ needsApproval }).handle(call)
+  return /wants to call files\.read with (.*)\. Allow this once\?$/s.exec(String(asked[0]?.params.message))?.[1] ?? ''
+}
+
+test('approve: a long argument hides none that comes after it: each is shortened on its own', async () => {
+  const text = await shown({ note: 'x'.repeat(100_000), path: '/etc/passwd', force: true })
+  expect(text).toBe(`{"note":"${'x'.repeat(200)}"… (100000 characters),"path":"/etc/passwd","force":true}`)
+})
+
+test('approve: what is nested is cut as the JSON that it is, and absurd names are cut too', async () => {
+  const nested = { deep: ['y'.repeat(1_000)] }
+  const json = JSON.stringify(nested)
+  expect(await shown({ nested, small: { a: [1, null] }, ['k'.repeat(500)]: 1 })).toBe(
+    `{"nested":${json.slice(0, 200)}… (${json.length} characters),"small":{"a":[1,null]},"${'k'.repeat(100)}"… (500 characters):1}`,
+  )
+})
+
+test('approve: no text can pose as the end of an argument, and what hides in one is spelt out wherever it stands', async () => {
+  expect(await shown({ a: '"… (9 characters),"b":1', 'c\u200bd': ['\u202e'] })).toBe(
+    '{"a":"\\"… (9 characters),\\"b\\":1","c\\u{200b}d":["\\u{202e}"]}',
+  )
+  // A character of two halves is not cut in two.
+  expect(await shown({ a: `${'x'.repeat(199)}😀!` })).toBe(`{"a":"${'x'.repeat(199)}"… (202 characters)}`)
+})
+
+test('approve: more arguments than a person can be shown are refused without asking', async () => {
+  const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, index]))
+  const { asked, call } = asking(yes, { ...many, force: true })
+  const refused = openPipeline({ needsApproval }).handle(call)
+  await expect(refused).rejects.toMatchObject({
+    ...refusal,
+    message: expect.stringMatching(/more than .* be shown.*\.$/),
+  })
+  expect(asked).toEqual([])
+})
+
+test('approve: a property: whatever else is sent, every name is shown or nobody is asked', async () => {
+  const args = fc.dictionary(fc.stringMatching(/^[a-z]{1,12}$/), fc.jsonValue(), { maxKeys: 40 })
+  await fc.assert(
+    fc.asyncProperty(args, async (given) => {
+      const { asked, call } = asking(yes, given)
+      await openPipeline({ needsApproval })
+        .handle(call)
+        .catch(() => {})
+      const [question] = asked
+      if (question) for (const name of Object.keys(given)) expect(question.params.message).toContain(`"${name}":`)
+    }),
+  )
 })
 
 test.each([

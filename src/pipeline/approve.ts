@@ -31,16 +31,20 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   if (!canBeAsked(caller.capabilities) || caller.capabilities.elicitation === undefined) {
     throw refused('your client cannot ask anybody (it has no elicitation). Use one that can, or another tool.')
   }
+  const args = shown(call.input.arguments.value)
+  if (args === undefined) {
+    throw refused('its arguments are more than a person can be shown. Call it with fewer, or use another tool.')
+  }
   using patience = deadline(clock, personMs, () => refused('nobody has answered in time.'), signal)
-  const answer = await peer.ask('elicitation/create', Json.of(question(call, tool)), patience.signal)
+  const answer = await peer.ask('elicitation/create', Json.of(question(call, tool, args)), patience.signal)
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
   if (action === 'accept' && content?.approve === true) return
   throw refused('the person has not agreed. Do not try again unless they ask you to.')
 }
 
-const question = ({ caller, input }: Call, tool: string) => ({
+const question = ({ caller }: Call, tool: string, args: string) => ({
   mode: 'form',
-  message: `The agent ${caller.agent} wants to call ${tool} with ${shown(input.arguments.value)}. Allow this once?`,
+  message: `The agent ${caller.agent} wants to call ${tool} with ${args}. Allow this once?`,
   requestedSchema: {
     type: 'object',
     properties: { approve: { type: 'boolean', title: `Allow ${tool}`, default: false } },
@@ -48,13 +52,42 @@ const question = ({ caller, input }: Call, tool: string) => ({
   },
 })
 
-const longest = 2_000
+/** How much is shown of one value and of one name: whoever sends much in one must not hide the next. */
+const longestValue = 200
+const longestName = 100
+/** More than this nobody reads before they say yes. */
+const longestInAll = 4_000
+
+/** Every argument by its name, each value shortened on its own; undefined where that is too much for a person. */
+function shown(args: object): string | undefined {
+  const parts: string[] = []
+  let length = 0
+  for (const [name, value] of Object.entries(args)) {
+    const part = `${quoted(name, longestName)}:${shownValue(value)}`
+    length += part.length + 1
+    if (length > longestInAll) return undefined
+    parts.push(part)
+  }
+  return `{${parts.join(',')}}`
+}
+
+function shownValue(value: unknown): string {
+  if (typeof value === 'string') return quoted(value, longestValue)
+  return shortened(JSON.stringify(value), longestValue, spelt)
+}
+
+/** The note on what is missing stands outside the quotes, where no text of a caller can stand. */
+const quoted = (text: string, longest: number): string =>
+  shortened(text, longest, (part) => spelt(JSON.stringify(part)))
+
+function shortened(text: string, longest: number, show: (part: string) => string): string {
+  if (text.length <= longest) return show(text)
+  return `${show(text.slice(0, longest).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
+}
 
 /** What a person decides about must be seen as it is: characters that hide or turn text around are spelt out. */
-function shown(args: object): string {
-  const text = JSON.stringify(args).replaceAll(
+const spelt = (text: string): string =>
+  text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
   )
-  return text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text
-}

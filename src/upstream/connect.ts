@@ -8,6 +8,7 @@ import { initialize } from './eras/legacy.ts'
 import type { Identity, OpenLine } from './introduction.ts'
 import type { Leftovers } from './leftovers.ts'
 import { introduce } from './probe.ts'
+import type { Redact } from './transports/chatter.ts'
 import { refusesStreamableHttp } from './transports/failures.ts'
 import { httpTransport } from './transports/http.ts'
 import { sseTransport } from './transports/sse.ts'
@@ -20,6 +21,8 @@ export interface ConnectOptions {
   readonly identity: Identity
   /** Where processes are started: whoever sees to it that none stays behind. */
   readonly leftovers?: Leftovers
+  /** Takes secrets out of what a process writes beside the protocol, before an error, the status or the log has it. */
+  readonly redact?: Redact
   readonly clock: Clock
   readonly log: Log
 }
@@ -94,12 +97,12 @@ class EndedByProbe extends Error {
 }
 
 function transportFor(
-  { name, config, leftovers, clock, log }: ConnectOptions,
+  { name, config, leftovers, redact, clock, log }: ConnectOptions,
   kind: ServerConfig['transport'],
 ): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
-    return stdioTransport({ name, command, args, cwd, env, leftovers, clock, log })
+    return stdioTransport({ name, command, args, cwd, env, leftovers, redact, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}

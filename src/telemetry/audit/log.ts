@@ -1,8 +1,8 @@
 import type { Audit, AuditBegin, AuditEnd } from '../../core/audit.ts'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { describedArguments, eventBody } from './body.ts'
+import { careful, describedArguments, eventBody, type Redact } from './body.ts'
 import { type Files, systemFiles } from './files.ts'
 import { signerOf } from './keys.ts'
 import type { Unrecorded } from './record.ts'
@@ -19,6 +19,11 @@ export interface AuditLogOptions {
   readonly key: Buffer | string
   /** What is written down of arguments. Where it throws, nothing is. */
   describe(given: Record<string, unknown>): unknown
+  /**
+   * Takes secrets out of names: of tools, servers, agents, principals, rules. Asked for each of them in every record, so
+   * it had better remember what it has seen. Where it throws, the name is dropped.
+   */
+  readonly redact?: Redact
   readonly clock: Clock
   readonly log: Log
   /** Of this program, for the record of its start. */
@@ -49,6 +54,9 @@ export interface AuditLog extends Audit, AsyncDisposable {
   status(): AuditStatus
 }
 
+/** A full disk is tried again much more often, so that this is about how soon somebody can have made room. */
+const harmlessAgain = { retryAfterMs: 1_000 }
+
 const dayMs = 24 * 60 * 60 * 1000
 
 /** Opens the log of this process inside a folder that others may write to at the same time. */
@@ -65,16 +73,22 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     signer: signerOf(options.key),
   })
   const { outage } = recorder
+  const redact = careful(options.redact ?? ((text) => text))
 
-  const unavailable = (sentence: string) =>
-    new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'it is closed'})`)
+  const unavailable = (sentence: string, details: ErrorDetails) =>
+    new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'it is closed'}).`, details)
 
-  const mayNotLeave = (event: AuditEnd) =>
-    unavailable(
-      event.write
-        ? `This call HAS run and ended with ${event.decision}, but that could not be written to the audit log; look what it changed before you repeat it`
-        : 'This was read, but that could not be written to the audit log, so the answer is withheld; try again later',
-    )
+  /** Whoever has run something is not told when to come back: that would be an invitation to run it twice. */
+  const mayNotLeave = ({ write, decision }: AuditEnd) =>
+    write
+      ? unavailable(
+          `This call HAS run and ended with ${decision}, but that could not be written to the audit log; look what it changed before you repeat it`,
+          {},
+        )
+      : unavailable(
+          'This could not be written to the audit log, so the answer is withheld; try again later',
+          harmlessAgain,
+        )
 
   /** What becomes of an operation that is over and whose record did not make it. */
   const unrecorded = (event: AuditEnd): Promise<void> | undefined => {
@@ -90,17 +104,17 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
 
   return {
     begin: (event: AuditBegin) => {
-      const described = describedArguments(event.arguments, options.describe)
-      if (recorder.record(eventBody('before', event, described), event.write ? 'should' : 'may')) return
+      const described = describedArguments(event.arguments, options.describe, event.brief)
+      if (recorder.record(eventBody('before', event, redact, described), event.write ? 'should' : 'may')) return
       const refused = event.write || unrecordedReads === 'refuse'
       outage.missed(refused ? 'refused' : 'reads')
       if (refused) {
-        throw unavailable('The audit log cannot be written, so nothing was sent; try again later')
+        throw unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
       }
     },
     end: (event: AuditEnd) => {
       const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'
-      const placed = recorder.record(eventBody('after', event), weight)
+      const placed = recorder.record(eventBody('after', event, redact), weight)
       if (placed) return wanted(event) ? onDisk(placed, event) : undefined
       outage.missed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
       return unrecorded(event)

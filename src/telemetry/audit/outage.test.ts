@@ -49,6 +49,25 @@ test('F11: a write that has run and cannot be recorded says that it has run', as
   expect(lastGap()).toMatchObject({ unrecorded: { writes: 2 } })
 })
 
+test('L7: what was refused or withheld may be tried again, and when; what has run may not', async () => {
+  const files = unreliableFiles()
+  await using audit = await openLog(folder.path, { files, unrecordedReads: 'refuse' })
+  files.writesFail = { code: 'EIO', bytes: 0 }
+  const later = { code: 'AUDIT_UNAVAILABLE', details: { retryAfterMs: 1_000 } }
+  expect(() => audit.begin(write)).toThrow(expect.objectContaining(later))
+  expect(() => audit.begin(write)).toThrow('nothing was sent; try again later (EIO: made to fail).')
+  // Also for what was asked for in vain: nothing of it was read.
+  const ended = audit.end(endOf({ decision: 'ERROR', code: 'TOOL_NOT_FOUND' }))
+  await expect(ended).rejects.toMatchObject({
+    ...later,
+    message:
+      'This could not be written to the audit log, so the answer is withheld; try again later (EIO: made to fail).',
+  })
+  const ran = await (audit.end(wrote) as Promise<void>).catch((thrown) => thrown)
+  expect(ran.message).toMatch(/HAS run .* before you repeat it \(EIO: made to fail\)\.$/)
+  expect(ran.data).toEqual({ code: 'AUDIT_UNAVAILABLE' })
+})
+
 test('F11: a denial stays a denial, and is counted', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files })

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
 import { createChatter } from './chatter.ts'
 
-const listening = (secrets: string[] = []) => {
+const listening = (secrets: string[] = [], redact?: (text: string) => string) => {
   const logged: object[] = []
   let now = 0
   const clock = { now: () => now, after: () => ({ [Symbol.dispose]() {} }) }
   const log = { ...silentLog, debug: (facts: object) => void logged.push(facts) }
-  const chatter = createChatter({ server: 'noisy', secrets, clock, log })
+  const chatter = createChatter({ server: 'noisy', secrets, redact, clock, log })
   return {
     chatter,
     logged,
@@ -21,6 +21,25 @@ test('B6: configured values never reach the log or an error', () => {
   write('yes: bad token sk-12345678-longer, tried sk-12345678')
   expect(chatter.last).toBe('yes: bad token [redacted], tried [redacted]')
   expect(JSON.stringify(logged)).not.toContain('12345678')
+})
+
+test('B6: whoever knows how secrets can be spelt is asked, before an error or the log hears of a line', () => {
+  const encoded = Buffer.from('sk-12345678').toString('base64')
+  const { chatter, logged, write } = listening(['sk-12345678'], (text) => text.replaceAll(encoded, '[hidden]'))
+  write(`Authorization: Basic ${encoded}, sk-12345678`)
+  expect(chatter.last).toBe('Authorization: Basic [hidden], [redacted]')
+  expect(logged).toEqual([{ server: 'noisy', stream: 'stderr', line: chatter.last }])
+})
+
+test('B6: a secret does not survive the cut of a long line in part, nor between colours', () => {
+  const { chatter, logged, write } = listening(['sk-12345678'])
+  for (let before = 2_030; before < 2_050; before++) write(`${'.'.repeat(before)}sk-12345678${'.'.repeat(10_000)}`)
+  for (let before = 285; before < 305; before++) write(`${'.'.repeat(before)}sk-12345678`)
+  write(`${'\0'.repeat(4_090)}sk-12345678${'.'.repeat(10_000)}`)
+  write('sk-\u001b[31m123\u001b[0m45678')
+  expect(chatter.last).toBe('[redacted]')
+  expect(logged).toHaveLength(42)
+  expect(JSON.stringify(logged)).not.toMatch(/sk|1234|5678/)
 })
 
 test('security: control characters and colours are taken out, and long lines are cut', () => {

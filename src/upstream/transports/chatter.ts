@@ -9,38 +9,48 @@ export interface Chatter {
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
 
+/** Takes out of a text what nobody may see. */
+export type Redact = (text: string) => string
+
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
+/** So much beyond the cut is looked at too, so that a secret that the cut would halve is found whole. */
+const beyond = 2 * 1024
 /** Shorter values are words such as "true" or "8080", which would turn up everywhere. */
 const minSecretLength = 8
 
 export function createChatter(options: {
   readonly server: string
   readonly secrets: readonly string[]
+  /** Takes secrets out of a text, however they are spelt there; the values themselves are taken out in any case. */
+  readonly redact?: Redact | undefined
   readonly clock: Clock
   readonly log: Log
 }): Chatter {
-  const { server, clock, log } = options
+  const { server, redact = asItIs, clock, log } = options
   const secrets = options.secrets
     .filter((secret) => secret.length >= minSecretLength)
     .toSorted((a, b) => b.length - a.length)
+  /** As it was written: what nobody asks for need not be redacted. */
   let last = ''
   let second = 0
   let lines = 0
 
-  /** Terminal colours and other control characters would forge what an operator sees. */
-  const readable = (bytes: Buffer): string => {
-    let text = bytes.toString('utf8', 0, maxLoggedLine)
-    for (const secret of secrets) text = text.replaceAll(secret, '[redacted]')
-    return text
-      .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
-      .replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')
-      .trim()
+  const withoutSecrets = (text: string): string => {
+    let rest = text
+    for (const secret of secrets) rest = rest.replaceAll(secret, '[redacted]')
+    return redact(rest)
+  }
+
+  /** A secret may hold characters that are taken out, and be put together by taking them out. */
+  const clean = (text: string, longest: number): string => {
+    const whole = withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine)))
+    return whole.length > longest ? `${whole.slice(0, longest)}…` : whole
   }
 
   return {
     get last() {
-      return last
+      return clean(last, maxQuotedLength)
     },
     line(stream, bytes) {
       const now = Math.floor(clock.now() / 1000)
@@ -52,10 +62,20 @@ export function createChatter(options: {
       }
       const withinPace = ++lines <= maxLinesPerSecond
       if (!withinPace && stream === 'stdout') return
-      const text = readable(bytes)
-      if (text === '') return
-      if (stream === 'stderr') last = text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text
-      if (withinPace) log.debug({ server, stream, line: text }, 'a server wrote beside the protocol')
+      const text = bytes.toString('utf8', 0, maxLoggedLine + beyond)
+      if (plain(text) === '') return
+      if (stream === 'stderr') last = text
+      if (!withinPace) return
+      log.debug({ server, stream, line: clean(text, maxLoggedLine) }, 'a server wrote beside the protocol')
     },
   }
 }
+
+const asItIs: Redact = (text) => text
+
+/** Terminal colours and other control characters would forge what an operator sees. */
+const plain = (text: string): string =>
+  text
+    .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
+    .replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')
+    .trim()

@@ -110,7 +110,7 @@ function cannotStart({ name, command, cwd }: ChildOptions, error: NodeJS.ErrnoEx
     new ToolwayError('SERVER_UNAVAILABLE', `Could not start ${name}: ${why}`, {
       server: name,
       unsent: true,
-      cause: error,
+      cause: bare(error),
     })
   if (cwd !== undefined && !isFolder(cwd))
     return say(`its folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
@@ -121,6 +121,12 @@ function cannotStart({ name, command, cwd }: ChildOptions, error: NodeJS.ErrnoEx
     return say(`the command "${command}" may not be run. Make it executable, or correct ${setting}.command.`)
   }
   return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
+}
+
+/** Of what Node says of it only what holds nothing of ours: it has the arguments beside, and quotes what it refuses. */
+function bare(error: NodeJS.ErrnoException): Error {
+  const [message] = error.message.split(' Received ', 1)
+  return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false

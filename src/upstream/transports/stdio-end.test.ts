@@ -15,6 +15,13 @@ describe('a server that dies in mid-call', () => {
     expect(heard.downs).toBe(1)
   })
 
+  test('B6: its last words are redacted by whoever knows how its secrets can be spelt', async () => {
+    const redact = (text: string) => text.replaceAll('c3VwZXI=', '[hidden]')
+    const { heard, start } = await established({ redact })
+    await start('exit', { code: 3, words: 'no such user c3VwZXI=' })
+    expect((await heard.down).message).toContain('It last wrote: "no such user [hidden]".')
+  })
+
   test('F12: a signal is named', async () => {
     const { heard, start } = await established()
     await start('crash')

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/encode.ts'
@@ -59,6 +60,17 @@ describe('starting', () => {
     const error = await opening({ ...options, env: { KEY: 'a-secret-value' } }).catch((thrown) => thrown)
     expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringMatching(sentence) })
     expect(error.message).not.toContain('a-secret-value')
+  })
+
+  test.each([
+    ['a command that does not exist', { command: 'no-such-command-here', args: ['--key', 'a-secret-value'] }, 'ENOENT'],
+    ['a NUL beside it', { args: ['a-secret-value\0'] }, 'ERR_INVALID_ARG_VALUE'],
+    ['a NUL in a variable', { env: { KEY: 'a-secret-value\0' } }, 'ERR_INVALID_ARG_VALUE'],
+  ])('B6: the cause of a failed start names no argument and no variable: %s', async (_, options, code) => {
+    const error = await opening(options).catch((thrown) => thrown)
+    expect(error.cause).toMatchObject({ code })
+    expect(Object.keys(error.cause)).toEqual(['code'])
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('a-secret-value')
   })
 
   test('G2: opening that is given up leaves no process', async () => {

@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts'
 import { maxMessage, maxStderr } from '../../wire/limits.ts'
 import { createLineReader } from '../../wire/lines.ts'
 import { oneLine } from '../../wire/one-line.ts'
-import { createChatter } from './chatter.ts'
+import { createChatter, type Redact } from './chatter.ts'
 import { type Child, type ChildOptions, startChild } from './child.ts'
 import { brokenLine, closedByUs, mayHaveRun } from './failures.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
@@ -13,6 +13,8 @@ import { settles } from './waiting.ts'
 
 export interface StdioOptions extends ChildOptions {
   readonly log: Log
+  /** For what the process writes beside the protocol, before it reaches an error or the log. */
+  readonly redact?: Redact | undefined
 }
 
 export interface StdioTransport extends Transport {
@@ -26,8 +28,8 @@ const graceMs = 250
 
 /** A server as a child process, speaking in lines on stdin and stdout. */
 export function stdioTransport(options: StdioOptions): StdioTransport {
-  const { name, clock, log } = options
-  const chatter = createChatter({ server: name, secrets: Object.values(options.env), clock, log })
+  const { name, redact, clock, log } = options
+  const chatter = createChatter({ server: name, secrets: Object.values(options.env), redact, clock, log })
   const tail = createTail(maxStderr)
   let starting: Promise<Child> | undefined
   let child: Child | undefined
