@@ -9,6 +9,7 @@ import type { Seal } from './core/seal.ts'
 import { type Breakers, createBreakers } from './pipeline/breaker/breakers.ts'
 import { type Bulkhead, bulkhead } from './pipeline/bulkhead/bulkhead.ts'
 import { type Cache, cache } from './pipeline/cache/cache.ts'
+import { createRefusals, type Refusals } from './pipeline/refusals.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
 import { memoryCache } from './stores/cache.ts'
@@ -22,6 +23,8 @@ import type { World } from './world.ts'
 /** What outlives configurations: what is open, what is counted, what is kept. */
 export interface Lasting extends AsyncDisposable {
   readonly audit: AuditLog
+  /** Counts refusals by principal, so that they do not fill the audit log. */
+  readonly refusals: Refusals
   readonly buckets: Buckets
   readonly cache: Cache
   readonly breakers: Breakers
@@ -50,6 +53,7 @@ export async function openLasting(
       retainMs: auditing.retain,
       key: await keptAuditKey(stores.path),
       describe: (args) => present().describe(args),
+      redact: (text) => present().redactName(text),
       version,
       clock,
       log,
@@ -57,6 +61,8 @@ export async function openLasting(
   )
   const lasting = {
     audit,
+    // After the log, so that it is closed first: it has something left to write.
+    refusals: open.use(createRefusals({ audit, clock })),
     buckets: memoryBuckets(),
     cache: cache({ store: memoryCache(bounds(present)), members, clock }),
     breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),

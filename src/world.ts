@@ -26,6 +26,7 @@ import { createKeys } from './stores/keys.ts'
 import { keptToken } from './stores/token.ts'
 import { type Describe, describeArguments } from './telemetry/redact/describe.ts'
 import { createRedactor, type Redactor } from './telemetry/redact/redactor.ts'
+import { remember } from './telemetry/redact/remember.ts'
 import { secretsOf } from './telemetry/redact/secrets.ts'
 import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
@@ -65,6 +66,8 @@ export interface World extends Chosen {
   readonly entrance: Entrance
   /** Knows the secrets of the configuration. */
   readonly redactor: Redactor
+  /** Takes them out of the names in every record; remembers what it has seen. */
+  redactName(text: string): string
   /** What is written down of arguments. */
   readonly describe: Describe
   readonly breakerOf: (server: string) => BreakerConfig | undefined
@@ -143,10 +146,15 @@ export function buildWorld(
     clock,
     log,
   })
+  const secrets = secretsOf(config, token === undefined ? [] : [token])
+  const redactor = createRedactor({ secrets, keys: config.audit.redact })
+  const redactName = remember(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
     audit: surroundings.audit,
+    refusals: surroundings.refusals,
+    redact: redactName,
     decide: policy.decide,
     validate: argumentValidator({ log }),
     guards,
@@ -162,8 +170,6 @@ export function buildWorld(
     log,
   })
   const warnings = [...loaded.warnings, ...policyDoubts(config)]
-  const secrets = secretsOf(config, token === undefined ? [] : [token])
-  const redactor = createRedactor({ secrets, keys: config.audit.redact })
   return {
     loaded,
     token,
@@ -181,6 +187,7 @@ export function buildWorld(
       agent: compileConcurrency(config.agents),
     },
     redactor,
+    redactName,
     describe: describeArguments(config.audit.arguments, redactor),
   }
 }

@@ -3,7 +3,7 @@ import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { resultOf, textResult } from '../core/result.ts'
-import { keptAudit, openPipeline } from './pipeline.fixture.ts'
+import { emptyView, keptAudit, openPipeline, refusing } from './pipeline.fixture.ts'
 
 const reading = { readOnly: true, idempotent: true, timeoutMs: 30_000 }
 
@@ -181,8 +181,38 @@ describe('F11: a view', () => {
     await expect(seen.resolve('tool', 'x'.repeat(900))).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
     await expect(seen.find('prompt', 'files', 'hello')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
     expect(ends()).toMatchObject([
-      { operation: 'call_tool', tool: 'x'.repeat(500), decision: 'ERROR', reason: 'tool_not_found' },
+      { operation: 'call_tool', tool: 'x'.repeat(900), brief: true, decision: 'ERROR', reason: 'tool_not_found' },
       { operation: 'get_prompt', server: 'files', tool: 'hello', decision: 'ERROR' },
     ])
   })
+
+  test('writes down a list that a bad cursor makes impossible', () => {
+    const page = () => {
+      throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown.')
+    }
+    const { view, ends } = openPipeline({ view: () => ({ ...emptyView, page }) })
+    expect(() => view(callOf().caller).page('tool', 'nonsense')).toThrow('This cursor is unknown.')
+    expect(ends()).toMatchObject([
+      { operation: 'list', kind: 'tool', decision: 'ERROR', reason: 'invalid_arguments', is_error: true, write: false },
+    ])
+  })
+})
+
+test('F11: the rule of the record is the one that let the call in, whatever the rules are when it ends', async () => {
+  let rule = 'first'
+  const decide = () => ({ allowed: true, rule }) as const
+  const run = async () => {
+    rule = 'second'
+    return textResult('x')
+  }
+  const { handle, ends } = openPipeline({ decide })
+  await handle(callOf({ entry: entryOf({ run }) }))
+  expect(ends()).toMatchObject([{ decision: 'ALLOW', rule: 'first' }])
+})
+
+test('F11, B7: both records of a denied call are brief, those of an allowed one are not', async () => {
+  const { allowed, denied, records } = refusing()
+  await expect(denied('test', { text: 'x' })).rejects.toMatchObject({ code: 'TOOL_BLOCKED' })
+  await allowed()
+  expect(records.map(({ brief }) => brief)).toEqual([true, true, undefined, undefined])
 })

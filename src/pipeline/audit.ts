@@ -4,6 +4,7 @@ import type { Decide } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
+import type { Refusals, Who } from './refusals.ts'
 
 /** What operations on entries are called in the record. */
 export const operations: Readonly<Record<Kind, Operation>> = {
@@ -15,17 +16,26 @@ export const operations: Readonly<Record<Kind, Operation>> = {
 
 /**
  * Writes down every operation before and after (F11). An answer leaves only when its record is as safe as the
- * configuration wants it; what must not go on unrecorded does not begin.
+ * configuration wants it; what must not go on unrecorded does not begin. Whoever is denied too often is told so and
+ * counted, and no longer written down one by one (B7).
  */
-export const audit = (log: Audit, decide: Decide, operation?: Operation): Interceptor => {
+export const audit = (
+  log: Audit,
+  decide: Decide,
+  operation: Operation | undefined,
+  refusals: Refusals,
+): Interceptor => {
   return async (call, next) => {
-    const subject = subjectOf(call, operation ?? operations[call.entry.kind])
+    const who = whoOf(call.caller)
+    const { allowed, rule } = decide(call.caller, call.entry)
+    const note = allowed ? refusals.settle() : refusals.admit(who)
+    const subject = subjectOf(call, who, operation ?? operations[call.entry.kind], note !== undefined)
     log.begin({ ...subject, arguments: argumentsOf(call) })
     const start = performance.now()
-    const ended = (how: Ending) => log.end({ ...subject, ...how, latency_ms: since(start) })
+    const ended = (how: Ending) => log.end({ ...subject, ...how, ...note, latency_ms: since(start) })
     try {
       const result = await next(call)
-      const waiting = ended({ ...outcomeOf(result, call, decide), ...result.listing })
+      const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
       // Most reads have nothing to wait for, and every turn of the loop counts.
       if (waiting) await waiting
       return result
@@ -37,8 +47,8 @@ export const audit = (log: Audit, decide: Decide, operation?: Operation): Interc
   }
 }
 
-const outcomeOf = ({ refusal, isError }: Result, { caller, entry }: Call, decide: Decide): Ending =>
-  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule: decide(caller, entry).rule, is_error: isError }
+const outcomeOf = ({ refusal, isError }: Result, rule: string): Ending =>
+  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule, is_error: isError }
 
 type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 
@@ -54,17 +64,19 @@ export function endingOf(thrown: unknown): Ending {
 export const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
 
 /** Who a record is about. */
-export const whoOf = ({ agent, principal, authenticated, address }: Caller) => ({
+export const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
   agent,
   principal,
   ...(!authenticated && { anonymous: true as const }),
   ...(address !== undefined && { address }),
 })
 
-function subjectOf({ id, parent, caller, entry }: Call, operation: Operation): AuditSubject {
+function subjectOf(call: Call, who: Who, operation: Operation, refused: boolean): AuditSubject {
+  const { id, parent, entry } = call
   const { kind, server, name } = entry
-  const made = { call: id, ...(parent !== undefined && { parent }), ...whoOf(caller), operation }
-  return { ...made, kind, server, tool: name, write: mayWrite(entry, operation) }
+  const made = { call: id, ...(parent !== undefined && { parent }), ...who, operation }
+  const about = { kind, server, tool: name, write: mayWrite(entry, operation) }
+  return { ...made, ...about, ...(refused && { brief: true as const }) }
 }
 
 /** What carries other calls changes nothing but through them, and they are written down themselves. */

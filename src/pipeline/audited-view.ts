@@ -1,24 +1,44 @@
 import { randomUUID } from 'node:crypto'
-import type { View } from '../core/access.ts'
-import type { Audit, AuditEnd } from '../core/audit.ts'
+import type { Page, View } from '../core/access.ts'
+import type { Audit, AuditSubject } from '../core/audit.ts'
 import type { Caller } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { endingOf, operations, since, whoOf } from './audit.ts'
+import type { Refusals } from './refusals.ts'
+
+/** What somebody asked of a view. */
+type Asked = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool'>
 
 /**
  * A view whose listings are written down, and so is asking in vain: what is not found never becomes a call, and would
- * leave no trace otherwise.
+ * leave no trace otherwise. Whoever asks in vain too often is told so and counted (B7).
  */
-export function auditedView(view: View, caller: Caller, log: Audit): View {
-  const subject = (kind: Kind) => ({ call: randomUUID(), ...whoOf(caller), kind, write: false })
+export function auditedView(view: View, caller: Caller, log: Audit, refusals: Refusals): View {
+  const subject = (asked: Asked) => ({ call: randomUUID(), ...whoOf(caller), ...asked, write: false })
+
+  const inVain = (asked: Asked, thrown: unknown, start: number) => {
+    // A server that cannot be reached is not what somebody may not have.
+    const note = ToolwayError.from(thrown).kind.retryable ? {} : refusals.admit(whoOf(caller))
+    // Spellings come from anybody and may be anything.
+    return log.end({ ...subject(asked), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
+  }
 
   const sought = async <T>(kind: Kind, asked: { server?: string; tool: string }, search: () => Promise<T>) => {
     const start = performance.now()
     try {
       return await search()
     } catch (thrown) {
-      const what = { operation: operations[kind], ...asked, tool: asked.tool.slice(0, longest) }
-      await log.end({ ...subject(kind), ...what, ...endingOf(thrown), latency_ms: since(start) })
+      await inVain({ operation: operations[kind], kind, ...asked }, thrown, start)
+      throw thrown
+    }
+  }
+
+  const listed = (kind: Kind, cursor: string | undefined, start: number): Page => {
+    try {
+      return view.page(kind, cursor)
+    } catch (thrown) {
+      inVain({ operation: 'list', kind }, thrown, start)?.catch(ignored)
       throw thrown
     }
   }
@@ -27,28 +47,19 @@ export function auditedView(view: View, caller: Caller, log: Audit): View {
     ...view,
     page(kind, cursor) {
       const start = performance.now()
-      const page = view.page(kind, cursor)
-      const listed: AuditEnd = {
-        ...subject(kind),
-        operation: 'list',
-        decision: 'ALLOW',
-        is_error: false,
-        latency_ms: since(start),
-        returned: page.count,
-        // About four characters to a token.
-        tokens: Math.ceil(page.items.length / 4),
-      }
-      // A list changes nothing: nobody waits for the record of it.
-      log.end(listed)?.catch(ignored)
+      const page = listed(kind, cursor, start)
+      refusals.settle()
+      const shown = { decision: 'ALLOW', is_error: false, latency_ms: since(start), returned: page.count } as const
+      // A list changes nothing: nobody waits for the record of it. About four characters to a token.
+      log
+        .end({ ...subject({ operation: 'list', kind }), ...shown, tokens: Math.ceil(page.items.length / 4) })
+        ?.catch(ignored)
       return page
     },
     resolve: (kind, spelling) => sought(kind, { tool: spelling }, () => view.resolve(kind, spelling)),
     find: (kind, server, name) => sought(kind, { server, tool: name }, () => view.find(kind, server, name)),
   }
 }
-
-/** Spellings come from anybody and may be anything. */
-const longest = 500
 
 /** Whoever writes the records tells the log that it cannot. */
 const ignored = () => {}

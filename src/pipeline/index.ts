@@ -14,7 +14,8 @@ import { type Check, guards } from './guards.ts'
 import { policy } from './policy.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Recheck, recheck } from './recheck.ts'
-import { record } from './record.ts'
+import { type Redact, record } from './record.ts'
+import type { Refusals } from './refusals.ts'
 import { subscribing } from './subscribing.ts'
 import { timeout } from './timeout.ts'
 import { turnedAway } from './turned-away.ts'
@@ -23,6 +24,10 @@ import { type Validate, validate } from './validate.ts'
 export interface PipelineOptions {
   readonly view: Access['view']
   readonly audit: Audit
+  /** Keeps refusals from filling the record; it outlives a configuration. */
+  readonly refusals: Refusals
+  /** Takes secrets out of the names in the log. */
+  readonly redact: Redact
   readonly decide: Decide
   readonly validate: Validate
   /** What looks at the arguments of a server's tools, by server. */
@@ -47,10 +52,10 @@ export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe
  * it once per attempt. What is not a call meets the same decision and leaves the same record.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { decide, clock, log } = options
+  const { decide, refusals, clock, log } = options
   const recorded = (operation?: Operation): Interceptor[] => [
-    record(log),
-    audit(options.audit, decide, operation),
+    record(log, options.redact),
+    audit(options.audit, decide, operation, refusals),
     policy(decide),
   ]
   const checked = [
@@ -87,8 +92,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       await compose(recorded('subscribe'), follow)(call)
       return subscription
     },
-    turnedAway: turnedAway(options.audit, clock),
-    view: (caller) => auditedView(options.view(caller), caller, options.audit),
+    turnedAway: turnedAway(options.audit, refusals),
+    view: (caller) => auditedView(options.view(caller), caller, options.audit, refusals),
   }
 }
 

@@ -1,10 +1,20 @@
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { View } from '../core/access.ts'
 import type { Audit, AuditBegin, AuditEnd } from '../core/audit.ts'
-import type { Interceptor } from '../core/call.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import type { Caller, Interceptor } from '../core/call.ts'
+import { compose } from '../core/compose.ts'
+import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
+import { textResult } from '../core/result.ts'
+import { audit as auditLayer } from './audit.ts'
+import { auditedView } from './audited-view.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
+import { policy } from './policy.ts'
+import { createRefusals } from './refusals.ts'
+import { turnedAway } from './turned-away.ts'
 
 /** What was written down, oldest first. */
 export interface KeptAudit extends Audit {
@@ -35,6 +45,8 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
   const pipeline = createPipeline({
     view: () => emptyView,
     audit,
+    refusals: createRefusals({ audit: changes.audit ?? audit, clock }),
+    redact: (text) => text,
     decide: () => ({ allowed: true, rule: 'everything' }),
     validate: () => undefined,
     guards: new Map(),
@@ -58,7 +70,7 @@ const nothing = async () => {
   throw new ToolwayError('TOOL_NOT_FOUND', 'There is nothing.')
 }
 
-const emptyView: View = {
+export const emptyView: View = {
   ready: async () => {},
   list: () => [],
   page: () => ({ items: Buffer.from('[{},{}]'), count: 2 }),
@@ -67,4 +79,39 @@ const emptyView: View = {
   search: () => [],
   servers: () => [],
   refusal: () => undefined,
+}
+
+/** Denies one server, and allows everything else by the rule `everything`. */
+const denyForbidden: Decide = (_, { server }) =>
+  server === 'forbidden'
+    ? { allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]', reason: 'No.' }
+    : { allowed: true, rule: 'everything' }
+
+/** All that refuses and shares one limit of refusals: calls of anything or of what is forbidden, a view, a door. */
+export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
+  const decide = denyForbidden
+  const clock = createManualClock()
+  const refusals = createRefusals({ audit, clock })
+  const handle = compose([auditLayer(audit, decide, undefined, refusals), policy(decide)], async () =>
+    textResult('ran'),
+  )
+  const callerOf = (principal: string): Caller => ({ ...callOf().caller, principal })
+  const call = (server: string, principal = 'test', args: Record<string, unknown> = {}) =>
+    handle(
+      callOf({
+        caller: callerOf(principal),
+        entry: entryOf({ server }),
+        input: { arguments: Json.of(args), meta: {} },
+      }),
+    )
+  return {
+    clock,
+    refusals,
+    allowed: (principal?: string) => call('files', principal),
+    denied: (principal?: string, args?: Record<string, unknown>) => call('forbidden', principal, args),
+    view: (principal = 'test') => auditedView(view, callerOf(principal), audit, refusals),
+    turnedAway: turnedAway(audit, refusals),
+    records: audit.records,
+    ends: () => audit.ends,
+  }
 }

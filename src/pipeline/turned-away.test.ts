@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openPipeline } from './pipeline.fixture.ts'
+import { openPipeline, refusing } from './pipeline.fixture.ts'
 
 test('F11: whoever is turned away at a door is written down', () => {
   const { turnedAway, ends } = openPipeline()
@@ -24,4 +24,29 @@ test('F11: a flood at the door does not fill the disk', () => {
   clock.advance(1_000)
   turnedAway({ code: 'AUTH_REQUIRED' })
   expect(ends()).toHaveLength(11)
+})
+
+test('F11: the agent that somebody may not be is in the record of it', () => {
+  const { turnedAway, ends } = refusing()
+  turnedAway({ principal: 'key:ci', asked: 'admin', code: 'INVALID_AGENT_ID' })
+  expect(ends()).toMatchObject([{ principal: 'key:ci', agent: '(none)', asked: 'admin', brief: true }])
+})
+
+test('F11, B7: strangers share ten records a second, and the next one says how many have none', () => {
+  const { turnedAway, ends, clock } = refusing()
+  for (let count = 0; count < 1_000; count++) turnedAway({ address: `192.0.2.${count % 200}`, code: 'AUTH_REQUIRED' })
+  expect(ends()).toHaveLength(10)
+  clock.advance(999)
+  turnedAway({ code: 'AUTH_REQUIRED' })
+  expect(ends()[10]).toMatchObject({ operation: 'authenticate', suppressed: 990 })
+})
+
+test('F11, B7: a flood of strangers hides nobody who has a credential', () => {
+  const { turnedAway, ends } = refusing()
+  for (let count = 0; count < 1_000; count++) turnedAway({ code: 'AUTH_REQUIRED' })
+  // Whatever they call themselves: that is not a credential of a stranger.
+  turnedAway({ principal: 'unknown', code: 'INVALID_AGENT_ID' })
+  expect(ends()).toHaveLength(11)
+  expect(ends()[10]).toMatchObject({ reason: 'invalid_agent_id' })
+  expect(ends()[10]).not.toHaveProperty('suppressed')
 })

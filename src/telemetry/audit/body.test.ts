@@ -1,17 +1,19 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { AuditEnd } from '../../core/audit.ts'
 import { beginOf, endOf } from './audit.fixture.ts'
-import { describedArguments, eventBody } from './body.ts'
+import { careful, describedArguments, eventBody } from './body.ts'
 import { longestArguments, longestLine } from './bounds.ts'
 import { noHash } from './record.ts'
 import { openLine, sealLine } from './seal-line.ts'
 
 const place = { seq: 7, time: new Date(0).toISOString(), prev: noHash }
 const same = (given: Record<string, unknown>): unknown => given
+const asItIs = (text: string): string => text
 const lineOf = (body: string) => Buffer.from(sealLine(body).line.trimEnd())
 
 test('F11: a record has the fields of its event, its phase, time, number and the hash before; all of it checks', () => {
-  const body = eventBody('after', endOf({ write: true, rule: 'agents.dev.allow', reason: 'why' }))
+  const body = eventBody('after', endOf({ write: true, rule: 'agents.dev.allow', reason: 'why' }), asItIs)
   const opened = openLine(lineOf(body(place)))
   expect(opened).toMatchObject({ ok: true, record: { ...endOf({ write: true }), ...place, phase: 'after' } })
 })
@@ -25,7 +27,7 @@ test('F11: whatever an event holds, its line is canonical and not longer than th
     fc.property(text, text, text, fc.dictionary(fc.string(), fc.jsonValue()), (agent, tool, rule, given) => {
       const described = describedArguments({ ...given, text: agent }, same)
       for (const event of [beginOf({ agent, tool, server: rule }), endOf({ agent, tool, rule, reason: tool })]) {
-        const line = lineOf(eventBody('before', event, described)(place))
+        const line = lineOf(eventBody('before', event, asItIs, described)(place))
         expect(openLine(line).ok).toBe(true)
         expect(line.length).toBeLessThan(longestLine)
       }
@@ -47,11 +49,12 @@ test('F11: even with every text at its worst a line stays within the limit', () 
     code: worst as 'TIMEOUT',
   }
   const described = describedArguments({ text: '€'.repeat(longestArguments - 20) }, same)
-  expect(lineOf(eventBody('before', event, described)(place)).length).toBeLessThan(longestLine)
+  expect(lineOf(eventBody('before', event, asItIs, described)(place)).length).toBeLessThan(longestLine)
 })
 
 test('F11: long texts are cut, and two with the same beginning stay different', () => {
-  const of = (tool: string) => (JSON.parse(eventBody('before', beginOf({ tool }))(place)) as { tool: string }).tool
+  const of = (tool: string) =>
+    (JSON.parse(eventBody('before', beginOf({ tool }), asItIs)(place)) as { tool: string }).tool
   const start = 'x'.repeat(5000)
   expect(of(`${start}a`)).toHaveLength(2048)
   expect(of(`${start}a`)).not.toBe(of(`${start}b`))
@@ -70,7 +73,8 @@ test('F11: arguments nested as deeply as is allowed make a sound record, deeper 
   const nested = (depth: number) => ({ deep: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown })
   const described = [255, 256].map((depth) => describedArguments(nested(depth), same) ?? '')
   expect(described[1]).toBe('"dropped"')
-  for (const text of described) expect(openLine(lineOf(eventBody('before', beginOf(), text)(place))).ok).toBe(true)
+  for (const text of described)
+    expect(openLine(lineOf(eventBody('before', beginOf(), asItIs, text)(place))).ok).toBe(true)
   expect(described[0]).toMatch(/^\{"deep":\[/)
 })
 
@@ -84,4 +88,43 @@ test('B6: where the redactor fails, or gives what cannot be written, nothing of 
   expect(describedArguments(circle, same)).toBe('"dropped"')
   expect(describedArguments({ secret: 1 }, () => undefined)).toBeUndefined()
   expect(describedArguments(undefined, failing)).toBeUndefined()
+})
+
+describe('B6: names are redacted', () => {
+  const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
+  const written = (event: AuditEnd) => eventBody('after', event, redact)(place)
+
+  test.each(['agent', 'asked', 'operation', 'principal', 'reason', 'rule', 'server', 'tool'] as const)('%s', (name) => {
+    expect(JSON.parse(written(endOf({ [name]: 'a hunter2 b' })))).toMatchObject({ [name]: 'a [redacted] b' })
+  })
+
+  test('before they are cut, so that no half of a secret is left', () => {
+    for (let length = 400; length < 520; length++) {
+      expect(written(endOf({ tool: 'x'.repeat(length) + 'hunter2'.repeat(90), brief: true }))).not.toMatch(/hunt/)
+    }
+  })
+
+  test('and dropped where the redactor fails', () => {
+    const failing = () => {
+      throw new Error('no')
+    }
+    expect(JSON.parse(eventBody('after', endOf({ tool: 'hunter2' }), careful(failing))(place))).toMatchObject({
+      tool: 'dropped',
+      decision: 'ALLOW',
+    })
+  })
+})
+
+test('B7: whoever is refused gets little room, whatever they send', () => {
+  const described = describedArguments({ text: '€'.repeat(15_000) }, same, true)
+  expect(JSON.parse(described ?? '')).toEqual({
+    truncated: true,
+    bytes: 45_011,
+    start: `{"text":"${'€'.repeat(512 - 9)}`,
+  })
+  expect(describedArguments({ text: 'short' }, same, true)).toBe('{"text":"short"}')
+  const event = beginOf({ tool: 'x'.repeat(9_000), brief: true })
+  const record = JSON.parse(eventBody('before', event, asItIs)(place)) as { tool: string }
+  expect(record.tool).toHaveLength(512)
+  expect(record).not.toHaveProperty('brief')
 })

@@ -1,0 +1,178 @@
+import { hash, randomUUID } from 'node:crypto'
+import type { Audit, AuditEnd, AuditSubject } from '../core/audit.ts'
+import type { Clock } from '../core/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { callAgain } from './call-again.ts'
+import { type Bucket, isFull, newBucket, take } from './refusal-bucket.ts'
+
+/** Whom a refusal is about, as its record says it. */
+export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'address'>
+
+/** What the record of a refusal tells of those before it that have none. */
+export type Note = Pick<AuditEnd, 'suppressed'>
+
+/** Whether a refusal is written down; if not, when one will be again. */
+export type Counted =
+  | { readonly recorded: true; readonly note: Note }
+  | { readonly recorded: false; readonly retryAfterMs: number }
+
+/**
+ * Keeps refusals from filling the disk (F11, B7): whoever is refused more often than anybody honest is counted instead
+ * of written down one by one. What is allowed is never counted here.
+ */
+export interface Refusals extends Disposable {
+  /** One more refusal of a principal. */
+  count(who: Who): Counted
+  /** The same of somebody without a valid credential: they all share one bucket. */
+  countStranger(who: Who): Counted
+  /** As `count`, for whoever can be told to wait: throws RATE_LIMITED where the refusal is not written down. */
+  admit(who: Who): Note
+  /** To be called by every operation: what a flood that is over still owes is written down. */
+  settle(): void
+}
+
+/**
+ * Refusals in one go and without a pause before they are counted only. A model that searches its way through a large
+ * catalog stays far below either.
+ */
+export const burst = 600
+export const perMinute = 600
+
+/** A door sees strangers one by one, and none of them needs as much. */
+export const strangersBurst = 10
+
+/** Buckets refill faster than that: who is still owed a record then has stopped. */
+const overAfterMs = 1_000
+
+/** Principals with refusals in the last minute; those beyond share one bucket. */
+const mostPrincipals = 10_000
+
+/** How many buckets one refusal looks through for a full one when there is no room. */
+const looksThrough = 8
+
+const longestKey = 256
+
+/** The refusals that one bucket counts. */
+interface Account {
+  readonly bucket: Bucket
+  suppressed: number
+  /** When the first of those was. */
+  since: number
+  who: Who
+}
+
+export interface RefusalsOptions {
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly most?: number
+}
+
+export function createRefusals({ audit, clock, most = mostPrincipals }: RefusalsOptions): Refusals {
+  const accounts = new Map<string, Account>()
+  const strangers = account(strangersBurst, { agent: '(none)', principal: 'unknown' })
+  const others = account(burst, { agent: '(several)', principal: '(several)' })
+  /** Those that are owed a record, the longest first. */
+  const owing = new Set<Account>()
+
+  const makeRoom = (now: number) => {
+    let looked = 0
+    for (const [key, one] of accounts) {
+      if (looked++ === looksThrough) return
+      accounts.delete(key)
+      // Behind the others, so that the next refusal looks at those.
+      if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
+    }
+  }
+
+  const accountOf = (who: Who, now: number): Account => {
+    const key = who.principal.length > longestKey ? hash('sha256', who.principal) : who.principal
+    const known = accounts.get(key)
+    if (known) return known
+    if (accounts.size >= most) makeRoom(now)
+    if (accounts.size >= most) return others
+    const made = account(burst, who)
+    accounts.set(key, made)
+    return made
+  }
+
+  const collect = (one: Account): Note => {
+    const { suppressed } = one
+    if (suppressed === 0) return {}
+    one.suppressed = 0
+    owing.delete(one)
+    return { suppressed }
+  }
+
+  const draw = (one: Account, now: number, who: Who): Counted => {
+    const retryAfterMs = take(one.bucket, now)
+    if (retryAfterMs === 0) return { recorded: true, note: collect(one) }
+    if (one.suppressed++ === 0) {
+      one.since = now
+      owing.add(one)
+    }
+    if (one !== others && one !== strangers) one.who = who
+    return { recorded: false, retryAfterMs }
+  }
+
+  const tell = (one: Account) => {
+    const written = audit.end({
+      call: randomUUID(),
+      ...one.who,
+      operation: 'refusals',
+      write: false,
+      decision: 'DENY',
+      reason: 'rate_limited',
+      code: 'RATE_LIMITED',
+      is_error: true,
+      latency_ms: 0,
+      ...collect(one),
+    })
+    // Nobody waits for it, and whoever writes the records tells the log that it cannot.
+    written?.catch(() => {})
+  }
+
+  const settle = (now: number) => {
+    for (const one of owing) {
+      // A clock that was set back must not keep it for as long.
+      if (Math.abs(now - one.since) < overAfterMs) return
+      tell(one)
+    }
+  }
+
+  const counted = (of: (now: number) => Account, who: Who): Counted => {
+    const now = clock.now()
+    // Its own record first, which tells of what was suppressed before it.
+    const outcome = draw(of(now), now, who)
+    settle(now)
+    return outcome
+  }
+  const count = (who: Who) => counted((now) => accountOf(who, now), who)
+
+  return {
+    count,
+    countStranger: (who) => counted(() => strangers, who),
+    admit(who) {
+      const outcome = count(who)
+      if (outcome.recorded) return outcome.note
+      throw tooMany(outcome.retryAfterMs)
+    },
+    settle() {
+      if (owing.size > 0) settle(clock.now())
+    },
+    [Symbol.dispose]() {
+      for (const one of owing) tell(one)
+    },
+  }
+}
+
+const account = (most: number, who: Who): Account => ({
+  bucket: newBucket(most, perMinute),
+  suppressed: 0,
+  since: 0,
+  who,
+})
+
+function tooMany(retryAfterMs: number): ToolwayError {
+  const sentence = `You were refused more than ${perMinute} times a minute, so the reason is no longer told each time; ${callAgain(retryAfterMs)}, and only what is listed for you.`
+  return new ToolwayError('RATE_LIMITED', sentence, { retryAfterMs })
+}
