@@ -4,7 +4,7 @@ import type { Decide } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
-import type { Refusals, Who } from './refusals.ts'
+import type { Note, Refusals, Who } from './refusals.ts'
 
 /** What operations on entries are called in the record. */
 export const operations: Readonly<Record<Kind, Operation>> = {
@@ -28,7 +28,7 @@ export const audit = (
   return async (call, next) => {
     const who = whoOf(call.caller)
     const { allowed, rule } = decide(call.caller, call.entry)
-    const note = allowed ? refusals.settle() : refusals.admit(who)
+    const note = allowed ? refusals.settle() : noteOf(call.caller, who, refusals)
     const subject = subjectOf(call, who, operation ?? operations[call.entry.kind], note !== undefined)
     log.begin({ ...subject, arguments: argumentsOf(call) })
     const start = performance.now()
@@ -62,6 +62,9 @@ export function endingOf(thrown: unknown): Ending {
 }
 
 export const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
+
+/** The operator's own credential is no flood's: each of its refusals is written down. */
+export const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin ? {} : refusals.admit(who))
 
 /** Who a record is about. */
 export const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({

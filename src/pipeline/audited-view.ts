@@ -4,7 +4,7 @@ import type { Audit, AuditSubject } from '../core/audit.ts'
 import type { Caller } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { endingOf, operations, since, whoOf } from './audit.ts'
+import { endingOf, noteOf, operations, since, whoOf } from './audit.ts'
 import type { Refusals } from './refusals.ts'
 
 /** What somebody asked of a view. */
@@ -19,7 +19,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
 
   const inVain = (asked: Asked, thrown: unknown, start: number) => {
     // A server that cannot be reached is not what somebody may not have.
-    const note = ToolwayError.from(thrown).kind.retryable ? {} : refusals.admit(whoOf(caller))
+    const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
     // Spellings come from anybody and may be anything.
     return log.end({ ...subject(asked), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }

@@ -8,7 +8,7 @@ const servers = {
     remote: { url: 'https://user:hidden@example.com/mcp?key=hidden', headers: { Authorization: 'hidden' } },
     off: { url: 'https://example.com/sse', disabled: true },
   },
-  cache: { ttl: '5s' },
+  chat: { maxSteps: 3 },
 }
 
 test('B11: validate explains what it understood and keeps secrets to itself', async () => {
@@ -19,7 +19,7 @@ test('B11: validate explains what it understood and keeps secrets to itself', as
   expect(stdout).toMatch(/files +stdio +npx -y server-filesystem \.\n/)
   expect(stdout).toMatch(/remote +http +https:\/\/example\.com\/mcp\n/)
   expect(stdout).toMatch(/off +disabled /)
-  expect(stdout).toMatch(/Not active yet\n +cache /)
+  expect(stdout).toMatch(/Not active yet\n +chat /)
   expect(stdout).not.toContain('hidden')
 })
 
@@ -33,7 +33,7 @@ test('B11: validate --json says the same to programs', async () => {
       { name: 'remote', transport: 'http', target: 'https://example.com/mcp', disabled: false },
       { name: 'off', transport: 'sse', disabled: true },
     ],
-    inactive: [{ key: 'cache' }],
+    inactive: [{ key: 'chat' }],
   })
   expect(stdout).not.toContain('hidden')
 })

@@ -1,22 +1,11 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
+import { settledMemory } from '../../fixtures/memory.ts'
 import { goodHeaders, rawSession, rpc } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
-/** What is really held, garbage aside. */
-function held(): number {
-  collect()
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
 
 interface Deaf extends Disposable {
   readonly response: IncomingMessage
@@ -59,7 +48,7 @@ describe('B7: a client that never reads its 200 MB of stream', () => {
     await echo()
     await bystander.answer('tools/call', { name: 'loud__echo', arguments: { message: 'x' } })
     const session = await sessionOf(toolway)
-    const before = held()
+    const before = await settledMemory()
     using _ = await deafReader(toolway, session, 200)
     let most = 0
     let calls = 0
@@ -73,9 +62,9 @@ describe('B7: a client that never reads its 200 MB of stream', () => {
       const result = await echo()
       if (result?.isError || result === undefined) failed++
       calls++
-      if (calls % 10 === 0) most = Math.max(most, held() - before)
+      if (calls % 20 === 0) most = Math.max(most, (await settledMemory()) - before)
     }
-    most = Math.max(most, held() - before)
+    most = Math.max(most, (await settledMemory()) - before)
     expect(failed).toBe(0)
     expect(calls).toBeGreaterThan(10)
     expect(most).toBeLessThan(8 * 1024 * 1024)

@@ -252,7 +252,8 @@ async function templateOf(client: TestClient, server: string): Promise<string> {
 
 async function stateOf(client: TestClient): Promise<{ waiting: number; cancelled: number }> {
   const { structuredContent } = await client.callTool('probe__state')
-  return structuredContent as { waiting: number; cancelled: number }
+  const { waiting, cancelled } = structuredContent as { waiting: number; cancelled: number }
+  return { waiting, cancelled }
 }
 
 async function failureOf(answer: Promise<unknown>): Promise<unknown> {
