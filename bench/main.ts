@@ -1,62 +1,68 @@
 /**
- * `npm run bench [-- --json]`: what a call through Toolway costs, beside the same call through the barest proxy there
- * can be. Everything runs on this machine, one process each; take ratios seriously and absolute numbers as a hint.
+ * `npm run bench`: what a call through Toolway costs, in multiples of the barest proxy there can be, measured side by
+ * side in one run. Every process listens on loopback, is bounded in time and stops with this one.
  */
-import { randomUUID } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { writeConfig } from '../tests/fixtures/config-file.ts'
-import { temporaryFolder } from '../tests/fixtures/folders.ts'
-import { stdioServers } from '../tests/fixtures/servers.ts'
-import { type Child, startChild } from './child.ts'
-import { measureList } from './list.ts'
-import { type Measured, measure } from './load.ts'
-import { type Report, readable, yardstick } from './report.ts'
-import { openTarget } from './target.ts'
 
-const json = process.argv.includes('--json')
-const note = (line: string) => process.stderr.write(line + '\n')
+import { readFile } from 'node:fs/promises'
+import { readArguments, usage } from './arguments.ts'
+import { openFolders } from './folders.ts'
+import { startGenerator } from './load/generator-process.ts'
+import { runRounds } from './measure/rounds.ts'
+import { type Row, without } from './measure/verdict.ts'
+import { findPeers } from './peers/index.ts'
+import { writeDocs } from './report/docs.ts'
+import { type Kept, type Report, reportOf } from './report/report.ts'
+import { readable } from './report/table.ts'
+import type { Bench } from './scenario.ts'
+import { scenarios } from './scenarios/index.ts'
+import { inactiveKeys } from './targets/toolway.ts'
 
-await using open = new AsyncDisposableStack()
-const folder = open.use(await temporaryFolder())
-
-const configOf = async (name: string, mcpServers: Record<string, Readonly<Record<string, unknown>>>) => {
-  const path = join(folder.path, name)
-  await mkdir(path)
-  const discovery = { refresh: '1h', listDeadline: '60s' }
-  return writeConfig(path, { mcpServers, discovery, telemetry: { log: 'warn' } }, randomUUID())
+const options = readArguments(process.argv.slice(2))
+const unknown = options.only.filter((name) => !scenarios.some((scenario) => scenario.name === name))
+if (options.help || unknown.length > 0) {
+  const names = scenarios.map(({ name, title }) => `  ${name.padEnd(14)}  ${title}`).join('\n')
+  process.stdout.write(`${usage}\nScenarios:\n${names}\n`)
+  process.exit(unknown.length > 0 ? 2 : 0)
 }
 
-const toolway = async (name: string, entry: Readonly<Record<string, unknown>>) => {
-  const config = await configOf(name, { echo: entry })
-  return open.use(await startChild('../src/cli/main.ts', ['serve', '--port', '0', '--json', '--config', config]))
-}
+const report =
+  options.from === undefined ? await measure() : (JSON.parse(await readFile(options.from, 'utf8')) as Report)
+process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : readable(report))
+if (options.writeDocs) await writeDocs(report)
 
-note('starting')
-const echo = open.use(await startChild('./echo-http.ts', []))
-const proxy = open.use(await startChild('./bare-proxy.ts', [echo.url]))
-const overHttp = await toolway('http', { url: echo.url })
-const overStdio = await toolway('stdio', stdioServers.probe())
-
-const calls: Record<string, Measured[]> = {}
-for (const inFlight of [1, 16]) {
-  note(`measuring with ${inFlight} in flight`)
+async function measure(): Promise<Report> {
+  const note = (line: string) => process.stderr.write(`${line}\n`)
   await using open = new AsyncDisposableStack()
-  const target = async (name: string, tool: string, { url, token }: Child) =>
-    open.use(await openTarget({ name, tool, url, ...(token && { token }), connections: inFlight }))
-  const targets = [
-    await target('no proxy, HTTP server', 'echo', echo),
-    await target(yardstick, 'echo', proxy),
-    await target('Toolway, HTTP server', 'echo.echo', overHttp),
-    await target('Toolway, stdio server', 'echo.echo', overStdio),
-  ]
-  calls[inFlight] = await measure(targets, { inFlight, rounds: 3, roundMs: 1000 })
+  const folders = open.use(await openFolders())
+  const generator = open.use(startGenerator())
+  const kept: Kept[] = []
+
+  const bench: Bench = {
+    generator,
+    rounds: options.rounds,
+    turnMs: options.turnMs,
+    peers: options.peers ? findPeers(await folders.make('peers'), note) : [],
+    folder: folders.make,
+    async series(scenario, arms, chosen) {
+      note(`${scenario}: ${arms.length} take turns, ${chosen.inFlight} in flight`)
+      const series = await runRounds(generator, arms, { rounds: options.rounds, turnMs: options.turnMs, ...chosen })
+      kept.push({ scenario, series })
+      return series
+    },
+    note,
+  }
+
+  const rows: Row[] = []
+  const chosen = scenarios.filter(({ name }) => options.only.length === 0 || options.only.includes(name))
+  for (const { name, title, run } of chosen) {
+    note(`${name}: ${title}`)
+    try {
+      rows.push(...(await run(bench)))
+    } catch (thrown) {
+      rows.push(without(name, title, 'failed', String(thrown)))
+    }
+  }
+
+  const inactive = await inactiveKeys({ folder: await folders.make('inactive'), servers: {} })
+  return reportOf(rows, kept, { rounds: options.rounds, turnSeconds: options.turnMs / 1000, inactive })
 }
-
-note('measuring tools/list')
-const shelves = Array.from({ length: 20 }, (_, number) => `shelf${number}`)
-const many = Object.fromEntries(shelves.map((name) => [name, stdioServers.manyTools(name, 50)]))
-const list = await measureList(await configOf('list', many))
-
-const report: Report = { node: process.version, calls, list }
-process.stdout.write(json ? JSON.stringify(report) + '\n' : readable(report))

@@ -14,7 +14,7 @@ const server = createServer((incoming, response) => {
   forwarded.on('error', () => response.destroy())
   incoming.pipe(forwarded)
 })
-
+server.keepAliveTimeout = 600_000
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo
   console.log(JSON.stringify({ url: `http://127.0.0.1:${port}${target.pathname}` }))

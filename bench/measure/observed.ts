@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import type { Listening } from '../targets/child.ts'
+import { startToolway, type ToolwayOptions } from '../targets/toolway.ts'
+import { descriptorsOf } from './process.ts'
+
+/** What a process holds: bytes, descriptors, timers. */
+export interface Held {
+  readonly rss: number
+  /** After a collection. */
+  readonly heap: number
+  /** Buffers outside of the heap. */
+  readonly external: number
+  readonly descriptors: number
+  readonly timers: number
+}
+
+export interface Observed extends Listening {
+  observe(): Promise<Held>
+}
+
+/** Starts Toolway so that it can be asked what it holds. */
+export async function startObserved(options: ToolwayOptions): Promise<Observed> {
+  const nodeArgs = ['--import', new URL('./observer.ts', import.meta.url).href]
+  const target = await startToolway(options, { nodeArgs, ipc: true })
+  return {
+    ...target,
+    async observe() {
+      const answer = once(target.child, 'message')
+      target.child.send('observe')
+      const [held] = (await answer) as [Omit<Held, 'descriptors'>]
+      return { ...held, descriptors: descriptorsOf(target.pid) }
+    },
+  }
+}

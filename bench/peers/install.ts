@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { stopping } from '../targets/child.ts'
+
+const patienceMs = 600_000
+
+/** Runs a command to its end; rejects with what it said where it fails. */
+async function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<void> {
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env, timeout: patienceMs })
+  child.on('error', () => {})
+  const running = stopping(child, command)
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${command} ${args[0]} failed: ${running.said().split('\n').at(-1)}`)
+}
+
+/** Installs each thing once, into folders below `folder`; the path of the program that it brings. */
+export interface Installer {
+  npm(packageName: string): Promise<string>
+  pip(packageName: string, program: string): Promise<string>
+  go(module: string, program: string): Promise<string>
+}
+
+export function installer(folder: string, note: (line: string) => void): Installer {
+  const done = new Map<string, Promise<string>>()
+  const once = (name: string, install: (into: string) => Promise<string>): Promise<string> => {
+    const known = done.get(name)
+    if (known !== undefined) return known
+    note(`installing ${name}`)
+    const into = join(folder, name.replaceAll(/\W+/g, '-'))
+    const installing = mkdir(into, { recursive: true }).then(() => install(into))
+    installing.catch(() => {})
+    done.set(name, installing)
+    return installing
+  }
+  return {
+    npm: (packageName) =>
+      once(`npm ${packageName}`, async (into) => {
+        const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
+        await run('npm', ['install', '--prefix', into, ...quiet, packageName])
+        return join(into, 'node_modules/.bin', packageName)
+      }),
+    pip: (packageName, program) =>
+      once(`pip ${packageName}`, async (into) => {
+        await run('python3', ['-m', 'venv', into])
+        await run(join(into, 'bin/pip'), ['install', '--quiet', '--disable-pip-version-check', packageName])
+        return join(into, 'bin', program)
+      }),
+    go: (module, program) =>
+      once(`go ${module}`, async (into) => {
+        await run('go', ['install', `${module}@latest`], { ...process.env, GOBIN: into })
+        return join(into, program)
+      }),
+  }
+}
