@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
 import { type Log, silentLog } from '../core/log.ts'
+import { writeWhole } from './write-whole.ts'
 
 /** Changes with the form of the records, so that an older or newer Toolway does not misread them. */
 const version = 1
@@ -44,23 +45,9 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
   }
 }
 
-/** Complete on disk under another name first, so that a crash leaves the old record or the new one. */
 async function write(folder: string, name: string, text: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const temporary = join(folder, `.${name}.${randomUUID()}.tmp`)
-  try {
-    const file = await open(temporary, 'wx', 0o600)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, join(folder, name))
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {})
-    throw error
-  }
+  await writeWhole(folder, name, text)
 }
 
 /** Readable for people, and different for different servers on any file system. */

@@ -1,7 +1,8 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
+import { writeWhole } from '../write-whole.ts'
 import { withLock } from './lock.ts'
 import { parseRecord, recordText, type ServerPins } from './record.ts'
 
@@ -79,7 +80,7 @@ export function pinStore(folder: string, log: Log): PinStore {
         }
         const current = found === 'unreadable' ? undefined : found
         const next = change(current)
-        if (next !== current) await write(folder, name, recordText(next))
+        if (next !== current) await writeWhole(folder, name, recordText(next))
         return next
       })
     },
@@ -98,24 +99,6 @@ const exists = async (path: string): Promise<boolean> => (await stat(path).catch
 
 const list = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(() => [])).filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
-
-/** Complete on disk under another name first, so that a crash leaves the old pins or the new ones. */
-async function write(folder: string, name: string, text: string): Promise<void> {
-  const temporary = join(folder, `.${name}.${randomUUID()}.tmp`)
-  try {
-    const file = await open(temporary, 'wx', 0o600)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(temporary, join(folder, name))
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {})
-    throw error
-  }
-}
 
 /** Readable for people, and different for different servers on any file system. */
 export function fileName(server: string): string {

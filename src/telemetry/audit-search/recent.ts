@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { lanesOf, segmentsOf } from '../audit/layout.ts'
+import { parseRecord } from '../audit/parse-record.ts'
 import type { Position, StoredRecord } from '../audit/read.ts'
 import { mergeLanes } from './merge.ts'
-import { parseRecord } from './parse-record.ts'
 
 export interface Recent {
   /** Oldest first, all lanes together. */

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { segmentFile } from '../audit/layout.ts'
+import { parseRecord } from '../audit/parse-record.ts'
 import type { StoredRecord } from '../audit/read.ts'
-import { parseRecord } from './parse-record.ts'
 
 /** Where a record stands, as the index knows it. */
 export interface Place {

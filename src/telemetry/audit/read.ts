@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { firstSeqOf, lanesOf, segmentsOf } from './layout.ts'
 import { linesOf } from './lines.ts'
+import { parseRecord } from './parse-record.ts'
 import type { AuditRecord } from './record.ts'
 
 /** A record and where it stands. */
@@ -56,7 +57,7 @@ async function* readLane(folder: string, lane: string, options: ReadOptions): As
           if (!line.whole) continue
           const place = { lane, file, offset: line.offset, bytes: line.bytes.length + 1 }
           const text = line.bytes.toString('utf8')
-          const record = parse(text)
+          const record = parseRecord(text)
           if (record) yield { ...place, text, record }
           else options.unreadable?.(place)
         }
@@ -65,15 +66,5 @@ async function* readLane(folder: string, lane: string, options: ReadOptions): As
       // Retention may remove a segment between the listing and its turn.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
-  }
-}
-
-function parse(text: string): AuditRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    const { seq, time } = value as Partial<AuditRecord>
-    return typeof seq === 'number' && typeof time === 'string' ? (value as AuditRecord) : undefined
-  } catch {
-    return undefined
   }
 }

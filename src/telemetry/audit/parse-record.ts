@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../audit/record.ts'
+import type { AuditRecord } from './record.ts'
 
 /** The record in a line; none if it is no record. */
 export function parseRecord(text: string): AuditRecord | undefined {
