@@ -26,7 +26,7 @@ export function mergePins(a: Pin, b: Pin): Pin {
   if (a === b) return a
   const { approved, demoted } = mergeApproved([...a.approved, ...b.approved])
   const hashes = new Set(approved.map(({ hash }) => hash))
-  const pending = unique([...a.pending, ...b.pending, ...demoted], later).filter(({ hash }) => !hashes.has(hash))
+  const pending = unique([...a.pending, ...b.pending, ...demoted], earlier).filter(({ hash }) => !hashes.has(hash))
   return {
     kind: a.kind,
     name: a.name,
@@ -70,7 +70,8 @@ function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): 
   return [...found.values()]
 }
 
-const later = (a: Sight, b: Sight): Sight => ({ ...fuller(a, b), at: Math.max(a.at, b.at) })
+/** When it was first seen, as for a first sight: a demoted one is among them, and the order must not matter. */
+const earlier = (a: Sight, b: Sight): Sight => ({ ...fuller(a, b), at: Math.min(a.at, b.at) })
 
 /** An operator's word counts more than a first sight; of two alike, the earlier. */
 function stronger(a: Approval, b: Approval): Approval {
