@@ -6,7 +6,7 @@ const mostApproved = 8
 export const mostPending = 4
 const mostOrigins = 4
 
-/** What two processes know together. Neither loses what it knew, and the order does not matter. */
+/** What two processes know together: neither loses an approval, whoever merges first. Of several first sights one is kept. */
 export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
   const pins = new Map(a.pins)
   for (const [key, pin] of b.pins) {
