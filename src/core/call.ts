@@ -2,6 +2,8 @@ import type { Capabilities, LogLevel } from './capabilities.ts'
 import type { Entry } from './entry.ts'
 import type { Json } from './json.ts'
 import type { Result } from './result.ts'
+import type { TraceContext } from './trace-context.ts'
+import type { Trail } from './trail.ts'
 
 /** One operation. Immutable: a layer changes it with `next({ ...call, … })`. */
 export interface Call {
@@ -17,6 +19,10 @@ export interface Call {
   readonly admit?: () => void
   /** Asked for by the caller; the timeout of the entry otherwise. */
   readonly timeoutMs?: number
+  /** What happens to it is noted here, once it is in the pipeline. */
+  readonly trail?: Trail
+  /** Where it stands in a trace, if somebody traces it. */
+  readonly trace?: TraceContext
 }
 
 export interface Input {

@@ -1,0 +1,20 @@
+/**
+ * What happens to a call on its way, for whoever watches: metrics, traces, the dashboard. Layers write it, nobody on
+ * the way reads it, so that watching can never change what a call does.
+ */
+export interface Trail {
+  /** How the cache dealt with it, where it was asked. */
+  cache?: 'hit' | 'miss' | 'joined'
+  /** Stretches of time within the call, in the order in which they began. */
+  readonly steps: Step[]
+}
+
+/** One stretch of time: waiting for a person, for a place, for a server. */
+export interface Step {
+  readonly name: 'approve' | 'queue' | 'attempt'
+  /** By the clock's monotonic time, in milliseconds. */
+  readonly start: number
+  end?: number
+  /** The code of what ended it badly. */
+  error?: string
+}
