@@ -212,7 +212,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   }
 
   /** Starts what is new in a world, and says what there is to say about it. */
-  async function begin({ loaded, warnings, servers, catalog, pins }: World, before?: World): Promise<void> {
+  async function begin({ loaded, warnings, servers, catalog, pins, origins }: World, before?: World): Promise<void> {
     for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
     for (const { key, feature } of loaded.inactive) {
       if (!before?.loaded.inactive.some((known) => known.key === key)) {
@@ -221,6 +221,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     }
     catalog.onChange(tell)
     if (pins !== before?.pins) watchPins(pins)
+    pins.noteOrigins(origins)
     const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
     for (const [name, { server }] of added) watchServer(name, server)
     await Promise.all(added.map(([, { server }]) => server.start()))

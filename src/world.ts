@@ -105,8 +105,9 @@ export async function prepare(
   const { auth, stores, policy, mcpServers } = loaded.config
   const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
   const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
-  const same = before?.loaded.config.policy.pins === policy.pins && isDeepStrictEqual(before.origins, origins)
-  const pins = same ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, origins, clock, log })
+  const known = before?.loaded.config
+  const same = known?.policy.pins === policy.pins && known.stores.path === stores.path
+  const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
   return { loaded, token: token === 'none' ? undefined : token, pins, origins }
 }
 

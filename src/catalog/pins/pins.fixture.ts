@@ -26,8 +26,8 @@ export async function pinsPlace() {
     folder: made.path,
     clock,
     ...kept,
-    open: async (mode: PinsOptions['mode'] = 'warn', more: Partial<PinsOptions> = {}): Promise<Pins> =>
-      stack.use(await createPins({ mode, folder: made.path, clock, log: kept.log, ...more })),
+    open: async (mode: PinsOptions['mode'] = 'warn'): Promise<Pins> =>
+      stack.use(await createPins({ mode, folder: made.path, clock, log: kept.log })),
     async [Symbol.asyncDispose]() {
       await stack.disposeAsync()
       await made[Symbol.asyncDispose]()

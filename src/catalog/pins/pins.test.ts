@@ -166,12 +166,14 @@ describe('B5: pinned definitions', () => {
 
   test('a server that comes from elsewhere keeps its pins, and the list shows it until it is acknowledged', async () => {
     await using place = await pinsPlace()
-    const from = (text: string) => ({ origins: new Map([['files', { hash: text, text }]]) })
-    await using first = await place.open('quarantine', from('npx good'))
+    const from = (text: string) => new Map([['files', { hash: text, text }]])
+    await using first = await place.open('quarantine')
+    first.noteOrigins(from('npx good'))
     first.check(toolEntry('read'))
     await first.settled()
     place.clock.advance(1_000)
-    const second = await place.open('quarantine', from('npx evil'))
+    const second = await place.open('quarantine')
+    second.noteOrigins(from('npx evil'))
     expect(second.check(toolEntry('read', poisoned)).usable).toBe(false)
     expect(place.warnings().map(({ facts }) => facts)).toContainEqual({
       server: 'files',

@@ -10,7 +10,8 @@ import { createNotices } from './notices.ts'
 import type { ServerOrigin } from './origin.ts'
 import type { PinKind } from './record.ts'
 import { createScanQueue } from './scan-queue.ts'
-import { openShelves, type Shelves } from './shelves.ts'
+import type { Shelf } from './shelf.ts'
+import { openShelves } from './shelves.ts'
 import { type Look, lookAt } from './sight.ts'
 import { type PinState, type PinsMode, statesOf } from './state.ts'
 import { pinStore, pinsFolder } from './store.ts'
@@ -21,14 +22,14 @@ export interface PinsOptions {
   readonly mode: PinsMode
   /** Where state is kept; the pins have a folder of their own in it. */
   readonly folder: string
-  /** Where each server comes from, by name; a change is told but does not release it from its pins. */
-  readonly origins?: ReadonlyMap<string, ServerOrigin>
   readonly clock: Clock
   readonly log: Log
 }
 
 /** The definitions that servers may have: what was seen first, and what an operator has approved since. */
 export interface Pins extends AsyncDisposable {
+  /** Where each server comes from now, by name; a change is told but does not release it from its pins. */
+  noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
   /** Costs a look-up after the first time, because it is part of every decision. */
   check(entry: Entry): Pinned
   /** The same for the instructions of a server; none at all are always usable. */
@@ -76,7 +77,6 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   const looseFlags = createLooseFlags({ queue, notices, flagged: tell })
   const store = pinStore(pinsFolder(options.folder), log)
   const shelves = mode === 'off' ? undefined : await openShelves({ store, changed: tell, clock, log })
-  if (shelves) noteOrigins(shelves)
 
   const check = (entry: Entry): Pinned => {
     if (!shelves || !isPinned(entry)) return free
@@ -90,6 +90,12 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   }
 
   return {
+    noteOrigins(origins) {
+      if (!shelves) return
+      for (const [server, origin] of origins) {
+        noteOrigin(shelves.of(server), origin, clock.now(), (from) => notices.moved(server, from, origin.text))
+      }
+    },
     check,
     checkServer(server, instructions) {
       if (!shelves || instructions === '' || ownSources.includes(server)) return free
@@ -142,18 +148,16 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       await shelves?.[Symbol.asyncDispose]()
     },
   }
+}
 
-  function noteOrigins({ of }: Shelves): void {
-    for (const [server, origin] of options.origins ?? []) {
-      const shelf = of(server)
-      const { origins } = shelf.record
-      const last = origins.at(-1)
-      if (last?.hash === origin.hash) continue
-      if (last) notices.moved(server, last.text, origin.text)
-      const others = origins.filter(({ hash }) => hash !== origin.hash)
-      shelf.replace({ ...shelf.record, origins: [...others, { ...origin, at: clock.now() }] })
-    }
-  }
+/** Puts down where a server comes from, where it is not known to come from there. */
+function noteOrigin(shelf: Shelf, origin: ServerOrigin, at: number, moved: (from: string) => void): void {
+  const { origins } = shelf.record
+  const last = origins.at(-1)
+  if (last?.hash === origin.hash) return
+  if (last) moved(last.text)
+  const others = origins.filter(({ hash }) => hash !== origin.hash)
+  shelf.replace({ ...shelf.record, origins: [...others, { ...origin, at }] })
 }
 
 /** Resources come and go with what a server holds, and our own tools are described by what is behind them. */
