@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AuditEnd } from '../../core/audit.ts'
 import { beginOf, endOf } from './audit.fixture.ts'
-import { careful, describedArguments, eventBody } from './body.ts'
+import { describedArguments, eventBody, quoting } from './body.ts'
 import { longestArguments, longestLine } from './bounds.ts'
 import { noHash } from './record.ts'
 import { openLine, sealLine } from './seal-line.ts'
 
 const place = { seq: 7, time: new Date(0).toISOString(), prev: noHash }
 const same = (given: Record<string, unknown>): unknown => given
-const asItIs = (text: string): string => text
+const asItIs = quoting((text) => text)
 const lineOf = (body: string) => Buffer.from(sealLine(body).line.trimEnd())
 
 test('F11: a record has the fields of its event, its phase, time, number and the hash before; all of it checks', () => {
@@ -92,7 +92,7 @@ test('B6: where the redactor fails, or gives what cannot be written, nothing of 
 
 describe('B6: names are redacted', () => {
   const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
-  const written = (event: AuditEnd) => eventBody('after', event, redact)(place)
+  const written = (event: AuditEnd) => eventBody('after', event, quoting(redact))(place)
 
   test.each(['agent', 'asked', 'operation', 'principal', 'reason', 'rule', 'server', 'tool'] as const)('%s', (name) => {
     expect(JSON.parse(written(endOf({ [name]: 'a hunter2 b' })))).toMatchObject({ [name]: 'a [redacted] b' })
@@ -108,7 +108,7 @@ describe('B6: names are redacted', () => {
     const failing = () => {
       throw new Error('no')
     }
-    expect(JSON.parse(eventBody('after', endOf({ tool: 'hunter2' }), careful(failing))(place))).toMatchObject({
+    expect(JSON.parse(eventBody('after', endOf({ tool: 'hunter2' }), quoting(failing))(place))).toMatchObject({
       tool: 'dropped',
       decision: 'ALLOW',
     })

@@ -1,4 +1,5 @@
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
+import { remember } from '../redact/remember.ts'
 import { bounded, longestArguments, longestStart, longestText } from './bounds.ts'
 import { canonical, deepest, TooLong } from './canonical.ts'
 import type { Link, Truncated } from './record.ts'
@@ -9,65 +10,25 @@ export type Place = Omit<Link, 'hash'>
 /** The canonical JSON of a record without its hash, once it has a place. */
 export type Body = (place: Place) => string
 
-type Written = Exclude<keyof (AuditBegin & AuditEnd), 'brief'>
-
-/** All members of the record of an event, with the most that is kept of a text. The compiler misses none. */
-const members: Record<Written | keyof Place | 'phase', number> = {
-  address: longestText,
-  agent: longestText,
-  anonymous: 0,
-  arguments: 0,
-  asked: longestText,
-  call: longestText,
-  code: longestText,
-  decision: longestText,
-  is_error: 0,
-  kind: longestText,
-  latency_ms: 0,
-  operation: longestText,
-  parent: longestText,
-  phase: longestText,
-  prev: longestText,
-  principal: longestText,
-  reason: longestText,
-  requested: 0,
-  returned: 0,
-  rule: 1024,
-  seq: 0,
-  server: longestText,
-  suppressed: 0,
-  time: longestText,
-  tokens: 0,
-  // May be a URI.
-  tool: 2048,
-  write: 0,
-}
-
-/** What callers, servers and operators name as they like: any of it may hold a secret, or be one. */
-const named: ReadonlySet<string> = new Set<Written>([
-  'agent',
-  'asked',
-  'operation',
-  'principal',
-  'reason',
-  'rule',
-  'server',
-  'tool',
-])
-
-/** In canonical order, each with the text before its value. */
-const plan = Object.keys(members)
-  .sort()
-  .map((name) => {
-    const most = members[name as keyof typeof members]
-    return { name, lead: `,"${name}":`, most, briefly: Math.min(most, longestText), named: named.has(name) }
-  })
-
 /** Takes secrets out of a name. */
 export type Redact = (text: string) => string
 
+/** How names stand in a record: without secrets, bounded, as JSON. */
+export type Quote = (name: string, most: number) => string
+
+/** Names repeat from call to call: the texts of most are remembered. */
+export function quoting(redact: Redact): Quote {
+  const careful = whileItWorks(redact)
+  const short = remember((clean) => JSON.stringify(clean))
+  return (name, most) => {
+    // Cut after it was redacted: nobody recognises half a secret.
+    const clean = careful(name)
+    return clean.length <= longestText ? short(clean) : JSON.stringify(bounded(clean, most))
+  }
+}
+
 /** A redactor that fails must not let anything through, and is no reason not to write the rest. */
-export const careful =
+const whileItWorks =
   (redact: Redact): Redact =>
   (text) => {
     try {
@@ -77,34 +38,57 @@ export const careful =
     }
   }
 
-/** What one of the two records of an operation says; `described` is canonical JSON already. */
+/** What is kept of names that are often long: rules, and tools, which may be URIs. */
+const longestRule = 1024
+const longestTool = 2048
+
+/**
+ * What one of the two records of an operation says; `described` is canonical JSON already. Every call writes two of
+ * these, so the members stand here in canonical order instead of being sorted into it.
+ */
 export function eventBody(
   phase: 'before' | 'after',
   event: AuditBegin | AuditEnd,
-  redact: Redact,
+  quote: Quote,
   described?: string,
 ): Body {
-  return (place) => {
-    const values: Readonly<Record<string, unknown>> = { ...event, ...place, phase }
-    let text = ''
-    for (const { name, lead, most, briefly, named } of plan) {
-      if (name === 'arguments') {
-        if (described !== undefined) text += lead + described
-        continue
-      }
-      const value = values[name]
-      if (value === undefined) continue
-      if (typeof value !== 'string') {
-        text += lead + JSON.stringify(value)
-        continue
-      }
-      // Cut after it was redacted: nobody recognises half a secret.
-      const shown = named ? redact(value) : value
-      text += lead + JSON.stringify(bounded(shown, event.brief ? briefly : most))
-    }
-    return `{${text.slice(1)}}`
-  }
+  const how: Partial<AuditEnd> = phase === 'after' ? (event as AuditEnd) : beginning
+  const name = (lead: string, text: string | undefined, most = longestText) =>
+    text === undefined ? '' : lead + quote(text, event.brief ? longestText : most)
+  return ({ time, seq, prev }) =>
+    `{${event.address === undefined ? '' : `"address":${plain(event.address)},`}` +
+    `"agent":${quote(event.agent, longestText)}` +
+    (event.anonymous ? ',"anonymous":true' : '') +
+    (described === undefined ? '' : `,"arguments":${described}`) +
+    name(',"asked":', how.asked) +
+    `,"call":${plain(event.call)}` +
+    (how.code === undefined ? '' : `,"code":${plain(how.code)}`) +
+    (how.decision === undefined ? '' : `,"decision":"${how.decision}"`) +
+    number(',"is_error":', how.is_error) +
+    (event.kind === undefined ? '' : `,"kind":"${event.kind}"`) +
+    number(',"latency_ms":', how.latency_ms) +
+    `,"operation":${quote(event.operation, longestText)}` +
+    (event.parent === undefined ? '' : `,"parent":${plain(event.parent)}`) +
+    `,"phase":"${phase}","prev":"${prev}","principal":${quote(event.principal, longestText)}` +
+    name(',"reason":', how.reason) +
+    number(',"requested":', how.requested) +
+    number(',"returned":', how.returned) +
+    name(',"rule":', how.rule, longestRule) +
+    `,"seq":${seq}` +
+    name(',"server":', event.server) +
+    number(',"suppressed":', how.suppressed) +
+    `,"time":"${time}"` +
+    number(',"tokens":', how.tokens) +
+    name(',"tool":', event.tool, longestTool) +
+    `,"write":${event.write}}`
 }
+
+const beginning = {}
+
+const plain = (text: string): string => JSON.stringify(bounded(text))
+
+const number = (lead: string, value: number | boolean | undefined): string =>
+  value === undefined ? '' : lead + JSON.stringify(value)
 
 /**
  * The canonical JSON of what is written down of arguments; `undefined` for nothing. A redactor that fails must not let

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import type { Body, Place } from './body.ts'
 import { canonical } from './canonical.ts'
+import type { Position } from './commit.ts'
 import type { Files } from './files.ts'
 import type { Signer } from './keys.ts'
 import { firstSeqOf, segmentFile } from './layout.ts'
@@ -27,15 +28,23 @@ export interface ChainOptions {
   readonly segmentMs: number
   /** A segment was begun. */
   opened(segment: Segment): void
+  /** Records that were held could not be written. */
+  lost(records: number): void
 }
 
 /** One lane's chain of records. Nothing of it changes where a record could not be written. */
 export interface Chain {
   readonly seq: number
-  readonly hash: string
+  /** The end of what is in the file: records that are held come behind it. */
+  readonly written: Position
   readonly segment: Segment | undefined
-  /** Appends a record and returns its number; throws what the file system threw. */
-  append(body: Body): number
+  /**
+   * Appends a record and returns its number; throws what the file system threw. One that is held is written with the
+   * next that is not, or by `write`: many are cheaper in one piece.
+   */
+  append(body: Body, held?: 'held'): number
+  /** Writes what is held; throws what the file system threw, and then it is lost. */
+  write(): void
   appendOwn(fields: OwnFields): number
   /** Nothing more goes into the segment of now. */
   abandon(): void
@@ -56,14 +65,50 @@ export function createChain(options: ChainOptions): Chain {
     bytes: resumption.segment.bytes,
   }
 
-  const next = (): Place => ({ time: new Date(clock.now()).toISOString(), seq: seq + 1, prev: hash })
+  let written: Position = { seq, hash }
+  /** The lines of what comes behind it. */
+  let held = ''
 
-  const put = (target: Segment, body: string) => {
+  const timeNow = isoTime()
+  const next = (): Place => ({ time: timeNow(clock.now()), seq: seq + 1, prev: hash })
+
+  const hold = (body: string) => {
     const sealed = sealLine(body)
-    appendLine(files, target, sealed.line)
+    held += sealed.line
     seq++
     hash = sealed.hash
     return seq
+  }
+
+  /** What is not written has never been; whoever was promised that it would be is told. */
+  const drop = (promised: number) => {
+    held = ''
+    ;({ seq, hash } = written)
+    if (promised > 0) options.lost(promised)
+  }
+
+  /** Writes all that is held or nothing of it. */
+  const writeTo = (target: Segment, promised: number) => {
+    const lines = held
+    try {
+      appendLine(files, target, lines)
+    } catch (error) {
+      drop(promised)
+      throw error
+    }
+    held = ''
+    written = { seq, hash }
+  }
+
+  const write = () => {
+    if (segment && held !== '') writeTo(segment, seq - written.seq)
+  }
+
+  const put = (target: Segment, body: string) => {
+    const promised = seq - written.seq
+    const number = hold(body)
+    writeTo(target, promised)
+    return number
   }
 
   const putOwn = (target: Segment, fields: object) => {
@@ -79,6 +124,7 @@ export function createChain(options: ChainOptions): Chain {
 
   /** The new segment is there, with its first record, before the old one is left. */
   const begin = (reason: SegmentRecord['reason']): Segment => {
+    write()
     const fresh = openSegment(files, folder, { file: segmentFile(seq + 1), openedMs: clock.now() })
     const before = segment ? { file: segment.file, bytes: segment.bytes } : previous
     try {
@@ -98,13 +144,14 @@ export function createChain(options: ChainOptions): Chain {
   const current = (): Segment => {
     if (segment?.spoiled) abandon()
     if (!segment) return begin(abandoned ? 'abandoned' : 'first')
-    if (segment.bytes >= options.segmentBytes) return begin('size')
+    if (segment.bytes + held.length >= options.segmentBytes) return begin('size')
     if (isOld(segment.openedMs, clock.now(), options.segmentMs)) return begin('age')
     return segment
   }
 
   const abandon = () => {
     if (!segment) return
+    drop(seq - written.seq)
     retire(segment)
     abandoned = true
   }
@@ -118,21 +165,35 @@ export function createChain(options: ChainOptions): Chain {
     get seq() {
       return seq
     },
-    get hash() {
-      return hash
+    get written() {
+      return written
     },
     get segment() {
       return segment
     },
-    append: (body) => {
+    append: (body, later) => {
       const target = current()
-      return put(target, body(next()))
+      return later ? hold(body(next())) : put(target, body(next()))
     },
+    write,
     appendOwn: (fields) => putOwn(current(), fields),
     abandon,
     rotateIfOld: () => {
       if (segment && seq > firstSeqOf(segment.file)) current()
     },
+  }
+}
+
+/** The text of a time, made once for all records of a millisecond. */
+function isoTime(): (ms: number) => string {
+  let last = Number.NaN
+  let text = ''
+  return (ms) => {
+    if (ms !== last) {
+      last = ms
+      text = new Date(ms).toISOString()
+    }
+    return text
   }
 }
 

@@ -19,6 +19,8 @@ export interface LaneOptions {
   readonly segmentBytes: number
   readonly segmentMs: number
   readonly reserveBytes: number
+  /** Records that were held could not be written. */
+  lost(records: number): void
   /** A sync failed; see `CommitOptions`. The segment is abandoned already. */
   failed(error: unknown, records: number): void
 }
@@ -31,6 +33,8 @@ export interface Lane {
   readonly reserve: Reserve
   /** What was found when it was opened. */
   readonly found: Pick<Resumption, 'torn' | 'unproven' | 'findings'>
+  /** Settles when all that was appended is on disk; rejects, or throws, where that failed. */
+  flush(): Promise<void>
   /** Gives it to others. Nobody may be waiting for a commit. */
   close(): void
 }
@@ -53,7 +57,7 @@ export function openLane(claim: Claim, options: LaneOptions): Lane {
   const commit = createCommit({
     files,
     from: seq,
-    position: () => ({ seq: chain.seq, hash: chain.hash }),
+    position: () => chain.written,
     synced: (position) => {
       try {
         head.write({ lane: name, ...position })
@@ -72,5 +76,9 @@ export function openLane(claim: Claim, options: LaneOptions): Lane {
   const chain = createChain({ ...options, lane: name, resumption, opened: commit.track })
   opening.defer(() => commit.close())
   const held = opening.move()
-  return { name, chain, commit, reserve, found: resumption, close: () => held.dispose() }
+  const flush = () => {
+    chain.write()
+    return commit.wait(chain.seq)
+  }
+  return { name, chain, commit, reserve, found: resumption, flush, close: () => held.dispose() }
 }

@@ -15,12 +15,24 @@ beforeEach(async () => {
 })
 afterEach(() => folder[Symbol.asyncDispose]())
 
+const endOfTurn = () => new Promise((resolve) => setImmediate(resolve))
+
 const lines = () => readFileSync(segment, 'utf8').split('\n').slice(0, -1)
 
-test('F11: both records of an operation are in the log at once, before anything is awaited', async () => {
+test('F11: both records of a write are in the log at once, before anything is awaited', async () => {
+  await using audit = await openLog(folder.path)
+  audit.begin(beginOf({ write: true }))
+  expect(recordsIn(folder.path)).toHaveLength(3)
+  const onDisk = audit.end(endOf({ write: true }))
+  expect(recordsIn(folder.path)).toHaveLength(4)
+  await onDisk
+})
+
+test('F11: both records of a read are in the log at the end of the turn, before the next is begun', async () => {
   await using audit = await openLog(folder.path)
   audit.begin(beginOf({ address: '127.0.0.1', arguments: { path: '/x', b: 1 } }))
   audit.end(endOf({ decision: 'ERROR', reason: 'server_unavailable', rule: 'r', code: 'SERVER_UNAVAILABLE' }))
+  await endOfTurn()
   expect(recordsIn(folder.path).slice(2)).toMatchObject([
     { ...beginOf(), phase: 'before', seq: 3, address: '127.0.0.1', arguments: { b: 1, path: '/x' } },
     {

@@ -2,7 +2,7 @@ import type { Audit, AuditBegin, AuditEnd } from '../../core/audit.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { careful, describedArguments, eventBody, type Redact } from './body.ts'
+import { describedArguments, eventBody, quoting, type Redact } from './body.ts'
 import { type Files, systemFiles } from './files.ts'
 import { signerOf } from './keys.ts'
 import type { Unrecorded } from './record.ts'
@@ -71,9 +71,11 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     // So that what is kept for an hour does not wait for the end of the day.
     segmentMs: Math.min(dayMs, Math.max(1000, retainMs / 4)),
     signer: signerOf(options.key),
+    // Who must be refused where it cannot be written has to know that at once.
+    holds: unrecordedReads === 'allow' && sync !== 'all',
   })
   const { outage } = recorder
-  const redact = careful(options.redact ?? ((text) => text))
+  const quote = quoting(options.redact ?? ((text) => text))
 
   const unavailable = (sentence: string, details: ErrorDetails) =>
     new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'it is closed'}).`, details)
@@ -105,7 +107,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return {
     begin: (event: AuditBegin) => {
       const described = describedArguments(event.arguments, options.describe, event.brief)
-      if (recorder.record(eventBody('before', event, redact, described), event.write ? 'should' : 'may')) return
+      if (recorder.record(eventBody('before', event, quote, described), event.write ? 'should' : 'may')) return
       const refused = event.write || unrecordedReads === 'refuse'
       outage.missed(refused ? 'refused' : 'reads')
       if (refused) {
@@ -114,14 +116,13 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     },
     end: (event: AuditEnd) => {
       const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'
-      const placed = recorder.record(eventBody('after', event, redact), weight)
+      const placed = recorder.record(eventBody('after', event, quote), weight)
       if (placed) return wanted(event) ? onDisk(placed, event) : undefined
       outage.missed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
       return unrecorded(event)
     },
     flushed: async () => {
-      const { lane } = recorder
-      if (lane) await lane.commit.wait(lane.chain.seq)
+      await recorder.lane?.flush()
     },
     status: () => {
       const { lane } = recorder

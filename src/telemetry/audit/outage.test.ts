@@ -87,6 +87,7 @@ test('F11: reads go on unrecorded where that is allowed, and are tried again aft
       audit.begin(beginOf())
       expect(audit.end(endOf())).toBeUndefined()
     }
+    await new Promise((resolve) => setImmediate(resolve))
     expect(audit.status()).toMatchObject({ recording: false, unrecorded: { reads: 10 } })
     files.writesFail = undefined
     audit.begin(beginOf())
@@ -101,6 +102,22 @@ test('F11: reads go on unrecorded where that is allowed, and are tried again aft
     'info: audit records are written again',
   ])
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ outages: 1 }] })
+})
+
+test('F11: reads that wait for the end of the turn are lost and told of where a write fails first', async () => {
+  const files = unreliableFiles()
+  {
+    await using audit = await openLog(folder.path, { files })
+    audit.begin(beginOf())
+    files.writesFail = { code: 'EIO', bytes: 40 }
+    expect(() => audit.begin(beginOf({ write: true }))).toThrow('nothing was sent')
+    expect(audit.status()).toMatchObject({ recording: false, unrecorded: { reads: 1, refused: 1 } })
+    files.writesFail = undefined
+    audit.begin(beginOf({ write: true }))
+    await audit.end(endOf({ write: true }))
+  }
+  expect(lastGap()).toMatchObject({ unrecorded: { reads: 1, refused: 1 } })
+  expect(await verify(folder.path)).toMatchObject({ ok: true })
 })
 
 test('F11: reads are refused where they may not go unrecorded', async () => {

@@ -15,7 +15,7 @@ export interface Outage {
   ends(): void
   /** Records were written that the disk may not have. */
   unsynced(error: unknown, records: number): void
-  missed(what: Exclude<keyof Unrecorded, 'unsynced'>): void
+  missed(what: Exclude<keyof Unrecorded, 'unsynced'>, records?: number): void
   /** What the log must say about it before it says anything else. */
   gap(): OwnFields | undefined
   /** It has said so. */
@@ -60,11 +60,11 @@ export function createOutage({ clock, log }: { readonly clock: Clock; readonly l
       begins(thrown)
       unrecorded = { ...unrecorded, unsynced: unrecorded.unsynced + records }
     },
-    missed: (what) => {
-      unrecorded = { ...unrecorded, [what]: unrecorded[what] + 1 }
+    missed: (what, records = 1) => {
+      unrecorded = { ...unrecorded, [what]: unrecorded[what] + records }
     },
     gap: () => {
-      if (Object.values(unrecorded).every((count) => count === 0)) return undefined
+      if (unrecorded === none) return undefined
       const since = new Date(sinceMs ?? clock.now()).toISOString()
       return { operation: 'gap', reason: 'unrecorded', error: bounded(error), since, unrecorded }
     },

@@ -7,7 +7,9 @@ import { createOutage, type Outage } from './outage.ts'
 import { publishKey } from './publish-key.ts'
 import { retire } from './retire.ts'
 
-export interface RecorderOptions extends Omit<LaneOptions, 'failed'> {
+export interface RecorderOptions extends Omit<LaneOptions, 'failed' | 'lost'> {
+  /** Whether what may be written can wait for the end of the turn, to be written together with others. */
+  readonly holds: boolean
   readonly retainMs: number
   readonly version: string
 }
@@ -73,7 +75,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   const open = (): Lane => {
     publishKey(folder, options.signer, files, log)
-    const opened = openLane(claimLane(folder), { ...options, failed: (...what) => failed(opened, ...what) })
+    const opened = openLane(claimLane(folder), {
+      ...options,
+      lost: (records) => outage.missed('reads', records),
+      failed: (...what) => failed(opened, ...what),
+    })
     try {
       introduce(opened, options)
     } catch (error) {
@@ -92,8 +98,25 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   const flush = async () => {
-    // Who waits for the record hears of a failure; the outage knows it anyway.
-    if (lane) await lane.commit.wait(lane.chain.seq).catch(() => {})
+    try {
+      await lane?.flush()
+    } catch (error) {
+      outage.begins(error)
+    }
+  }
+
+  let soon = false
+  const writeSoon = () => {
+    if (soon) return
+    soon = true
+    setImmediate(() => {
+      soon = false
+      try {
+        lane?.chain.write()
+      } catch (error) {
+        outage.begins(error)
+      }
+    })
   }
 
   const checkpoint = (end?: 'final') => {
@@ -107,21 +130,23 @@ export function createRecorder(options: RecorderOptions): Recorder {
     }
   }
 
-  const put = ({ chain, reserve }: Lane, body: Body): number => {
+  const put = ({ chain, reserve }: Lane, body: Body, held?: 'held'): number => {
     // On a full disk what was missed has to wait: the little space there is belongs to the ends of writes.
     const gap = reserve.held ? outage.gap() : undefined
     if (gap) {
       chain.appendOwn(gap)
       outage.told()
     }
-    return chain.append(body)
+    return chain.append(body, held)
   }
 
   /** What must be written may use the reserve; all else waits until there is one again. */
   const place = (into: Lane, body: Body, weight: Weight): number => {
     if (weight !== 'must') {
       if (!into.reserve.held && !into.reserve.restore()) throw full('the disk is full')
-      return put(into, body)
+      if (weight === 'should' || !options.holds || outage.lasts) return put(into, body)
+      writeSoon()
+      return put(into, body, 'held')
     }
     try {
       return put(into, body)

@@ -5,7 +5,7 @@ import { type Lane, type LaneOptions, openLane } from './lane.ts'
 import { lanesOf } from './layout.ts'
 import { expiredSegments, removeExpired } from './retention.ts'
 
-export interface RetireOptions extends Omit<LaneOptions, 'failed'>, Introduction {
+export interface RetireOptions extends Omit<LaneOptions, 'failed' | 'lost'>, Introduction {
   readonly clock: Clock
   readonly retainMs: number
   /** The lane of this process, if it has one. */
@@ -46,7 +46,7 @@ async function retireOwn(own: Lane, beforeMs: number, options: RetireOptions): P
 async function retireOther(name: string, beforeMs: number, options: RetireOptions): Promise<void> {
   const claim = tryLane(options.folder, name)
   if (!claim) return
-  const lane = openLane(claim, { ...options, failed: () => {} })
+  const lane = openLane(claim, { ...options, failed: () => {}, lost: () => {} })
   try {
     introduce(lane, options)
     await remove(lane, beforeMs, options)
