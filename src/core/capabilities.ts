@@ -5,8 +5,17 @@ export type Capabilities = Readonly<Record<string, unknown>>
 export const logLevels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type LogLevel = (typeof logLevels)[number]
 
+const profiles = new WeakMap<Capabilities, string>()
+
 /** Equal for clients that declared the same, whatever the order in which they did. */
-export const profileOf = (capabilities: Capabilities): string => JSON.stringify(sorted(capabilities))
+export function profileOf(capabilities: Capabilities): string {
+  // Asked several times for each call, and a session's are always the same object.
+  const known = profiles.get(capabilities)
+  if (known !== undefined) return known
+  const profile = JSON.stringify(sorted(capabilities))
+  profiles.set(capabilities, profile)
+  return profile
+}
 
 /** Whether a server may turn to this client in the middle of a call. */
 export const canBeAsked = (capabilities: Capabilities): boolean =>

@@ -5,6 +5,7 @@ import { deadline } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { onceFree } from './once-free.ts'
 import { personMs } from './timeout.ts'
 
 /** The rule by which a tool needs a person's yes; undefined where it needs none. */
@@ -12,11 +13,10 @@ export type NeedsApproval = (entry: Entry) => string | undefined
 
 /** Asks the person behind the caller before a tool runs that needs a yes. Whoever cannot be asked has not said it. */
 export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor => {
-  return async (call, next) => {
+  return onceFree((call) => {
     const rule = needsApproval(call.entry)
-    if (rule !== undefined) await ask(call, rule, clock)
-    return next(call)
-  }
+    return rule === undefined ? undefined : ask(call, rule, clock)
+  })
 }
 
 async function ask(call: Call, rule: string, clock: Clock): Promise<void> {

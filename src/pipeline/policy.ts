@@ -3,9 +3,8 @@ import { type Decide, refusalOf } from '../core/decision.ts'
 
 /** Lets through what policy allows. */
 export const policy = (decide: Decide): Interceptor => {
-  return async (call, next) => {
+  return (call, next) => {
     const decision = decide(call.caller, call.entry)
-    if (!decision.allowed) throw refusalOf(decision, call.entry.server)
-    return next(call)
+    return decision.allowed ? next(call) : Promise.reject(refusalOf(decision, call.entry.server))
   }
 }

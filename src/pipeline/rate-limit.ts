@@ -1,8 +1,9 @@
-import type { Buckets, Limit, LimitsOf } from '../core/buckets.ts'
+import type { Buckets, Limit, LimitsOf, Taken } from '../core/buckets.ts'
 import type { Call, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { callAgain } from './call-again.ts'
+import { onceFree } from './once-free.ts'
 
 export interface RateLimits {
   readonly limitsOf: LimitsOf
@@ -12,14 +13,19 @@ export interface RateLimits {
 
 /** Lets through as many calls a minute as every limit that a call meets allows (F8); a refused one counts nowhere. */
 export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor => {
-  return async (call, next) => {
-    const limits = limitsOf(call.caller.agent, call.entry)
-    if (limits.length === 0) return next(call)
-    const taken = await buckets.take(limits, clock.now())
-    if (taken.allowed) return next(call)
+  const judge = (call: Call, limits: readonly Limit[], taken: Taken): void => {
+    if (taken.allowed) return
     const limit = limits.find(({ key }) => key === taken.key) ?? (limits[0] as Limit)
     throw limited(call, limit, taken.retryAfterMs)
   }
+  return onceFree((call) => {
+    const limits = limitsOf(call.caller.agent, call.entry)
+    if (limits.length === 0) return undefined
+    const taken = buckets.take(limits, clock.now())
+    if (taken instanceof Promise) return taken.then((later) => judge(call, limits, later))
+    judge(call, limits, taken)
+    return undefined
+  })
 }
 
 function limited({ caller, entry }: Call, { rule, perMinute, scope }: Limit, retryAfterMs: number): ToolwayError {

@@ -1,4 +1,5 @@
-import type { Interceptor } from '../core/call.ts'
+import type { Call, Interceptor } from '../core/call.ts'
+import { onceFree } from './once-free.ts'
 
 /** Refuses arguments that do not fit; a promise where that cannot be told at once. */
 export type Validate = (
@@ -9,13 +10,11 @@ export type Validate = (
 
 /** Checks a tool's arguments against its schema before anything is sent (F9), and what the door wants to see of them. */
 export const validate = (check: Validate): Interceptor => {
-  return async (call, next) => {
+  const checked = (call: Call): Promise<void> | undefined => {
     call.admit?.()
     const { kind, definition, checksItself, server, name } = call.entry
-    if (kind === 'tool' && !checksItself && definition.inputSchema) {
-      const waiting = check(definition.inputSchema, call.input.arguments.value, `${server}.${name}`)
-      if (waiting) await waiting
-    }
-    return next(call)
+    if (kind !== 'tool' || checksItself || !definition.inputSchema) return undefined
+    return check(definition.inputSchema, call.input.arguments.value, `${server}.${name}`)
   }
+  return onceFree(checked)
 }

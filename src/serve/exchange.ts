@@ -23,6 +23,9 @@ export function readAccept(accept: string | undefined): Accepts {
   }
 }
 
+/** Up to this an answer is cheaper to copy than to send apart from its head. */
+const small = 16 * 1024
+
 /** Beyond this an answer may be more than the kernel takes off our hands at once. */
 const large = 64 * 1024
 
@@ -65,7 +68,10 @@ export class Exchange implements Outlet {
     if (!this.#finish()) return
     if (this.#line === undefined && (this.#accepts.json || status !== 200)) {
       const shared = { 'Content-Type': 'application/json', 'Content-Length': message.length }
-      this.#response.writeHead(status, headers ? { ...headers, ...shared } : shared).end(message)
+      this.#response.writeHead(status, headers ? { ...headers, ...shared } : shared)
+      // Node sends a text together with the head, and bytes after it.
+      if (message.length < small) this.#response.end(message.toString('latin1'), 'latin1')
+      else this.#response.end(message)
     } else this.#openLine().end(message)
     // Whoever does not fetch a large answer must not keep it in our memory for ever.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)

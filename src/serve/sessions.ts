@@ -44,6 +44,7 @@ interface SessionsOptions {
 const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
+const aMomentMs = 100
 
 /** The first revision whose clients know an event without a message; dates compare as text. */
 const primedSince = '2025-11-25'
@@ -81,8 +82,10 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   const touch = (session: HttpSession) => {
-    if (!take(session)) return
-    session.lastUsed = clock.now()
+    const now = clock.now()
+    // Of those in use, which was used last makes no difference.
+    if (Math.abs(now - session.lastUsed) < aMomentMs || !take(session)) return
+    session.lastUsed = now
     put(session)
   }
 

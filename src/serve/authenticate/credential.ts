@@ -24,3 +24,22 @@ export function formOf(credential: string): 'key' | 'jwt' | 'token' {
 
 /** What is compared and kept instead of the credential itself. */
 export const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')
+
+/** More credentials than this at one time are no longer worth remembering. */
+const mostRemembered = 256
+
+/**
+ * The same for one credential after another: clients show theirs with every request. What it is good for is still asked
+ * each time. The look-up tells nothing by its time, since nobody can choose how texts are hashed in this process.
+ */
+export function rememberedDigests(): (credential: string) => Buffer {
+  const known = new Map<string, Buffer>()
+  return (credential) => {
+    const before = known.get(credential)
+    if (before) return before
+    if (known.size >= mostRemembered) known.clear()
+    const made = digest(credential)
+    known.set(credential, made)
+    return made
+  }
+}

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { bearer, digest, formOf } from './credential.ts'
+import { bearer, formOf, rememberedDigests } from './credential.ts'
 import { type Authenticate, anonymous, type Identity, operator } from './identity.ts'
 import { createJwtVerifier, type JwtConfig } from './jwt.ts'
 import { type KeySource, keyHolder } from './keys.ts'
@@ -25,6 +25,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
   const { token, keys, jwt, clock, log } = options
   const isToken = token === undefined ? () => false : equals(token)
   const holderOf = keyHolder(keys, clock)
+  const digestOf = rememberedDigests()
   const verify = jwt === undefined || jwt.disabled ? undefined : createJwtVerifier({ config: jwt, clock, log })
 
   /** Where nobody has a credential everybody may say who they are; where some have one, the others are the default. */
@@ -36,7 +37,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
       throw missing()
     }
     const credential = bearer(authorization)
-    const digested = digest(credential)
+    const digested = digestOf(credential)
     // An operator may have chosen a token of any form, so it comes first; it is one exact value and nothing else.
     if (isToken(digested)) return operator
     const form = formOf(credential)

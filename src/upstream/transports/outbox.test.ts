@@ -29,27 +29,50 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 test('F12: a message that the pipe took at once was sent, whatever becomes of the pipe before it says so', async () => {
   const { pipe, send, writes } = pipeWith('at once')
   const sent = send('{"a":1}')
+  await turn()
   pipe.destroy(new Error('gone'))
   expect(await sent).toBe('taken')
   expect(writes).toEqual(['{"a":1}\n'])
 })
 
-test('F12: no two messages share a write, so that one that failed takes no other with it', async () => {
+test('F12: a pipe that is gone at the end of the turn has taken nothing', async () => {
+  const { pipe, send, writes } = pipeWith('at once')
+  const sent = send('a')
+  pipe.destroy(new Error('gone'))
+  expect(await sent).toBe('not read')
+  expect(writes).toEqual([])
+})
+
+test('F14: what is sent in one turn leaves in one write, in order', async () => {
+  const { send, writes } = pipeWith('at once')
+  expect(await Promise.all([send('a'), send('b'), send('c')])).toEqual(['taken', 'taken', 'taken'])
+  expect(writes).toEqual(['a\nb\nc\n'])
+})
+
+test('F12: no more share a write than a pipe takes whole or not at all, so that one that fails takes no other with it', async () => {
   const { send, writes, told } = pipeWith('when told')
-  const sends = [send('a'), send('b'), send('c')]
-  expect(writes).toEqual(['a\n'])
+  const long = 'b'.repeat(3_000)
+  const sends = [send('a'), send(long), send('c'.repeat(1_095)), send('d'.repeat(9_000)), send('e')]
+  const lengths = () => writes.map(({ length }) => length)
+  await turn()
+  expect(lengths()).toEqual([3_003])
   told()?.()
   await turn()
-  expect(writes).toEqual(['a\n', 'b\n'])
+  expect(lengths()).toEqual([3_003, 1_096])
+  told()?.()
+  await turn()
+  expect(lengths()).toEqual([3_003, 1_096, 9_001])
   told()?.(new Error('broken pipe'))
-  expect(await Promise.all(sends)).toEqual(['taken', 'not read', 'not read'])
-  expect(writes).toEqual(['a\n', 'b\n'])
+  expect(await Promise.all(sends)).toEqual(['taken', 'taken', 'taken', 'not read', 'not read'])
+  expect(writes.at(-1)).toBe(`${'d'.repeat(9_000)}\n`)
 })
 
 test('F10, F12: what is called off while it waits is never written', async () => {
   const { outbox, send, writes, told } = pipeWith('when told')
   const caller = new AbortController()
   const first = send('a')
+  const early = send('x', AbortSignal.abort('gone already'))
+  await turn()
   const second = send('b', caller.signal)
   const third = send('c')
   expect(outbox.waiting).toBe(4)
@@ -58,13 +81,15 @@ test('F10, F12: what is called off while it waits is never written', async () =>
   told()?.()
   await turn()
   told()?.()
-  expect(await Promise.all([first, second, third])).toEqual(['taken', 'nobody waits', 'taken'])
+  expect(await Promise.all([first, early, second, third])).toEqual(['taken', 'gone already', 'nobody waits', 'taken'])
   expect(writes).toEqual(['a\n', 'c\n'])
 })
 
 test('F12: closing refuses what waits and whatever comes, and not what is being written', async () => {
   const { outbox, send, told } = pipeWith('when told')
-  const sends = [send('a'), send('b')]
+  const sends = [send('a')]
+  await turn()
+  sends.push(send('b'))
   outbox.close()
   sends.push(send('c'))
   told()?.()

@@ -1,8 +1,9 @@
 import type { Writable } from 'node:stream'
 
 /**
- * Messages on their way into a pipe, one after another: never two in one write, so that a write that fails tells
- * exactly which message cannot have been read, because its line end never left.
+ * Messages on their way into a pipe. What is sent in one turn of the event loop leaves in one write, as long as that is
+ * small enough to be taken whole or not at all: so a write that fails tells exactly which messages cannot have been
+ * read, because their line ends never left.
  */
 export interface Outbox {
   /** How many bytes the other side has not taken yet. */
@@ -20,13 +21,18 @@ interface Letter {
   reject(reason: unknown): void
 }
 
-const newline = Buffer.from('\n')
+const LINE_FEED = 0x0a
+const lineFeed = Buffer.from([LINE_FEED])
+
+/** POSIX promises that a pipe takes this much whole or not at all. */
+const atomicBytes = 4096
 
 /** `refuse` gets the way to reject a message that surely was not read, and says why and when. */
 export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void): Outbox {
-  /** What waits, and what ends the waiting. */
-  const queue = new Map<Letter, () => void>()
+  /** What waits, and what ends the waiting where it may be long. */
+  const queue = new Map<Letter, (() => void) | undefined>()
   let queued = 0
+  let scheduled = false
   let closed = false
 
   return {
@@ -35,19 +41,21 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     },
     send(body, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const letter = { body, signal, resolve, reject }
       if (closed) refuse(reject)
-      else if (queue.size === 0 && pipe.writableLength === 0) write(letter)
-      else wait(letter)
+      else {
+        wait({ body, signal, resolve, reject })
+        writeSoon()
+      }
       return promise
     },
     close,
   }
 
   function wait(letter: Letter): void {
-    queue.set(letter, calledOff)
+    const long = pipe.writableLength > 0
+    queue.set(letter, long ? calledOff : undefined)
     queued += letter.body.length
-    letter.signal?.addEventListener('abort', calledOff, { once: true })
+    if (long) letter.signal?.addEventListener('abort', calledOff, { once: true })
 
     function calledOff(): void {
       take(letter)
@@ -56,25 +64,67 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
   }
 
   function take(letter: Letter): void {
-    letter.signal?.removeEventListener('abort', queue.get(letter) as () => void)
+    const calledOff = queue.get(letter)
+    if (calledOff) letter.signal?.removeEventListener('abort', calledOff)
     queue.delete(letter)
     queued -= letter.body.length
   }
 
-  function write({ body, resolve, reject }: Letter): void {
-    pipe.cork()
-    pipe.write(body)
-    pipe.write(newline, (error) => {
+  /** At the end of the turn, so that those who call at the same time share a write. */
+  function writeSoon(): void {
+    if (scheduled || pipe.writableLength > 0) return
+    scheduled = true
+    setImmediate(() => {
+      scheduled = false
+      next()
+    })
+  }
+
+  function next(): void {
+    while (queue.size > 0 && pipe.writableLength === 0 && !closed) {
+      const letters = bundle()
+      if (letters.length > 0) write(letters)
+    }
+  }
+
+  /** The first letters, as many as may leave together. */
+  function bundle(): Letter[] {
+    const letters: Letter[] = []
+    let bytes = 0
+    for (const letter of queue.keys()) {
+      const { body, signal, reject } = letter
+      if (!signal?.aborted) {
+        bytes += body.length + 1
+        if (letters.length > 0 && bytes > atomicBytes) break
+        letters.push(letter)
+      } else reject(signal.reason)
+      take(letter)
+    }
+    return letters
+  }
+
+  function write(letters: readonly Letter[]): void {
+    const written = (error?: Error | null) => {
       if (error) {
-        refuse(reject)
+        for (const { reject } of letters) refuse(reject)
         close()
       } else {
         resolve()
         next()
       }
-    })
-    pipe.uncork()
-    // Taken at once. What becomes of the pipe before the callback comes is no longer about this message.
+    }
+    const resolve = () => {
+      for (const letter of letters) letter.resolve()
+    }
+    const [first] = letters as [Letter]
+    if (first.body.length < atomicBytes) pipe.write(joined(letters), written)
+    else {
+      pipe.cork()
+      pipe.write(first.body)
+      pipe.write(lineFeed, written)
+      pipe.uncork()
+    }
+    // Taken at once. What becomes of the pipe before the callback comes is no longer about these messages.
     if (pipe.writableLength === 0 && !pipe.errored && !pipe.destroyed) resolve()
   }
 
@@ -85,12 +135,17 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
       refuse(letter.reject)
     }
   }
+}
 
-  function next(): void {
-    for (const letter of queue.keys()) {
-      if (pipe.writableLength > 0) return
-      take(letter)
-      write(letter)
-    }
+/** All lines, each with its end. */
+function joined(letters: readonly Letter[]): Buffer {
+  const bytes = letters.reduce((sum, { body }) => sum + body.length + 1, 0)
+  const lines = Buffer.allocUnsafe(bytes)
+  let at = 0
+  for (const { body } of letters) {
+    lines.set(body, at)
+    at += body.length
+    lines[at++] = LINE_FEED
   }
+  return lines
 }
