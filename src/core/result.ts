@@ -5,6 +5,8 @@ import { Json } from './json.ts'
 export interface Result {
   readonly body: Json<ResultBody>
   readonly isError: boolean
+  /** It has none of the members by which eras differ: whoever hands it on need not look for them. */
+  readonly plain?: true
   /** For listings: what the record of them tells. */
   readonly listing?: Listing
   /** What was refused, where the result tells it in a form of its own. */

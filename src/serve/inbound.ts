@@ -1,6 +1,7 @@
 import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { hasDuplicateKeys } from '../wire/duplicates.ts'
+import { countMembers, extentOf } from '../wire/extent.ts'
+import { maxDepth } from '../wire/limits.ts'
 import { type Id, readMessage } from '../wire/message.ts'
 import { rpc } from './refusal.ts'
 
@@ -40,17 +41,54 @@ export type Inbound = InboundRequest | InboundNotification | InboundAnswer
 const none: Params = Object.freeze({})
 
 /** Reads one message from a client. What a client asks for is parsed, once: everything behind the door sees only that. */
-export function readInbound(bytes: Buffer): Inbound | Unreadable {
-  const message = readMessage(bytes)
-  if ('params' in message && message.params !== undefined && hasDuplicateKeys(message.params)) {
-    const id = message.kind === 'request' ? message.id : null
-    return { kind: 'unreadable', id, code: rpc.request, message: 'A key occurs twice in "params": send each once.' }
+export const readInbound = (bytes: Buffer): Inbound | Unreadable =>
+  (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
+
+/** Up to this a message is parsed whole to see what it is; an answer of a client may be large, and is only carried. */
+const small = 64 * 1024
+
+/** What most messages are: a request without anything odd about it. Everything else is for the one who can say what. */
+function readPlain(bytes: Buffer): InboundRequest | undefined {
+  const message = parsed(bytes)
+  if (!isObject(message)) return undefined
+  const { jsonrpc, id, method, params = none } = message
+  if (jsonrpc !== '2.0' || typeof method !== 'string' || !isObject(params) || !isPlainId(id)) return undefined
+  if ('result' in message || 'error' in message || hasDuplicateKeys(bytes, message)) return undefined
+  return { kind: 'request', id, method, params }
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
   }
+}
+
+const isPlainId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id)
+
+/**
+ * Whether a key occurs twice in some object: one parser would take the first and another the last, so what was checked
+ * here might not be what a server runs. Also true for what nests too deeply to say.
+ */
+function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
+  const { members, depth } = extentOf(bytes)
+  return depth > maxDepth || members !== countMembers(value)
+}
+
+function readCarefully(bytes: Buffer): Inbound | Unreadable {
+  const message = readMessage(bytes)
   switch (message.kind) {
     case 'request':
-      return { kind: 'request', id: message.id, method: message.method, params: parse(message.params) }
-    case 'notification':
-      return { kind: 'notification', method: message.method, params: parse(message.params) }
+    case 'notification': {
+      const { kind, method } = message
+      const params = parse(message.params)
+      if (message.params !== undefined && hasDuplicateKeys(message.params, params)) {
+        const id = kind === 'request' ? message.id : null
+        return { kind: 'unreadable', id, code: rpc.request, message: 'A key occurs twice in "params": send each once.' }
+      }
+      return kind === 'request' ? { kind, id: message.id, method, params } : { kind, method, params }
+    }
     case 'response':
       return { kind: 'answer', id: message.id, result: Json.raw(message.result) }
     case 'error':

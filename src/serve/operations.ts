@@ -4,6 +4,7 @@ import type { Call, Caller, Handler, Input, Peer } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import type { Result } from '../core/result.ts'
 import { readTaskId } from '../core/task-id.ts'
 import { withoutEnvelope } from '../wire/modern.ts'
 import { underAskedUri } from './asked-uri.ts'
@@ -16,7 +17,7 @@ export interface Waiter extends Peer {
   readonly signal: AbortSignal
 }
 
-/** What clients of every era can do with entries. Each answers with the bytes of its result object. */
+/** What clients of every era can do with entries. Each answers with the bytes of its result object, in the era's form. */
 export interface Operations {
   list(kind: Kind, params: Params, caller: Caller): Promise<Buffer>
   /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
@@ -35,18 +36,20 @@ const listFields: Readonly<Record<Kind, string>> = {
   prompt: 'prompts',
 }
 
-export function createOperations(access: Access): Operations {
-  const run = async (
+/** A result as an era has it; `reads` where it is the content of a resource. */
+export type Form = (result: Result, reads?: 'reads') => Buffer
+
+export function createOperations(access: Access, form: Form): Operations {
+  const run = (
     handler: Handler,
     served: Served,
     input: Input,
     caller: Caller,
     peer: Waiter,
     admit?: Call['admit'],
-  ) => {
+  ): Promise<Result> => {
     const { entry } = served
-    const call: Call = { id: callId(), caller, entry, input, signal: peer.signal, peer, ...(admit && { admit }) }
-    return (await handler(call)).body.bytes
+    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, ...(admit && { admit }) })
   }
 
   return {
@@ -62,7 +65,8 @@ export function createOperations(access: Access): Operations {
 
     async callTool(params, caller, peer, inspect) {
       const served = await access.view(caller).resolve('tool', text(params, 'name'))
-      return run(access.handle, served, namedInput(params), caller, peer, inspect && (() => inspect(served)))
+      const admit = inspect && (() => inspect(served))
+      return form(await run(access.handle, served, namedInput(params), caller, peer, admit))
     },
 
     async readResource(params, caller, peer) {
@@ -71,7 +75,7 @@ export function createOperations(access: Access): Operations {
       const ofServer = served.uri ?? asked
       const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(params), ...restOf(params, read) }
       try {
-        return await run(access.handle, served, input, caller, peer)
+        return form(await run(access.handle, served, input, caller, peer), 'reads')
       } catch (thrown) {
         throw underAskedUri(thrown, { ofServer, asked })
       }
@@ -79,7 +83,7 @@ export function createOperations(access: Access): Operations {
 
     async getPrompt(params, caller, peer) {
       const served = await access.view(caller).resolve('prompt', text(params, 'name'))
-      return run(access.handle, served, namedInput(params), caller, peer)
+      return form(await run(access.handle, served, namedInput(params), caller, peer))
     },
 
     async complete(params, caller, peer) {
@@ -93,7 +97,7 @@ export function createOperations(access: Access): Operations {
         meta: metaOf(params),
         ...restOf(params, completed),
       }
-      return run(access.complete, served, input, caller, peer)
+      return form(await run(access.complete, served, input, caller, peer))
     },
 
     async task(method, params, caller, peer) {
@@ -102,7 +106,7 @@ export function createOperations(access: Access): Operations {
       const served = await access.view(caller).find('tool', task.server, task.tool)
       const input = { arguments: Json.of({}), meta: metaOf(params), ...restOf(params, asked) }
       const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
-      return run(relay, served, input, caller, peer)
+      return form(await run(relay, served, input, caller, peer))
     },
   }
 }

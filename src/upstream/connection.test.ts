@@ -23,7 +23,7 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 test('B2: a result comes back as the bytes in which the server wrote it', async () => {
   const { connection } = await open({ 'tools/call': () => ({ content: [], surprise: { deep: [1] } }) })
-  expect((await connection.request(ask('tools/call'))).toString()).toBe('{"content":[],"surprise":{"deep":[1]}}')
+  expect((await connection.request(ask('tools/call'))).result.toString()).toBe('{"content":[],"surprise":{"deep":[1]}}')
 })
 
 test('T2: an error of the server keeps its code, message and data', async () => {
@@ -40,7 +40,7 @@ test('G3: answers in another order reach the one who asked', async () => {
   const second = connection.request(ask('b'))
   peer.say({ id: 2, result: { to: 'b' } })
   peer.say({ id: 1, result: { to: 'a' } })
-  expect([JSON.parse(String(await first)), JSON.parse(String(await second))]).toEqual([{ to: 'a' }, { to: 'b' }])
+  expect([JSON.parse(String((await first).result)), JSON.parse(String((await second).result))]).toEqual([{ to: 'a' }, { to: 'b' }])
 })
 
 test('F10: a cancelled request tells the server which one, and a late answer is dropped', async () => {

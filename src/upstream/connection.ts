@@ -3,15 +3,15 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { notificationBytes, requestBytes } from '../wire/encode.ts'
-import { type Id, readMessage } from '../wire/message.ts'
+import { type Id, type Response, readMessage } from '../wire/message.ts'
 import { createQuestions } from './questions.ts'
 import type { Receiver, Transport } from './transports/transport.ts'
 
 /** One open line to a server: matches answers to requests, and what is said on the way to the request it belongs to. */
 export interface Connection extends AsyncDisposable {
   readonly transport: Transport
-  /** Resolves with the bytes of the result; rejects with the server's own error or with one of ours. */
-  request(request: Request): Promise<Buffer>
+  /** Rejects with the server's own error or with one of ours. */
+  request(request: Request): Promise<Response>
   notify(method: string, params?: Buffer): Promise<void>
   /** Nothing more is expected of the line: whatever is under way may have run. */
   giveUp(why: ToolwayError): void
@@ -52,7 +52,7 @@ export interface Request {
 
 interface Pending {
   readonly request: Request
-  resolve(result: Buffer): void
+  resolve(answer: Response): void
   reject(error: Error): void
 }
 
@@ -114,12 +114,12 @@ export async function openConnection(
   await transport.open(receiver, signal)
   return connection
 
-  async function request(request: Request): Promise<Buffer> {
+  async function request(request: Request): Promise<Response> {
     // Whatever happened to those who were under way: this one was surely never sent.
     if (closed) throw gone()
     request.signal.throwIfAborted()
     const id = ++lastId
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+    const { promise, resolve, reject } = Promise.withResolvers<Response>()
     pending.set(id, { request, resolve, reject })
     const cancel = () => {
       if (!pending.delete(id)) return
@@ -165,7 +165,7 @@ export async function openConnection(
     inVain = 0
     switch (message.kind) {
       case 'response':
-        answered(message.id)?.resolve(message.result)
+        answered(message.id)?.resolve(message)
         break
       case 'error':
         answered(message.id ?? exchange ?? null)?.reject(new ServerError(Json.raw(message.error)))

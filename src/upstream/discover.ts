@@ -71,8 +71,8 @@ async function allPages(open: OpenLine, method: string, field: string, said: Pic
   let members: readonly Buffer[] = []
   for (let page = 0; page < maxPages; page++) {
     const { capabilities, signal } = said
-    const bytes = await open.connection.request(phrase(open, { method, members, capabilities, signal }))
-    const body = Json.raw<Record<string, unknown>>(bytes).value
+    const { result } = await open.connection.request(phrase(open, { method, members, capabilities, signal }))
+    const body = Json.raw<Record<string, unknown>>(result).value
     for (const item of Array.isArray(body[field]) ? body[field] : []) items.push(item)
     const next = body.nextCursor
     if (typeof next !== 'string' || next === '' || seen.has(next)) break

@@ -7,8 +7,9 @@ import { Json } from '../core/json.ts'
 import type { Result, ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
 import { matches } from '../core/wildcard.ts'
+import type { Response } from '../wire/message.ts'
 import { paramHeaders } from '../wire/modern.ts'
-import { members, peekBoolean } from '../wire/scan.ts'
+import { members } from '../wire/scan.ts'
 import type { OpenLine } from './introduction.ts'
 import type { LineUser } from './lines.ts'
 import { type Phrase, phrase } from './phrase.ts'
@@ -23,7 +24,7 @@ export interface EntryOptions {
   readonly config: ServerConfig
   readonly timeoutMs: number
   /** Does something over the line that this user's calls take. */
-  use(user: LineUser, work: (open: OpenLine) => Promise<Buffer>): Promise<Buffer>
+  use(user: LineUser, work: (open: OpenLine) => Promise<Response>): Promise<Response>
   readonly subscriptions: Subscriptions
   /** The form under which callers know a URI of this server. */
   servedUri(uri: string): string
@@ -99,21 +100,42 @@ const maxRounds = 16
 
 const forward = (about: About, options: EntryOptions): Handler => {
   return async (call) => {
-    const binding = [options.server, call.entry.kind, call.entry.name, call.caller.principal].join('\n')
-    let rest = unsealedRest(call.input.rest, options.seal, binding)
-    for (let round = 0; ; round++) {
-      const bytes = await say(about, call, rest, options).catch((error) => {
-        throw round === 0 ? error : halfway(error)
-      })
-      if (!asksForMore(bytes))
-        return resultFrom(startsTask(bytes, call) ? startedTask(bytes, call, options.seal) : bytes, options)
-      if (call.peer.rounds || round === maxRounds) {
-        return { body: sealedResult(bytes, options.seal, binding), isError: false }
-      }
-      rest = { ...rest, ...(await answersTo(bytes, call)) }
-    }
+    const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
+    const answer = await say(about, call, rest, options)
+    if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
+    return inRounds(answer, rest, about, call, options)
   }
 }
+
+/** Asks the caller for what the server wants to know, as often as it does, where the caller cannot come again itself. */
+async function inRounds(
+  first: Response,
+  brought: Call['input']['rest'],
+  about: About,
+  call: Call,
+  options: EntryOptions,
+): Promise<Result> {
+  let answer = first
+  let rest = brought
+  for (let round = 0; ; round++) {
+    const { result } = answer
+    if (!asksForMore(result)) {
+      const started = startsTask(result, call) ? startedTask(result, call, options.seal) : result
+      return resultFrom({ ...answer, result: started }, options)
+    }
+    if (call.peer.rounds || round === maxRounds) {
+      return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
+    }
+    rest = { ...rest, ...(await answersTo(result, call)) }
+    answer = await say(about, call, rest, options).catch((error) => {
+      throw halfway(error)
+    })
+  }
+}
+
+/** Whose a state is: what was sealed for one caller and one entry says nothing to others. */
+const bindingOf = ({ entry, caller }: Call): string =>
+  [entry.server, entry.kind, entry.name, caller.principal].join('\n')
 
 /** That nothing of this round reached the server does not make the rounds before it undone. */
 function halfway(error: unknown): unknown {
@@ -122,7 +144,7 @@ function halfway(error: unknown): unknown {
   return new ToolwayError(error.code, error.message, details)
 }
 
-function say(about: About, call: Call, rest: Call['input']['rest'], options: EntryOptions): Promise<Buffer> {
+function say(about: About, call: Call, rest: Call['input']['rest'], options: EntryOptions): Promise<Response> {
   const { members, ...what } = about(call)
   const more = rest && Object.keys(rest).length > 0 ? [Buffer.from(`,${JSON.stringify(rest).slice(1, -1)}`)] : []
   return send({ ...what, members: [...members, ...more] }, call, options)
@@ -130,22 +152,21 @@ function say(about: About, call: Call, rest: Call['input']['rest'], options: Ent
 
 /** Says something on behalf of a call. */
 function send(what: Pick<Phrase, 'method' | 'members' | 'name' | 'headers'>, call: Call, { use }: EntryOptions) {
-  const { caller, signal, peer } = call
+  const { caller, signal, peer, trace } = call
   const meta = foreign(call.input.meta)
   return use(call, (open) =>
-    open.connection.request(phrase(open, { ...what, meta, capabilities: caller.capabilities, signal, peer })),
+    open.connection.request(phrase(open, { ...what, meta, trace, capabilities: caller.capabilities, signal, peer })),
   )
 }
 
 /** Only a caller that asked for a task, or a server that says so, makes one of a result. */
 const startsTask = (result: Buffer, { input }: Call): boolean =>
-  input.rest?.task !== undefined ||
-  (result.includes('"task"') && members(result)?.get('resultType')?.toString() === '"task"')
+  input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
 
 const relay = async (method: string, call: Call, options: EntryOptions): Promise<Result> => {
   const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
     const members = [Buffer.from(JSON.stringify({ ...call.input.rest, taskId }).slice(1, -1))]
-    return send({ method, name: taskId, members }, asked, options)
+    return send({ method, name: taskId, members }, asked, options).then(({ result }) => result)
   })
   return { body: servedTaskResult(body, options.servedUri), isError }
 }
@@ -153,20 +174,19 @@ const relay = async (method: string, call: Call, options: EntryOptions): Promise
 const completion = (ref: object, { use }: EntryOptions): Handler => {
   return async (call) => {
     const members = [Buffer.from(JSON.stringify({ ref, ...call.input.arguments.value }).slice(1, -1))]
-    const { capabilities } = call.caller
-    const bytes = await use(call, (open) =>
-      open.connection.request(
-        phrase(open, { method: 'completion/complete', members, capabilities, signal: call.signal }),
-      ),
+    const { caller, trace, signal } = call
+    const { capabilities } = caller
+    const { result } = await use(call, (open) =>
+      open.connection.request(phrase(open, { method: 'completion/complete', members, trace, capabilities, signal })),
     )
-    return { body: Json.raw(bytes), isError: false }
+    return { body: Json.raw(result), isError: false }
   }
 }
 
-const resultFrom = (bytes: Buffer, { servedUri }: EntryOptions): Result => ({
-  body: servedResult(Json.raw<ResultBody>(bytes), servedUri),
-  isError: peekBoolean(bytes, 'isError'),
-})
+const resultFrom = ({ result, notes: { isError, special } }: Response, { servedUri }: EntryOptions): Result => {
+  const body = servedResult(Json.raw<ResultBody>(result), servedUri)
+  return special ? { body, isError } : { body, isError, plain: true }
+}
 
 /** The caller's `_meta` goes on, but for what is meant for us alone. */
 function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

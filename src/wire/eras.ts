@@ -10,10 +10,10 @@ export interface CacheHint {
 /**
  * A result as clients of the stateless revision expect it: with `resultType`, and with a cache hint where one is
  * asked for. What the result has already stays, and only a complete one may be kept. Everything else is the same
- * bytes: the new members stand before it.
+ * bytes: the new members stand before it. Who knows that it has none of them says so with `plain`.
  */
-export function toModern(result: Buffer, hint?: CacheHint): Buffer {
-  const { resultType, ttlMs, cacheScope } = envelopeOf(result)
+export function toModern(result: Buffer, hint?: CacheHint, plain = false): Buffer {
+  const { resultType, ttlMs, cacheScope } = plain ? none : envelopeOf(result)
   const added: string[] = []
   if (resultType === undefined) added.push('"resultType":"complete"')
   if (hint !== undefined && (resultType === undefined || resultType === '"complete"')) {
@@ -52,6 +52,8 @@ export function toLegacy(result: Buffer): Buffer {
 }
 
 const envelopeKeys: ReadonlySet<string> = new Set(['resultType', 'ttlMs', 'cacheScope'])
+
+const none: Envelope = {}
 
 type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
 

@@ -26,6 +26,7 @@ describe('readMessage', () => {
       kind: 'response',
       id: '1',
       result: Buffer.from('{}'),
+      notes: { isError: false, special: false },
     })
     expect(read('{"jsonrpc":"2.0","id":null,"error":{"code":1}}')).toEqual({
       kind: 'error',

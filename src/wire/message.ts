@@ -1,6 +1,7 @@
+import { type Notes, readEnvelope } from './envelope.ts'
 import { maxDepth } from './limits.ts'
 import { carriable } from './one-line.ts'
-import { depthExceeds, isJson, members } from './scan.ts'
+import { depthExceeds, isJson } from './scan.ts'
 
 export type Id = string | number
 
@@ -8,9 +9,17 @@ export type Id = string | number
 export type Message =
   | { readonly kind: 'request'; readonly id: Id; readonly method: string; readonly params: Buffer | undefined }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Buffer | undefined }
-  | { readonly kind: 'response'; readonly id: Id; readonly result: Buffer }
+  | Response
   | { readonly kind: 'error'; readonly id: Id | null; readonly error: Buffer }
   | Invalid
+
+/** An answer with the result of a request. */
+export interface Response {
+  readonly kind: 'response'
+  readonly id: Id
+  readonly result: Buffer
+  readonly notes: Notes
+}
 
 /** `parse` says that it is not JSON at all; the id is given where it could still be read. */
 export interface Invalid {
@@ -27,27 +36,22 @@ export interface Invalid {
  */
 export function readMessage(received: Buffer): Message {
   const bytes = carriable(received)
-  const found = members(bytes)
+  const found = readEnvelope(bytes)
   if (found === undefined) return unreadable(bytes)
 
-  const idBytes = found.get('id')
+  const { id: idBytes, jsonrpc, method: methodBytes, params, result, error } = found
   const id = idBytes === undefined ? undefined : readId(idBytes)
   const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason, id: id ?? null, parse: false })
 
-  const version = found.get('jsonrpc')
-  if (version === undefined || readString(version) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
+  if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
   if (idBytes !== undefined && id === undefined) {
     return invalid('"id" must be a string or a number that can be repeated exactly')
   }
 
-  const result = found.get('result')
-  const error = found.get('error')
-  const methodBytes = found.get('method')
   if (methodBytes !== undefined) {
     const method = readString(methodBytes)
     if (method === undefined) return invalid('"method" must be a string')
     if (result !== undefined || error !== undefined) return invalid('a message cannot both ask and answer')
-    const params = found.get('params')
     if (params !== undefined && !isObject(params)) return invalid('"params" must be an object')
     if (id === undefined) return { kind: 'notification', method, params }
     if (id === null) return invalid('the "id" of a request must not be null')
@@ -58,7 +62,7 @@ export function readMessage(received: Buffer): Message {
     if (error !== undefined) return invalid('an answer cannot have both "result" and "error"')
     if (id === undefined || id === null) return invalid('an answer must have the "id" of its request')
     if (!isObject(result)) return invalid('"result" must be an object')
-    return { kind: 'response', id, result }
+    return { kind: 'response', id, result, notes: found.notes }
   }
   if (error === undefined) return invalid('a message needs "method", "result" or "error"')
   if (!isObject(error)) return invalid('"error" must be an object')
@@ -77,15 +81,31 @@ function unreadable(bytes: Buffer): Invalid {
 
 const isObject = (bytes: Buffer): boolean => bytes[0] === 0x7b
 
-const readString = (bytes: Buffer): string | undefined =>
-  bytes[0] === 0x22 ? (JSON.parse(bytes.toString('utf8')) as string) : undefined
+function readString(bytes: Buffer): string | undefined {
+  if (bytes[0] !== 0x22) return undefined
+  const text = bytes.toString('utf8', 1, bytes.length - 1)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}
 
 /** `undefined` where it is no id: also for numbers so large that they would come back as another one. */
 function readId(bytes: Buffer): Id | null | undefined {
+  const number = readDigits(bytes)
+  if (number >= 0) return number
   const first = bytes[0]
   if (first === 0x7b || first === 0x5b) return undefined
   const value: unknown = JSON.parse(bytes.toString('utf8'))
   if (value === null || typeof value === 'string') return value
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
+}
+
+/** Most ids are small whole numbers, which need not be parsed; -1 for all else. */
+function readDigits(bytes: Buffer): number {
+  if (bytes.length > 9 || (bytes[0] === 0x30 && bytes.length > 1)) return -1
+  let value = 0
+  for (const byte of bytes) {
+    if (byte < 0x30 || byte > 0x39) return -1
+    value = 10 * value + byte - 0x30
+  }
+  return value
 }

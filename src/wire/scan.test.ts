@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { maxDepth } from './limits.ts'
-import { depthExceeds, elements, isJson, members, peekBoolean } from './scan.ts'
+import { depthExceeds, elements, isJson, members } from './scan.ts'
 
 /** JSON text with random white space between its tokens, and any way of spelling its strings. */
 const spelled = (value: unknown, space: () => string, escaped: () => boolean): string => {
@@ -185,27 +185,6 @@ describe('depthExceeds', () => {
     expect(depthExceeds(Buffer.from('{"a":"[[[[[[\\"[["}'), 1)).toBe(false)
     expect(depthExceeds(Buffer.from('{"a":"[[[['), 1)).toBe(false)
     expect(depthExceeds(Buffer.alloc(1_000_000, '['), maxDepth)).toBe(true)
-  })
-})
-
-describe('peekBoolean', () => {
-  test('T2: agrees with JSON.parse about a top-level boolean', () => {
-    const flag = fc.constantFrom('true', 'false', '"true"', 'null', '1', '{"isError":true}', '["isError",true]')
-    const key = fc.constantFrom('isError', '\\u0069sError', 'isErro\\u0072', 'error', '\\"isError')
-    const json = fc
-      .array(fc.tuple(key, flag))
-      .map((all) => `{${all.map(([name, value]) => `"${name}": ${value}`).join()}}`)
-    fc.assert(
-      fc.property(json, (text) => {
-        expect(peekBoolean(Buffer.from(text), 'isError')).toBe(JSON.parse(text).isError === true)
-      }),
-      { numRuns: 500 },
-    )
-  })
-
-  test('T2: a text that only mentions the key is not an error', () => {
-    expect(peekBoolean(Buffer.from('{"content":[{"text":"\\"isError\\": true"}]}'), 'isError')).toBe(false)
-    expect(peekBoolean(Buffer.from('{"content":[],"isError":true}'), 'isError')).toBe(true)
   })
 })
 

@@ -56,19 +56,6 @@ export function isJson(bytes: Buffer): boolean {
   return at !== none && skipSpace(bytes, at) === bytes.length
 }
 
-/** The value of a top-level boolean member, as `JSON.parse` would give it; false when absent. The key is plain letters. */
-export function peekBoolean(bytes: Buffer, key: string): boolean {
-  // Most results do not name the key at all, and a native search says so without reading them once more.
-  // Letters can otherwise only be spelt as \u escapes.
-  if (!bytes.includes(`"${key}"`) && !bytes.includes('\\u')) return false
-  let value = false
-  const whole = walk(bytes, (name, start) => {
-    if (name === key) value = bytes[start] === 0x74
-    return true
-  })
-  return whole && value
-}
-
 /** Whether brackets nest deeper than this. Works on any bytes, also where they are not JSON. */
 export function depthExceeds(bytes: Buffer, limit: number): boolean {
   const words = wordsOf(bytes)

@@ -47,7 +47,7 @@ export const isLegacyRevision = (revision: unknown): revision is string =>
 
 export function legacyEra(options: { access: Access; info: DoorInfo; log: Log }): LegacyEra {
   const { access, info, log } = options
-  const operations = createOperations(access)
+  const operations = createOperations(access, ({ body, plain }) => (plain ? body.bytes : toLegacy(body.bytes)))
 
   const perform = async (session: Session, request: InboundRequest, caller: Caller, peer: RequestPeer) => {
     const { method, params } = request
@@ -129,7 +129,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       try {
         const acting = actingAs(access, caller, agentOfParams(request.params))
         const result = await perform(session, request, acting, peer)
-        return peer.signal.aborted ? undefined : { message: resultBytes(id, toLegacy(result)) }
+        return peer.signal.aborted ? undefined : { message: resultBytes(id, result) }
       } catch (thrown) {
         return peer.signal.aborted ? undefined : errorAnswer(id, method, thrown, log)
       } finally {

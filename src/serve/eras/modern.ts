@@ -57,7 +57,9 @@ const lists: ReadonlyMap<string, Kind> = new Map([
 
 export function modernEra(options: { access: Access; info: DoorInfo; clock: Clock; log: Log }): ModernEra {
   const { access, info, clock, log } = options
-  const operations = createOperations(access)
+  const operations = createOperations(access, ({ body, plain }, reads) =>
+    toModern(body.bytes, reads && readHint, plain),
+  )
   const parked = createParked(clock)
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
@@ -114,10 +116,10 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
   }
 
   const run = async (request: ModernRequest, outlet: Outlet): Promise<Buffer | undefined> => {
-    const { method, params, envelope } = request
+    const { id, params, envelope } = request
     const { progressToken } = params._meta as Params
-    const { capabilities, logLevel } = envelope
-    const leg: Leg = { capabilities, logLevel, progressToken, send: (message) => outlet.send(message) }
+    const { version: revision, capabilities, logLevel } = envelope
+    const leg: Leg = { id, revision, capabilities, logLevel, progressToken, send: (message) => outlet.send(message) }
     const { call, begin } = openCall(request, leg)
     outlet.owner = call
     const waiting = call.turn(leg, isObject(params.inputResponses) ? params.inputResponses : {})
@@ -129,7 +131,7 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     parked.forget(call)
     if (turn.kind === 'failed') throw turn.thrown
     if (turn.kind !== 'done') return undefined
-    return toModern(turn.result, method === 'resources/read' ? readHint : undefined)
+    return turn.result
   }
 
   const answer = async (request: ModernRequest, outlet: Outlet): Promise<Buffer | undefined> => {

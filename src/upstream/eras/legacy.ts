@@ -19,8 +19,8 @@ export interface GreetOptions {
 export async function initialize(connection: Connection, options: GreetOptions): Promise<Introduction> {
   const { server, identity, capabilities, log, signal } = options
   const hello = { protocolVersion: latestLegacy, capabilities, clientInfo: identity }
-  const answer = await connection.request({ method: 'initialize', params: () => Json.of(hello).bytes, signal })
-  const body = Json.raw<Record<string, unknown>>(answer).value
+  const { result } = await connection.request({ method: 'initialize', params: () => Json.of(hello).bytes, signal })
+  const body = Json.raw<Record<string, unknown>>(result).value
   const { protocolVersion } = body
   if (typeof protocolVersion !== 'string') {
     throw new ToolwayError('SERVER_UNAVAILABLE', `${server} answered initialize without a protocol version.`, {

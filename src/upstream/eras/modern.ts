@@ -21,7 +21,8 @@ export async function discover(connection: Connection, options: GreetOptions): P
   const params = Json.of({ _meta: modernMeta(identity, capabilities) }).bytes
   const headers = { [headerNames.version]: modernRevision, ...standardHeaders('server/discover') }
   const ask = () => connection.request({ method: 'server/discover', params: () => params, headers, signal })
-  const body = Json.raw<Record<string, unknown>>(await ask().catch((error) => again(error, ask))).value
+  const { result } = await ask().catch((error) => again(error, ask))
+  const body = Json.raw<Record<string, unknown>>(result).value
   const { supportedVersions, instructions } = body
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision)) throw new NotModern()
   connection.transport.established(modernRevision, 'modern')
@@ -37,7 +38,7 @@ export async function discover(connection: Connection, options: GreetOptions): P
 }
 
 /** A server that refuses the version and then names the very same one wants to be asked once more. */
-function again(error: unknown, ask: () => Promise<Buffer>): Promise<Buffer> {
+function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
   if (!(error instanceof ServerError)) throw error
   const { code, data } = error.error.value
   const { supported } = asObject(data)

@@ -1,0 +1,31 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { countMembers, extentOf } from './extent.ts'
+
+const bothOf = (json: string) => [extentOf(Buffer.from(json)).members, countMembers(JSON.parse(json))] as const
+
+test.each([
+  '{"a":1,"a":2}',
+  '{"a":[{"b" : {"path":"x", "p\\u0061th":"y"}}]}',
+  '{"__proto__":{"x":1},"__proto__":{"x":1}}',
+])('security: a key that occurs twice shows in the counts, at any depth and in any spelling: %s', (json) => {
+  const [written, parsed] = bothOf(json)
+  expect(written).toBeGreaterThan(parsed)
+})
+
+test('security: the counts of an ordinary value are the same, whatever its strings hold', () => {
+  expect(bothOf('{"a":{"a":{"a":["a:","{:"]}},"b":"\\":"}')).toEqual([4, 4])
+  expect(bothOf('{"__proto__":{"constructor":1},"toString":2}')).toEqual([3, 3])
+  fc.assert(
+    fc.property(fc.json(), fc.integer({ min: 0, max: 4 }), (json, indent) => {
+      const text = JSON.stringify(JSON.parse(json), undefined, indent)
+      const [written, parsed] = bothOf(text)
+      expect(written).toBe(parsed)
+    }),
+  )
+})
+
+test('security: the depth is that of the deepest bracket outside strings', () => {
+  const depthOf = (json: string) => extentOf(Buffer.from(json)).depth
+  expect([depthOf('1'), depthOf('{}'), depthOf('[{"a":"[[["},[[]]]')]).toEqual([0, 1, 3])
+})
