@@ -1,6 +1,8 @@
+import type { Pieces } from '../wire/pieces.ts'
+
 /** A message, and what HTTP adds to it where there is HTTP. */
 export interface Answer {
-  readonly message: Buffer
+  readonly message: Pieces
   readonly status?: number
   readonly headers?: HttpHeaders | undefined
 }

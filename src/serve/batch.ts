@@ -1,6 +1,7 @@
 import type { Caller } from '../core/call.ts'
 import { errorBytes } from '../wire/encode.ts'
 import { carriable } from '../wire/one-line.ts'
+import { joined } from '../wire/pieces.ts'
 import { elements } from '../wire/scan.ts'
 import type { LegacyEra } from './eras/legacy.ts'
 import { type Inbound, readInbound, type Unreadable } from './inbound.ts'
@@ -57,7 +58,7 @@ export async function answerBatch(options: {
         abandon: () => resolve(undefined),
       }
       parts.push(part)
-      const answered = era.request(session, inbound, part, caller).then((answer) => answer?.message)
+      const answered = era.request(session, inbound, part, caller).then((answer) => answer && joined(answer.message))
       return Promise.race([answered, abandoned])
     }
     return undefined

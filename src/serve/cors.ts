@@ -10,6 +10,9 @@ const requestHeaders = [
   'Mcp-Name',
   'Last-Event-ID',
   'Toolway-Agent',
+  'traceparent',
+  'tracestate',
+  'baggage',
 ]
 
 /** Tools name headers of their own, so which there are is for the page to say. */

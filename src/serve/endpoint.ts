@@ -16,11 +16,12 @@ import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
 import type { ModernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
 import { type Accepts, Exchange, readAccept } from './exchange.ts'
-import { type InboundRequest, readInbound } from './inbound.ts'
+import { type Inbound, type InboundRequest, readInbound, type Unreadable } from './inbound.ts'
 import type { Outlet } from './peer.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import type { HttpSession, Sessions } from './sessions.ts'
 import { EventStream } from './stream.ts'
+import { withTraceOf } from './trace-headers.ts'
 
 /** The MCP endpoint itself: one POST per message, GET for a stream, DELETE to end a session. */
 export interface Endpoint {
@@ -36,6 +37,8 @@ interface EndpointOptions {
   readonly era: LegacyEra
   readonly modern: ModernHttp
   readonly sessions: Sessions
+  /** Whether calls are traced: then headers count that tell of a place in a trace. */
+  traced?(): boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -44,6 +47,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const { config, access, authenticate, era, modern, sessions, clock, log } = options
   const lifetimes = createLifetimes(authenticate, clock)
   let draining = false
+  const placed = (inbound: Inbound | Unreadable, { headers }: IncomingMessage) =>
+    options.traced?.() ? withTraceOf(inbound, headers) : inbound
 
   const sessionOf = (request: IncomingMessage, identity: Identity, id?: Id): HttpSession => {
     const given = request.headers['mcp-session-id']
@@ -78,7 +83,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
       response.setHeader('Mcp-Session-Id', session.id)
       const welcome = await era.welcome(session)
-      new Exchange(response, accepts, clock, session.streams).answer(resultBytes(inbound.id, welcome))
+      new Exchange(response, accepts, clock, session.streams).answer([resultBytes(inbound.id, welcome)])
     } catch (thrown) {
       throw asRefusal(thrown, log, inbound.id)
     }
@@ -110,7 +115,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   ) => {
     if (request.headers['mcp-session-id'] === undefined) return false
     const session = sessionOf(request, identity)
-    const messages = readBatch(session, body)
+    const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
     if (messages === undefined) return false
     if (messages.every(({ kind }) => kind === 'answer' || kind === 'notification')) {
       await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller })
@@ -128,7 +133,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const post = async (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
     const body = await readBody(request, config.maxBody)
     if (isBatch(body) && (await batch(body, request, response, identity, legacyAccepts(request)))) return
-    const inbound = readInbound(body)
+    const inbound = placed(readInbound(body), request)
     if (inbound.kind === 'unreadable') {
       throw new Refusal(400, inbound.code, inbound.message, { id: inbound.id })
     }

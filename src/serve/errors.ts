@@ -50,7 +50,7 @@ export function failureOf(method: string, thrown: unknown, log: Log): Failure {
 export function errorAnswer(id: Id, method: string, thrown: unknown, log: Log): Answer {
   const failure = failureOf(method, thrown, log)
   const message = 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
-  return { message, headers: failure.headers }
+  return { message: [message], headers: failure.headers }
 }
 
 /** The same for what is thrown before a request has become a call: the HTTP status tells it too. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import { joined, lengthOf, type Pieces } from '../wire/pieces.ts'
 import type { HttpHeaders } from './answer.ts'
 import { batchBytes } from './batch.ts'
 import type { Feed } from './feed.ts'
@@ -64,26 +65,39 @@ export class Exchange implements Outlet {
   }
 
   /** Answers; a stream has its status and headers already, so that others can only be told where the answer is plain. */
-  answer(message: Buffer, status = 200, headers?: HttpHeaders): void {
+  answer(message: Pieces, status = 200, headers?: HttpHeaders): void {
     if (!this.#finish()) return
-    if (this.#line === undefined && (this.#accepts.json || status !== 200)) {
-      const shared = { 'Content-Type': 'application/json', 'Content-Length': message.length }
-      this.#response.writeHead(status, headers ? { ...headers, ...shared } : shared)
-      // Node sends a text together with the head, and bytes after it.
-      if (message.length < small) this.#response.end(message.toString('latin1'), 'latin1')
-      else this.#response.end(message)
-    } else this.#openLine().end(message)
+    if (this.#line === undefined && (this.#accepts.json || status !== 200)) this.#write(message, status, headers)
+    else this.#openLine().end(joined(message))
     // Whoever does not fetch a large answer must not keep it in our memory for ever.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)
+  }
+
+  #write(message: Pieces, status: number, headers: HttpHeaders | undefined): void {
+    const response = this.#response
+    const length = lengthOf(message)
+    const shared = { 'Content-Type': 'application/json', 'Content-Length': length }
+    response.writeHead(status, headers ? { ...headers, ...shared } : shared)
+    if (length < small) {
+      // Node sends a text together with the head, and bytes after it.
+      let text = ''
+      for (const piece of message) text += piece.toString('latin1')
+      response.end(text, 'latin1')
+      return
+    }
+    response.cork()
+    for (const piece of message) response.write(piece)
+    response.end()
+    response.uncork()
   }
 
   /** Answers a batch: in one array, or one after the other where the answer has become a stream. */
   answerBatch(messages: readonly Buffer[]): void {
     if (messages.length === 0) this.abandon()
-    else if (this.#line === undefined && this.#accepts.json) this.answer(batchBytes(messages))
+    else if (this.#line === undefined && this.#accepts.json) this.answer([batchBytes(messages)])
     else {
       for (const message of messages.slice(0, -1)) this.send(message)
-      this.answer(messages[messages.length - 1] as Buffer)
+      this.answer([messages[messages.length - 1] as Buffer])
     }
   }
 

@@ -28,6 +28,8 @@ interface DoorOptions {
   readonly access: Access
   readonly info: DoorInfo
   readonly ready: () => boolean
+  /** Whether calls are traced. */
+  traced?(): boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -38,7 +40,7 @@ export const serveHttp = ({ token, ...options }: DoorOptions & { readonly token:
 
 /** Serves over HTTP to whom `authenticate` lets in. Rejects with a sentence when the address cannot be had. */
 export async function openHttpDoor(options: DoorOptions & { readonly authenticate: Authenticate }): Promise<HttpDoor> {
-  const { config, access, info, ready, clock, log, authenticate } = options
+  const { config, access, info, ready, traced, clock, log, authenticate } = options
   const server = createServer({
     // We answer a missing Host ourselves, with a sentence.
     requireHostHeader: false,
@@ -54,7 +56,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const sessions = createSessions({ access, clock, log })
   const era = legacyEra({ access, info, log })
   const modern = modernHttp({ era: modernEra({ access, info, clock, log }), access, clock, log })
-  const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, clock, log })
+  const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, traced, clock, log })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`
 

@@ -2,6 +2,8 @@ import type { Capabilities, LogLevel } from '../core/capabilities.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { notificationBytes } from '../wire/encode.ts'
+import type { Id } from '../wire/message.ts'
+import type { Pieces } from '../wire/pieces.ts'
 import type { Params } from './inbound.ts'
 import { isWanted } from './log-level.ts'
 import type { Waiter } from './operations.ts'
@@ -9,6 +11,8 @@ import { missingCapability, missingFrom, requiredFor } from './questions.ts'
 
 /** One request of a caller, as long as it waits: a call that asks for more is waited for by several, one after another. */
 export interface Leg {
+  readonly id: Id
+  readonly revision: string
   readonly capabilities: Capabilities
   readonly logLevel: LogLevel | undefined
   readonly progressToken: unknown
@@ -24,7 +28,7 @@ export interface Question {
 
 /** How the waiting of one leg ends. */
 export type Turn =
-  | { readonly kind: 'done'; readonly result: Buffer }
+  | { readonly kind: 'done'; readonly result: Pieces }
   | { readonly kind: 'failed'; readonly thrown: unknown }
   | { readonly kind: 'asked'; readonly questions: ReadonlyMap<string, Question> }
   | { readonly kind: 'cancelled' }
@@ -73,8 +77,12 @@ export class OpenCall implements Waiter {
     return this.#leg.logLevel
   }
 
+  get request() {
+    return { id: this.#leg.id, revision: this.#leg.revision }
+  }
+
   /** Does the work that the call is about. */
-  run(work: (call: OpenCall) => Promise<Buffer>): void {
+  run(work: (call: OpenCall) => Promise<Pieces>): void {
     work(this).then(
       (result) => this.#finish({ kind: 'done', result }),
       (thrown: unknown) => this.#finish({ kind: 'failed', thrown }),

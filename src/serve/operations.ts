@@ -7,6 +7,7 @@ import { Json } from '../core/json.ts'
 import type { Result } from '../core/result.ts'
 import { readTaskId } from '../core/task-id.ts'
 import { withoutEnvelope } from '../wire/modern.ts'
+import type { Pieces } from '../wire/pieces.ts'
 import { underAskedUri } from './asked-uri.ts'
 import { ProtocolError } from './errors.ts'
 import { isObject, type Params } from './inbound.ts'
@@ -17,16 +18,16 @@ export interface Waiter extends Peer {
   readonly signal: AbortSignal
 }
 
-/** What clients of every era can do with entries. Each answers with the bytes of its result object, in the era's form. */
+/** What clients of every era can do with entries. Each answers with its result object, in the era's form. */
 export interface Operations {
-  list(kind: Kind, params: Params, caller: Caller): Promise<Buffer>
+  list(kind: Kind, params: Params, caller: Caller): Promise<Pieces>
   /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
-  callTool(params: Params, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Buffer>
-  readResource(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
-  getPrompt(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
-  complete(params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
+  callTool(params: Params, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Pieces>
+  readResource(params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
+  getPrompt(params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
+  complete(params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
   /** Asks about a task that a tool has started for this caller. */
-  task(method: string, params: Params, caller: Caller, peer: Waiter): Promise<Buffer>
+  task(method: string, params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
 }
 
 const listFields: Readonly<Record<Kind, string>> = {
@@ -37,7 +38,7 @@ const listFields: Readonly<Record<Kind, string>> = {
 }
 
 /** A result as an era has it; `reads` where it is the content of a resource. */
-export type Form = (result: Result, reads?: 'reads') => Buffer
+export type Form = (result: Result, reads?: 'reads') => Pieces
 
 export function createOperations(access: Access, form: Form): Operations {
   const run = (
@@ -60,7 +61,7 @@ export function createOperations(access: Access, form: Form): Operations {
       await view.ready()
       const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
       const end = nextCursor === undefined ? '}' : `,"nextCursor":${JSON.stringify(nextCursor)}}`
-      return Buffer.concat([Buffer.from(`{"${listFields[kind]}":`), items, Buffer.from(end)])
+      return [Buffer.from(`{"${listFields[kind]}":`), items, Buffer.from(end)]
     },
 
     async callTool(params, caller, peer, inspect) {

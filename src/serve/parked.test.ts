@@ -230,7 +230,8 @@ describe('B2: who may come back', () => {
   test('places are counted for each principal and for all, and are free again when a call is over', () => {
     const parked = createParked(createManualClock(), { all: 2, each: 1 })
     const begin = (principal: string) => {
-      const call = new OpenCall({ capabilities: {}, logLevel: undefined, progressToken: 1, send: () => true }, () => {})
+      const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
+      const call = new OpenCall({ ...leg, send: () => true }, () => {})
       parked.admit(call, { principal, method: 'tools/call', name: 'x' })
       return call
     }

@@ -55,6 +55,10 @@ export class RequestPeer implements Peer {
     return this.#session.logLevel
   }
 
+  get request() {
+    return { id: this.#id, revision: this.#session.revision }
+  }
+
   cancel(): void {
     if (this.#answered) return
     this.#controller.abort(new ToolwayError('CANCELLED', 'The caller cancelled this call.'))

@@ -49,16 +49,15 @@ export class Refusal extends Error {
 export const wrongMethod = (method: string | undefined, allowed: string): Refusal =>
   new Refusal(405, rpc.request, `${method} is not allowed here: use ${allowed}.`, { headers: { Allow: allowed } })
 
-/** Answers with the refusal as a JSON-RPC error, whatever the path: every client that can read one answer can read it. */
-export function refuse(response: ServerResponse, refusal: Refusal, clock: Clock): void {
+/** Answers with the refusal; as a JSON-RPC error, unless those who ask there read something else. */
+export function refuse(response: ServerResponse, refusal: Refusal, clock: Clock, bodyOf = rpcError): void {
   if (response.destroyed) return
   if (response.headersSent) {
     response.destroy()
     return
   }
-  const { id = null, data, headers } = refusal.details
-  const { code, message } = refusal
-  const body = errorBytes(id, data === undefined ? { code, message } : { code, message, data })
+  const body = bodyOf(refusal)
+  const { headers } = refusal.details
   const shared = { ...headers, 'Content-Type': 'application/json', 'Content-Length': body.length }
   if (!hasMoreToSend(response.req)) {
     response.writeHead(refusal.status, shared).end(body)
@@ -66,6 +65,10 @@ export function refuse(response: ServerResponse, refusal: Refusal, clock: Clock)
   }
   response.writeHead(refusal.status, { ...shared, Connection: 'close' }).write(body)
   linger(response, clock)
+}
+
+function rpcError({ code, message, details: { id = null, data } }: Refusal): Buffer {
+  return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
 }
 
 /** Smaller bodies are read to their end, so that the connection can be used again. */

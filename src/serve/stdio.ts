@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
 import { maxMessage } from '../wire/limits.ts'
 import { createLineReader } from '../wire/lines.ts'
+import { joined } from '../wire/pieces.ts'
 import { actingAs, agentOfParams } from './agent.ts'
 import { answerBatch, type Batch, batchBytes, isBatch, readBatch } from './batch.ts'
 import { listChanged } from './changes.ts'
@@ -52,7 +53,7 @@ export async function serveStdio(options: {
       writer.write(resultBytes(id, await era.welcome(session)))
       welcomed = true
     } catch (thrown) {
-      writer.write(errorAnswer(id, method, thrown, log).message)
+      writer.write(joined(errorAnswer(id, method, thrown, log).message))
     }
   }
 
@@ -60,7 +61,7 @@ export async function serveStdio(options: {
     // One line serves all requests, so there is nothing to close when one is cancelled.
     const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
     const answer = await era.request(current, request, outlet, current.caller)
-    if (answer !== undefined) writer.write(answer.message)
+    if (answer !== undefined) writer.write(joined(answer.message))
   }
 
   const answerAll = async (current: Session, batch: Batch) => {

@@ -1,5 +1,6 @@
 import { Json } from '../core/json.ts'
 import type { Id } from './message.ts'
+import type { Pieces } from './pieces.ts'
 
 /** A request, with its params spliced in as they are. */
 export const requestBytes = (id: Id, method: string, params?: Json | Buffer): Buffer =>
@@ -12,6 +13,15 @@ export const notificationBytes = (method: string, params?: Json | Buffer): Buffe
 /** An answer around the bytes of a result. */
 export const resultBytes = (id: Id, result: Json | Buffer): Buffer =>
   envelope(`{"jsonrpc":"2.0","id":${JSON.stringify(id)}`, ',"result":', result)
+
+/** The same around a result in pieces, none of which is copied. */
+export const resultPieces = (id: Id, result: Pieces): Pieces => [
+  Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`),
+  ...result,
+  closing,
+]
+
+const closing = Buffer.from('}')
 
 /** An answer that is an error, around an error's bytes or made from its parts. */
 export const errorBytes = (

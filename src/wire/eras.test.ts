@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toLegacy, toModern } from './eras.ts'
+import { joined } from './pieces.ts'
 
 const hint = { ttlMs: 60_000, cacheScope: 'private' } as const
-const modern = (text: string, given?: typeof hint) => toModern(Buffer.from(text), given).toString()
+const modern = (text: string, given?: typeof hint) => joined(toModern(Buffer.from(text), given)).toString()
 const legacy = (text: string) => toLegacy(Buffer.from(text)).toString()
 
 describe('T2: the envelope of the stateless revision', () => {

@@ -1,3 +1,4 @@
+import type { Pieces } from './pieces.ts'
 import { walk } from './scan.ts'
 import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from './skip.ts'
 
@@ -12,7 +13,7 @@ export interface CacheHint {
  * asked for. What the result has already stays, and only a complete one may be kept. Everything else is the same
  * bytes: the new members stand before it. Who knows that it has none of them says so with `plain`.
  */
-export function toModern(result: Buffer, hint?: CacheHint, plain = false): Buffer {
+export function toModern(result: Buffer, hint?: CacheHint, plain = false): Pieces {
   const { resultType, ttlMs, cacheScope } = plain ? none : envelopeOf(result)
   const added: string[] = []
   if (resultType === undefined) added.push('"resultType":"complete"')
@@ -20,11 +21,11 @@ export function toModern(result: Buffer, hint?: CacheHint, plain = false): Buffe
     if (ttlMs === undefined) added.push(`"ttlMs":${hint.ttlMs}`)
     if (cacheScope === undefined) added.push(`"cacheScope":"${hint.cacheScope}"`)
   }
-  if (added.length === 0) return result
+  if (added.length === 0) return [result]
   const after = result.indexOf(OPEN_OBJECT) + 1
   const empty = result[skipSpace(result, after)] === CLOSE_OBJECT
-  const text = Buffer.from(`{${added.join()}${empty ? '' : ','}`)
-  return Buffer.concat([result.subarray(0, after - 1), text, result.subarray(after)])
+  const start = result.toString('latin1', 0, after)
+  return [Buffer.from(`${start}${added.join()}${empty ? '' : ','}`), result.subarray(after)]
 }
 
 /** A result without the envelope of the stateless revision; one that never had it is handed back as it is. */

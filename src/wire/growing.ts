@@ -1,4 +1,4 @@
-/** Bytes that arrive in pieces. Its space doubles, so pieces of any size cost linear time and bounded memory. */
+/** Bytes that arrive in pieces. Large ones are kept as they came and copied once; the space for small ones doubles. */
 export interface Growing {
   readonly length: number
   append(piece: Buffer): void
@@ -6,25 +6,47 @@ export interface Growing {
   take(): Buffer
 }
 
+/** What is worth keeping by itself; a sender of single bytes must not cost a hundred times what it sends. */
+const large = 16 * 1024
+
+const nothing = Buffer.alloc(0)
+
 export function growing(): Growing {
-  let space = Buffer.alloc(0)
+  let pieces: Buffer[] = []
+  let space = nothing
+  let used = 0
   let length = 0
+
+  const keepSmall = () => {
+    if (used > 0) pieces.push(space.subarray(0, used))
+    space = nothing
+    used = 0
+  }
+
+  const appendSmall = (piece: Buffer) => {
+    if (used + piece.length > space.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * space.length, used + piece.length, 1024))
+      larger.set(space.subarray(0, used))
+      space = larger
+    }
+    space.set(piece, used)
+    used += piece.length
+  }
+
   return {
     get length() {
       return length
     },
     append(piece) {
-      if (length + piece.length > space.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(2 * space.length, length + piece.length, 1024))
-        larger.set(space.subarray(0, length))
-        space = larger
-      }
-      space.set(piece, length)
       length += piece.length
+      if (piece.length < large) return appendSmall(piece)
+      keepSmall()
+      pieces.push(piece)
     },
     take() {
-      const gathered = space.subarray(0, length)
-      space = Buffer.alloc(0)
+      keepSmall()
+      const gathered = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, length)
+      pieces = []
       length = 0
       return gathered
     },

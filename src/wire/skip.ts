@@ -186,11 +186,12 @@ function skipPlain(bytes: Buffer, words: Int32Array, from: number): number {
   let index = first
   while (index < count) {
     const word = words[index] as number
-    const quote = word ^ 0x22222222
+    // With this bit turned over, a quote comes right behind the control characters and nothing else is as low.
+    const low = word ^ 0x02020202
     const backslash = word ^ 0x5c5c5c5c
-    // The high bit of a byte comes out set where the byte was zero (or, for the word itself, below 0x20).
-    const zero = ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash)
-    if (((zero | ((word - 0x20202020) & ~word)) & 0x80808080) !== 0) break
+    // The high bit of a byte comes out set where the byte was below what is subtracted.
+    const found = ((low - 0x21212121) & ~low) | ((backslash - 0x01010101) & ~backslash)
+    if ((found & 0x80808080) !== 0) break
     index++
   }
   return from + ((index - first) << 2)

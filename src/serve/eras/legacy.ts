@@ -4,9 +4,10 @@ import { type LogLevel, logLevels } from '../../core/capabilities.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { errorBytes, resultBytes } from '../../wire/encode.ts'
+import { errorBytes, resultPieces } from '../../wire/encode.ts'
 import { toLegacy } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
+import type { Pieces } from '../../wire/pieces.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../agent.ts'
 import type { Answer } from '../answer.ts'
@@ -40,16 +41,21 @@ export interface LegacyEra {
 /** What a session may have in flight: more is a client gone wild. */
 const maxRequests = 1_000
 
-const nothing = Buffer.from('{}')
+const nothing: Pieces = [Buffer.from('{}')]
 
 export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
 export function legacyEra(options: { access: Access; info: DoorInfo; log: Log }): LegacyEra {
   const { access, info, log } = options
-  const operations = createOperations(access, ({ body, plain }) => (plain ? body.bytes : toLegacy(body.bytes)))
+  const operations = createOperations(access, ({ body, plain }) => [plain ? body.bytes : toLegacy(body.bytes)])
 
-  const perform = async (session: Session, request: InboundRequest, caller: Caller, peer: RequestPeer) => {
+  const perform = async (
+    session: Session,
+    request: InboundRequest,
+    caller: Caller,
+    peer: RequestPeer,
+  ): Promise<Pieces> => {
     const { method, params } = request
     switch (method) {
       case 'tools/call':
@@ -119,7 +125,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       const { requests } = session
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight in this session: give each request its own id.'
-        return { message: errorBytes(id, { code: rpc.request, message }) }
+        return { message: [errorBytes(id, { code: rpc.request, message })] }
       }
       if (requests.size >= maxRequests) {
         const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
@@ -129,7 +135,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       try {
         const acting = actingAs(access, caller, agentOfParams(request.params))
         const result = await perform(session, request, acting, peer)
-        return peer.signal.aborted ? undefined : { message: resultBytes(id, result) }
+        return peer.signal.aborted ? undefined : { message: resultPieces(id, result) }
       } catch (thrown) {
         return peer.signal.aborted ? undefined : errorAnswer(id, method, thrown, log)
       } finally {

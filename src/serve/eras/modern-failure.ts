@@ -1,7 +1,7 @@
 import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { errorBytes, resultBytes } from '../../wire/encode.ts'
+import { errorBytes, resultPieces } from '../../wire/encode.ts'
 import { toModern } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
 import { modernErrors } from '../../wire/modern.ts'
@@ -29,9 +29,9 @@ export function modernFailure(request: Failed, thrown: unknown, log: Log): Answe
   if (thrown instanceof ServerError) return fromServer(request, thrown.error)
   const failure = failureOf(method, thrown, log)
   const { headers } = failure
-  if ('result' in failure) return { message: resultBytes(id, toModern(failure.result)), headers }
+  if ('result' in failure) return { message: resultPieces(id, toModern(failure.result)), headers }
   const error = Buffer.isBuffer(failure.error) ? failure.error : named(failure.error, method, params)
-  return { message: errorBytes(id, error), headers }
+  return { message: [errorBytes(id, error)], headers }
 }
 
 interface Failed {
@@ -43,7 +43,8 @@ interface Failed {
 
 /** The answer that a refusal is, with the id of what was refused. */
 function refused(id: Id | null, { status, code, message, details: { data, headers } }: Refusal): Answer {
-  return { message: errorBytes(id, data === undefined ? { code, message } : { code, message, data }), status, headers }
+  const error = data === undefined ? { code, message } : { code, message, data }
+  return { message: [errorBytes(id, error)], status, headers }
 }
 
 function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answer {
@@ -51,11 +52,11 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answ
   if (visits !== undefined) {
     const missing = missingFrom(envelope.capabilities, visiting)
     if (missing !== undefined) return refused(id, missingCapability(missing))
-    return { message: resultBytes(id, inputRequired(visits)) }
+    return { message: resultPieces(id, [inputRequired(visits)]) }
   }
   const { code } = error.value
-  if (code === noSuchResource) return { message: errorBytes(id, recoded(error.bytes, rpc.params)) }
-  return { message: errorBytes(id, error.bytes), status: code === modernErrors.missingCapability ? 400 : 200 }
+  if (code === noSuchResource) return { message: [errorBytes(id, recoded(error.bytes, rpc.params))] }
+  return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
 /** The same error under another number; every other byte stays. */

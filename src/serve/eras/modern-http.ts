@@ -49,7 +49,7 @@ export function modernHttp(options: { era: ModernEra; access: Access; clock: Clo
     try {
       exchange.owner = era.streams.open(request, request.caller, {
         send: (message) => exchange.send(message),
-        end: (answer) => exchange.answer(answer),
+        end: (answer) => exchange.answer([answer]),
       })
     } catch (thrown) {
       const { message, status, headers } = modernFailure(request, thrown, log)

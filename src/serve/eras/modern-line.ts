@@ -4,6 +4,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { errorBytes } from '../../wire/encode.ts'
 import type { Id } from '../../wire/message.ts'
+import { joined } from '../../wire/pieces.ts'
 import { actingAs, agentOfParams } from '../agent.ts'
 import type { InboundNotification, InboundRequest } from '../inbound.ts'
 import type { LineWriter } from '../line-writer.ts'
@@ -68,7 +69,7 @@ export function modernLine(options: {
     // One that was cancelled is not answered, and its id may be in use again.
     if (requests.get(id) !== outlet) return
     requests.delete(id)
-    if (answer !== undefined) writer.write(answer.message)
+    if (answer !== undefined) writer.write(joined(answer.message))
   }
 
   return {
@@ -88,7 +89,7 @@ export function modernLine(options: {
       } catch (thrown) {
         requests.delete(id)
         const request = { ...inbound, envelope: { capabilities: {} } }
-        writer.write(modernFailure(request, thrown, log).message)
+        writer.write(joined(modernFailure(request, thrown, log).message))
       }
     },
     notification({ method, params }) {

@@ -6,9 +6,10 @@ import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { resultBytes } from '../../wire/encode.ts'
+import { resultPieces } from '../../wire/encode.ts'
 import { toModern } from '../../wire/eras.ts'
 import { metaKeys } from '../../wire/modern.ts'
+import type { Pieces } from '../../wire/pieces.ts'
 import { modernRevision } from '../../wire/revisions.ts'
 import type { Answer } from '../answer.ts'
 import { capabilities } from '../capabilities.ts'
@@ -83,10 +84,12 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     }).bytes
   }
 
-  const list = async (kind: Kind, { params, caller }: ModernRequest): Promise<Buffer> =>
-    Buffer.concat([listHead, (await operations.list(kind, params, caller)).subarray(1)])
+  const list = async (kind: Kind, { params, caller }: ModernRequest): Promise<Pieces> => {
+    const [start, ...rest] = await operations.list(kind, params, caller)
+    return [listHead, (start as Buffer).subarray(1), ...rest]
+  }
 
-  const perform = ({ method, params, caller, headers }: ModernRequest, peer: Waiter): Promise<Buffer> => {
+  const perform = ({ method, params, caller, headers }: ModernRequest, peer: Waiter): Promise<Pieces> => {
     switch (method) {
       case 'tools/call':
         return operations.callTool(params, caller, peer, ({ definition }) => {
@@ -115,7 +118,7 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     return { call, begin: true }
   }
 
-  const run = async (request: ModernRequest, outlet: Outlet): Promise<Buffer | undefined> => {
+  const run = async (request: ModernRequest, outlet: Outlet): Promise<Pieces | undefined> => {
     const { id, params, envelope } = request
     const { progressToken } = params._meta as Params
     const { version: revision, capabilities, logLevel } = envelope
@@ -127,14 +130,14 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     let turn = await waiting
     // A call that has ended meanwhile has an outcome, and nobody needs to be asked any more.
     if (call.signal.aborted) turn = await call.turn(leg)
-    if (turn.kind === 'asked') return inputRequired(turn.questions, parked.park(call))
+    if (turn.kind === 'asked') return [inputRequired(turn.questions, parked.park(call))]
     parked.forget(call)
     if (turn.kind === 'failed') throw turn.thrown
     if (turn.kind !== 'done') return undefined
     return turn.result
   }
 
-  const answer = async (request: ModernRequest, outlet: Outlet): Promise<Buffer | undefined> => {
+  const answer = async (request: ModernRequest, outlet: Outlet): Promise<Pieces | undefined> => {
     const { method, caller } = request
     const kind = lists.get(method)
     if (kind !== undefined) return list(kind, request)
@@ -150,7 +153,7 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
         requireExtension(tasksExtension, request.envelope)
         return run(request, outlet)
       case 'server/discover':
-        return discover(caller)
+        return [await discover(caller)]
       default:
         throw new Refusal(404, rpc.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
     }
@@ -160,7 +163,7 @@ export function modernEra(options: { access: Access; info: DoorInfo; clock: Cloc
     async request(request, outlet) {
       try {
         const result = await answer(request, outlet)
-        return result && { message: resultBytes(request.id, result) }
+        return result && { message: resultPieces(request.id, result) }
       } catch (thrown) {
         return modernFailure(request, thrown, log)
       }
