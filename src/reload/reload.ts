@@ -2,6 +2,8 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { type Difference, differenceOf, isEmpty } from './difference.ts'
+import type { ReloadHistory } from './history.ts'
+import { changesInWords, type MayTell } from './words.ts'
 
 /** One attempt to put another configuration into force. */
 export interface Attempt {
@@ -35,6 +37,9 @@ export interface ReloadOptions {
   load(): Promise<LoadedConfig>
   /** Puts it into force, whole or not at all. */
   apply(loaded: LoadedConfig): Promise<void>
+  /** Where it is told what has changed, and of which values; nowhere, if absent. */
+  readonly history?: ReloadHistory
+  readonly mayTell?: MayTell
   readonly clock: Clock
   readonly log: Log
 }
@@ -42,7 +47,8 @@ export interface ReloadOptions {
 const mostKept = 20
 
 /** Takes another configuration over, one at a time; whatever is wrong with it leaves the old one in force (G8). */
-export function createReload({ current, load, apply, clock, log }: ReloadOptions): Reload {
+export function createReload(options: ReloadOptions): Reload {
+  const { current, load, apply, history: told, mayTell = () => false, clock, log } = options
   let attempts = 0
   let successes = 0
   let lastError: { readonly text: string; readonly at: string } | undefined
@@ -57,15 +63,18 @@ export function createReload({ current, load, apply, clock, log }: ReloadOptions
   }
 
   const attempt = async () => {
-    const at = new Date(clock.now()).toISOString()
+    const began = clock.now()
+    const at = new Date(began).toISOString()
     attempts++
     try {
       const loaded = await load()
+      const changes = told ? changesInWords(current().config, loaded.config, mayTell) : []
       const difference = differenceOf(current().config, loaded.config)
       await apply(loaded)
       successes++
       lastSuccessAt = at
       keep({ at, difference })
+      told?.add({ at: began, ok: true, error: null, changes })
       if (!isEmpty(difference)) log.info({ ...difference }, 'The configuration has changed and is in force')
       for (const key of difference.atNextStart)
         log.warn({ key }, `${key} has changed and counts from the next start on`)
@@ -73,6 +82,7 @@ export function createReload({ current, load, apply, clock, log }: ReloadOptions
       const text = thrown instanceof Error ? thrown.message : String(thrown)
       lastError = { text, at }
       keep({ at, error: text })
+      told?.add({ at: began, ok: false, error: text, changes: [] })
       log.error({ error: text }, 'The changed configuration is not valid; the one before stays in force')
     }
   }

@@ -52,10 +52,14 @@ export function createWorlds<World>(options: {
     get living() {
       return places.map(({ world }) => world)
     },
-    within(work) {
+    async within(work) {
       const place = present
       place.running++
-      return work(place.world).finally(() => leave(place))
+      try {
+        return await work(place.world)
+      } finally {
+        leave(place)
+      }
     },
     follow(next) {
       const before = present

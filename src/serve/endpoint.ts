@@ -139,7 +139,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     // The era is a matter of each message: what follows holds for those with sessions.
-    if (await modern.take(inbound, { request, response, identity })) return
+    const taken = modern.take(inbound, { request, response, identity })
+    if (taken) return taken
     const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
       const session = sessionOf(request, identity)
@@ -190,7 +191,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       throw wrongMethod(method, 'POST, GET, DELETE')
     }
     const { authorization } = headers
-    const identity = await authenticate(authorization)
+    const known = authenticate(authorization)
+    const identity = known instanceof Promise ? await known : known
     // Who has left in the meantime would never be heard leaving.
     if (response.destroyed) return
     if (method === 'GET' || isListening(headers)) lifetimes({ authorization, identity, response })

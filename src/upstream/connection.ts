@@ -52,6 +52,8 @@ export interface Request {
 
 interface Pending {
   readonly request: Request
+  /** Nobody calls it off any more. */
+  over(): void
   resolve(answer: Response): void
   reject(error: Error): void
 }
@@ -114,13 +116,14 @@ export async function openConnection(
   await transport.open(receiver, signal)
   return connection
 
-  async function request(request: Request): Promise<Response> {
+  function request(request: Request): Promise<Response> {
+    const { headers, signal } = request
     // Whatever happened to those who were under way: this one was surely never sent.
-    if (closed) throw gone()
-    request.signal.throwIfAborted()
+    if (closed) return Promise.reject(gone())
+    if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<Response>()
-    pending.set(id, { request, resolve, reject })
+    const over = () => signal.removeEventListener('abort', cancel)
     const cancel = () => {
       if (!pending.delete(id)) return
       if (request.peer) {
@@ -128,17 +131,13 @@ export async function openConnection(
         inVain++
       }
       if (connection.cancelsByMessage) callOff(id)
-      reject(request.signal.reason)
+      reject(signal.reason)
     }
-    request.signal.addEventListener('abort', cancel, { once: true })
     const body = requestBytes(id, request.method, request.params(id))
-    const { headers, signal } = request
+    pending.set(id, { request, over, resolve, reject })
+    signal.addEventListener('abort', cancel, { once: true })
     transport.send({ body, headers, exchange: id, signal }).catch((error) => settle(id)?.reject(error))
-    try {
-      return await promise
-    } finally {
-      request.signal.removeEventListener('abort', cancel)
-    }
+    return promise
   }
 
   function callOff(requestId: number): void {
@@ -149,13 +148,17 @@ export async function openConnection(
   function settle(id: number): Pending | undefined {
     const waiting = pending.get(id)
     pending.delete(id)
+    waiting?.over()
     return waiting
   }
 
   function failAll(error: ToolwayError): void {
     closed = true
     questions.cancelAll()
-    for (const waiting of pending.values()) waiting.reject(error)
+    for (const { over, reject } of pending.values()) {
+      over()
+      reject(error)
+    }
     pending.clear()
   }
 

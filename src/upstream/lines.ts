@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { createBackoff } from './backoff.ts'
-import type { Connect, Tenancy } from './connect.ts'
+import { type Connect, connectWithinMs, type Tenancy } from './connect.ts'
 import type { OpenLine } from './introduction.ts'
 import { createLine, type Line } from './line.ts'
 import { wantLogs } from './log-level.ts'
@@ -22,6 +22,10 @@ export interface Lines extends AsyncDisposable {
   /** Every line there is, open or not. */
   readonly all: readonly Line[]
   readonly latest: OpenLine | undefined
+  /** How often what was open has ended by itself, was given up, or was ended by `interrupt`. */
+  readonly breaks: number
+  /** Ends what is open on every line; they are opened anew when somebody needs them, whatever has failed before. */
+  interrupt(error: ToolwayError): Promise<void>
   use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T>
   /** The line that this caller's calls go over; not for servers that get a fresh one for each call. */
   of(caller: Caller): Line
@@ -51,9 +55,6 @@ export interface LinesOptions {
   readonly log: Log
 }
 
-/** A first start may have to download a package; who answers over HTTP is there already. */
-const startWithinMs = 120_000
-const greetWithinMs = 30_000
 /** Lines that belong to callers: beyond this the longest unused one is closed. */
 const maxOwned = 256
 /** Lines for several kinds of clients: there are only so many honest ways to say what one can be asked for. */
@@ -81,6 +82,7 @@ export function createLines(options: LinesOptions): Lines {
   /** Set when the server has spoken to one of several callers and nothing told which. */
   let unclear = false
   let open = 0
+  let breaks = 0
   let closed = false
   let lost: ToolwayError | undefined
   let latest: OpenLine | undefined
@@ -103,6 +105,15 @@ export function createLines(options: LinesOptions): Lines {
     },
     get latest() {
       return latest
+    },
+    get breaks() {
+      return breaks
+    },
+    async interrupt(error) {
+      if (open > 0) breaks++
+      lost = undefined
+      await Promise.all(all().map((line) => line.interrupt(error)))
+      backoff.forgive()
     },
     use,
     of(caller) {
@@ -136,10 +147,9 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   async function use<T>({ caller, peer, signal }: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
-    const prepared = async (open: OpenLine) => {
+    const prepared = (open: OpenLine) => {
       open.connection.host = caller.peer ?? peer
-      if (peer.logLevel) await wantLogs(open, peer.logLevel, signal)
-      return work(open)
+      return peer.logLevel ? wantLogs(open, peer.logLevel, signal).then(() => work(open)) : work(open)
     }
     const line = config.session === 'call' ? undefined : lineOf(caller, peer)
     return line ? line.use(prepared, signal) : useOnce(caller, prepared, signal)
@@ -237,7 +247,7 @@ export function createLines(options: LinesOptions): Lines {
       server,
       connect: (signal) => options.connect(tenancy, signal),
       backoff,
-      connectWithinMs: stdio ? startWithinMs : greetWithinMs,
+      connectWithinMs: connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
       opened(opened) {
         open++
@@ -256,6 +266,7 @@ export function createLines(options: LinesOptions): Lines {
         options.closed(line, error)
       },
       failed: options.failed,
+      broke: () => breaks++,
       clock,
       log,
     })

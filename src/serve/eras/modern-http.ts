@@ -25,8 +25,8 @@ export interface ModernPost {
 
 /** The stateless era over HTTP. */
 export interface ModernHttp {
-  /** Deals with a message if it is of this era; false if it is not. Rejects with a refusal where it is turned away. */
-  take(inbound: Inbound, post: ModernPost): Promise<boolean>
+  /** Deals with a message if it is of this era; undefined if it is not. Rejects, or throws, where it is turned away. */
+  take(inbound: Inbound, post: ModernPost): Promise<void> | undefined
   /** Nobody can come back any more. */
   drain(): void
 }
@@ -72,20 +72,28 @@ export function modernHttp(options: { era: ModernEra; access: Access; clock: Clo
     else exchange.answer(answer.message, answer.status, answer.headers)
   }
 
+  const turnedAway = (inbound: Inbound, thrown: unknown) =>
+    inbound.kind === 'request' ? identified(asRefusal(thrown, log), inbound.id) : thrown
+
+  const deal = async (inbound: Inbound, post: ModernPost): Promise<void> => {
+    try {
+      if (inbound.kind === 'request') await answer(inbound, post)
+      else if (inbound.kind === 'notification') {
+        // To cancel is to close the stream of the answer, so there is nothing that a notification could tell us.
+        admitNotification(inbound, post.request.headers)
+        post.response.writeHead(202, { 'Content-Length': 0 }).end()
+      }
+    } catch (thrown) {
+      throw turnedAway(inbound, thrown)
+    }
+  }
+
   return {
-    async take(inbound, post) {
-      const { headers } = post.request
+    take(inbound, post) {
       try {
-        if (eraOf(inbound, versionOf(headers)) === 'legacy') return false
-        if (inbound.kind === 'request') await answer(inbound, post)
-        else if (inbound.kind === 'notification') {
-          // To cancel is to close the stream of the answer, so there is nothing that a notification could tell us.
-          admitNotification(inbound, headers)
-          post.response.writeHead(202, { 'Content-Length': 0 }).end()
-        }
-        return true
+        return eraOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : deal(inbound, post)
       } catch (thrown) {
-        throw inbound.kind === 'request' ? identified(asRefusal(thrown, log), inbound.id) : thrown
+        throw turnedAway(inbound, thrown)
       }
     },
     drain: () => era.drain(),

@@ -15,6 +15,8 @@ export interface StdioOptions extends ChildOptions {
   readonly log: Log
   /** For what the process writes beside the protocol, before it reaches an error or the log. */
   readonly redact?: Redact | undefined
+  /** Hears what it wrote to stderr, line by line, redacted. */
+  readonly wrote?: ((line: string) => void) | undefined
 }
 
 export interface StdioTransport extends Transport {
@@ -28,8 +30,8 @@ const graceMs = 250
 
 /** A server as a child process, speaking in lines on stdin and stdout. */
 export function stdioTransport(options: StdioOptions): StdioTransport {
-  const { name, redact, clock, log } = options
-  const chatter = createChatter({ server: name, secrets: Object.values(options.env), redact, clock, log })
+  const { name, redact, wrote, clock, log } = options
+  const chatter = createChatter({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
   const tail = createTail(maxStderr)
   let starting: Promise<Child> | undefined
   let child: Child | undefined
@@ -117,11 +119,11 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     })
   }
 
-  async function send({ body, signal }: Outgoing): Promise<void> {
-    if (over) throw over
+  function send({ body, signal }: Outgoing): Promise<void> {
+    if (over) return Promise.reject(over)
     const { waiting, send } = outbox as Outbox
-    if (waiting > maxMessage) throw unavailable('does not read what it is sent')
-    await send(oneLine(body), signal)
+    if (waiting > maxMessage) return Promise.reject(unavailable('does not read what it is sent'))
+    return send(oneLine(body), signal)
   }
 
   /** Often the first to notice that the process has died: whoever comes next needs another one. */
