@@ -22,6 +22,7 @@ import { compileGuards } from './policy/guards/index.ts'
 import { compileLimits } from './policy/limits/compile.ts'
 import { compileConcurrency } from './policy/limits/concurrency.ts'
 import { type Authenticate, createAuthenticate } from './serve/authenticate/index.ts'
+import type { createJwtVerifier as CreateVerifier } from './serve/authenticate/jwt.ts'
 import { createKeys } from './stores/keys.ts'
 import { keptToken } from './stores/token.ts'
 import { type Describe, describeArguments } from './telemetry/redact/describe.ts'
@@ -54,6 +55,8 @@ export interface Chosen {
   readonly pins: Pins
   /** Where its servers come from. */
   readonly origins: ReadonlyMap<string, ServerOrigin>
+  /** What checks the tokens of an identity provider; loaded only where there is one. */
+  readonly createVerifier: typeof CreateVerifier | undefined
 }
 
 /** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
@@ -108,15 +111,14 @@ export async function prepare(
   const known = before?.loaded.config
   const same = known?.policy.pins === policy.pins && known.stores.path === stores.path
   const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
-  return { loaded, token: token === 'none' ? undefined : token, pins, origins }
+  const provided = auth.jwt !== undefined && !auth.jwt.disabled
+  const createVerifier = provided ? (await import('./serve/authenticate/jwt.ts')).createJwtVerifier : undefined
+  return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier }
 }
 
 /** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
-export function buildWorld(
-  { loaded, token, pins, origins }: Chosen,
-  surroundings: Surroundings,
-  before?: World,
-): World {
+export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: World): World {
+  const { loaded, token, pins } = chosen
   const { config } = loaded
   const { access, clock, log } = surroundings
   const guards = guardsOf(config.mcpServers, clock)
@@ -172,16 +174,13 @@ export function buildWorld(
   })
   const warnings = [...loaded.warnings, ...policyDoubts(config)]
   return {
-    loaded,
-    token,
-    pins,
-    origins,
+    ...chosen,
     warnings,
     policy,
     catalog,
     pipeline,
     servers,
-    entrance: entranceOf(config, token, surroundings, before),
+    entrance: entranceOf(chosen, surroundings, before),
     breakerOf: breakerConfigs(config),
     concurrencyOf: {
       servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),
@@ -246,8 +245,7 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
 }
 
 function entranceOf(
-  config: Config,
-  token: string | undefined,
+  { loaded: { config }, token, createVerifier }: Chosen,
   surroundings: Surroundings,
   before: World | undefined,
 ): Entrance {
@@ -255,7 +253,8 @@ function entranceOf(
   const { clock, log } = surroundings
   if (before && before.token === token && isDeepStrictEqual(before.entrance.auth, auth)) return before.entrance
   const keys = createKeys({ configured: auth.keys, folder: stores.path, clock, log })
-  return { auth, authenticate: createAuthenticate({ token, keys, jwt: auth.jwt, clock, log }) }
+  const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
+  return { auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
 }
 
 /** Loopback by any of its names, on our own port and path. */

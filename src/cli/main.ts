@@ -1,50 +1,10 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
-import { systemClock } from '../core/clock.ts'
-import { exit } from './exit.ts'
-import { createInterrupt } from './interrupt.ts'
-import { run } from './run.ts'
+import { enableCompileCache } from 'node:module'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
 
-const { stdin, stdout, stderr, env } = process
-const interrupt = createInterrupt({ clock: systemClock, leave: () => process.exit(exit.interrupted) })
-process.on('SIGINT', interrupt.receive)
-process.on('SIGTERM', interrupt.receive)
-if (!isDeafToHangup()) process.on('SIGHUP', interrupt.receive)
-
-// Whoever reads our output may leave before the end (`| head`): that is no failure of ours.
-stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  interrupt.stop()
-})
-stderr.on('error', () => {})
-
-// A bug must not leave child processes behind: stop as if asked to, and say so with the exit code.
-let crashed = false
-process.on('uncaughtException', (error) => {
-  if (crashed) process.exit(exit.failed)
-  crashed = true
-  stderr.write(`error: ${error instanceof Error ? error.stack : error}\n`)
-  interrupt.stop()
-})
-
-/** Whether we were started to outlive the terminal (`nohup`), which a handler of ours would undo. */
-function isDeafToHangup(): boolean {
-  try {
-    const ignored = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0'
-    return (BigInt(`0x${ignored}`) & 1n) === 1n
-  } catch {
-    return false
-  }
-}
-
-const code = await run(process.argv.slice(2), {
-  stdin,
-  stdout,
-  stderr,
-  env,
-  // npm runs its scripts in the package's folder; the user means the one where npm was called.
-  cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : process.cwd(),
-  interrupted: interrupt.signal,
-})
-await new Promise<void>((resolve) => stdout.write('', () => resolve()))
-process.exit(crashed ? exit.failed : code)
+// Before anything else is loaded: what was compiled once is not compiled again at the next start. In the user's own
+// folder, because whoever can write there decides what runs.
+const { XDG_CACHE_HOME: given = '', HOME = homedir() } = process.env
+enableCompileCache(join(isAbsolute(given) ? given : join(HOME, '.cache'), 'toolway', 'compiled'))
+await import('./start.ts')

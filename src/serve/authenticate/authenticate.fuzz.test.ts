@@ -6,6 +6,7 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { Refusal } from '../refusal.ts'
 import { type Authenticate, createAuthenticate } from './index.ts'
+import { createJwtVerifier } from './jwt.ts'
 
 const token = 'tw_the-token'
 const key = 'twk_ci_the-key'
@@ -21,8 +22,10 @@ beforeAll(async () => {
     inUse: true,
     find: (wanted: string) => (wanted === hashed ? { id: 'ci', agents: [], admin: false } : undefined),
   }
-  const shared = { keys, jwt: provider.config(), clock: systemClock, log: silentLog }
-  doors = [token, undefined].map((known) => createAuthenticate({ ...shared, token: known }))
+  const made = { config: provider.config(), clock: systemClock, log: silentLog }
+  doors = [token, undefined].map((known) =>
+    createAuthenticate({ keys, verify: createJwtVerifier(made), clock: systemClock, token: known }),
+  )
   for (const door of doors) expect(await door(`Bearer ${good}`)).toBeDefined()
 })
 afterAll(async () => {

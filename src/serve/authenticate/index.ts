@@ -1,8 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Log } from '../../core/log.ts'
 import { bearer, formOf, rememberedDigests } from './credential.ts'
 import { type Authenticate, anonymous, type Identity, operator } from './identity.ts'
-import { createJwtVerifier, type JwtConfig } from './jwt.ts'
+import type { JwtVerifier } from './jwt.ts'
 import { type KeySource, keyHolder } from './keys.ts'
 import { missing, wrong } from './refusals.ts'
 import { equals, unknownToken } from './token.ts'
@@ -15,18 +14,17 @@ interface AuthenticateOptions {
   /** Undefined where no credential is needed: who shows none is anonymous then, and who shows a wrong one is refused. */
   readonly token: string | undefined
   readonly keys: KeySource
-  readonly jwt?: JwtConfig | undefined
+  /** For the tokens of an identity provider, where there is one. It is disposed of with the rest. */
+  readonly verify?: JwtVerifier | undefined
   readonly clock: Clock
-  readonly log: Log
 }
 
 /** All the ways in: the gateway's token, API keys, and JSON Web Tokens of an identity provider. */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate & AsyncDisposable {
-  const { token, keys, jwt, clock, log } = options
+  const { token, keys, verify, clock } = options
   const isToken = token === undefined ? () => false : equals(token)
   const holderOf = keyHolder(keys, clock)
   const digestOf = rememberedDigests()
-  const verify = jwt === undefined || jwt.disabled ? undefined : createJwtVerifier({ config: jwt, clock, log })
 
   /** Where nobody has a credential everybody may say who they are; where some have one, the others are the default. */
   const nobody = (): Identity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)

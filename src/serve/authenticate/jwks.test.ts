@@ -5,6 +5,7 @@ import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { Refusal } from '../refusal.ts'
 import { type Authenticate, createAuthenticate } from './index.ts'
+import { createJwtVerifier } from './jwt.ts'
 
 let clock: ManualClock
 let log: KeptLog
@@ -19,7 +20,12 @@ beforeEach(async () => {
   provider = open.use(await startProvider(clock.now))
   const jwt = provider.config()
   authenticate = open.use(
-    createAuthenticate({ token: undefined, keys: { inUse: false, find: () => undefined }, jwt, clock, log }),
+    createAuthenticate({
+      token: undefined,
+      keys: { inUse: false, find: () => undefined },
+      verify: createJwtVerifier({ config: jwt, clock, log }),
+      clock,
+    }),
   )
 })
 afterEach(() => open.disposeAsync())

@@ -4,7 +4,7 @@ import { startProvider } from '../../../tests/fixtures/identity-provider.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { Refusal } from '../refusal.ts'
 import { createAuthenticate } from './index.ts'
-import type { JwtConfig } from './jwt.ts'
+import { createJwtVerifier, type JwtConfig } from './jwt.ts'
 
 /** An identity provider, and doors that trust it; time stands still unless a test moves it. */
 export async function openJwtDoors() {
@@ -21,7 +21,9 @@ export async function openJwtDoors() {
     /** A way in for credentials. */
     door(changes: Partial<JwtConfig> = {}, token: string | undefined = undefined) {
       const keys = { inUse: false, find: () => undefined }
-      const authenticate = open.use(createAuthenticate({ token, keys, jwt: provider.config(changes), clock, log }))
+      const config = provider.config(changes)
+      const verify = config.disabled ? undefined : createJwtVerifier({ config, clock, log })
+      const authenticate = open.use(createAuthenticate({ token, keys, verify, clock }))
       return async (credential: string) => authenticate(`Bearer ${credential}`)
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { audience, issuer, signingKey } from '../../../tests/fixtures/identity-provider.ts'
 import { createAuthenticate } from './index.ts'
 import { expectInvalid, openJwtDoors, part, refused } from './jwt.fixture.ts'
+import { createJwtVerifier } from './jwt.ts'
 
 let doors: Awaited<ReturnType<typeof openJwtDoors>>
 beforeEach(async () => {
@@ -163,7 +164,12 @@ test('B6: the keys come over TLS or from this machine', async () => {
   const keys = { inUse: false, find: () => undefined }
   const made = (jwksUrl: string) => () =>
     void doors.open.use(
-      createAuthenticate({ token: undefined, keys, jwt: doors.provider.config({ jwksUrl }), clock, log }),
+      createAuthenticate({
+        token: undefined,
+        keys,
+        verify: createJwtVerifier({ config: doors.provider.config({ jwksUrl }), clock, log }),
+        clock,
+      }),
     )
   for (const url of ['https://id.example.com/jwks', 'http://localhost/k', 'http://127.8.9.1/k', 'http://[::1]:8/k']) {
     expect(made(url)).not.toThrow()

@@ -25,7 +25,7 @@ const toleranceMs = 30_000
 const maxTries = 16
 
 /** Verifies the JSON Web Tokens of one identity provider. */
-type JwtVerifier = ((token: string, digest: Buffer) => Identity | Promise<Identity>) & AsyncDisposable
+export type JwtVerifier = ((token: string, digest: Buffer) => Identity | Promise<Identity>) & AsyncDisposable
 
 export function createJwtVerifier(options: {
   readonly config: JwtConfig

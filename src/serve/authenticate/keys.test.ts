@@ -28,7 +28,7 @@ type Configured = Parameters<typeof createKeys>[0]['configured']
 /** The same keys as a gateway has them; a status instead of an identity where the credential is refused. */
 const door = (configured: Configured = [], token?: string) => {
   const keys = createKeys({ configured, folder, clock, log })
-  const authenticate = createAuthenticate({ token, keys, clock, log })
+  const authenticate = createAuthenticate({ token, keys, clock })
   return (authorization: string | undefined) => {
     try {
       return authenticate(authorization)
@@ -158,7 +158,6 @@ describe('B6, G7: API keys', () => {
       token: 'tw_x',
       keys: createKeys({ configured: [], folder, clock, log }),
       clock,
-      log,
     })
     const wrong = `${key.slice(0, -2)}xx`
     expect(() => authenticate(`Bearer ${wrong}`)).toThrow(Refusal)

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { afterEach, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { silentLog } from '../../core/log.ts'
 import { events } from '../door.fixture.ts'
 import { openModernDoor } from '../eras/modern.fixture.ts'
 import { createAuthenticate } from './index.ts'
@@ -23,7 +22,7 @@ async function openDoor() {
   const keys = { inUse: true, find: (wanted: string) => kept.get(wanted) }
   const door = open.use(
     await openModernDoor({
-      authenticate: (clock) => createAuthenticate({ token: undefined, keys, clock, log: silentLog }),
+      authenticate: (clock) => createAuthenticate({ token: undefined, keys, clock }),
     }),
   )
   return {

@@ -1,4 +1,4 @@
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 
 /** HTTP to one origin: requests whose answers are told as they arrive, without streams in between. */
 export interface Channel extends AsyncDisposable {
@@ -45,22 +45,40 @@ export class NoAnswer extends Error {
 }
 
 export function createChannel(origin: string): Channel {
-  const pool = new Pool(origin, {
-    // Calls end by their own signal; a tool may well need longer than a timeout that knows nothing of it.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle
-    // for long, or nearly as long as the server says it waits, is not used again.
-    keepAliveTimeout: 4_000,
-    keepAliveMaxTimeout: 15_000,
-    keepAliveTimeoutThreshold: 2_000,
-    // Streams that stay open for hours are better off on connections of their own.
-    allowH2: false,
-  })
-  return {
-    ask: (request, receive) => ask(pool, request, receive),
-    [Symbol.asyncDispose]: () => pool.destroy(),
+  let pool: Pool | undefined
+  let opening: Promise<Pool> | undefined
+  let closed = false
+  /** Loaded when it is needed: many gateways have no server that is reached over HTTP, and it is large. */
+  const open = async () => {
+    const { Pool } = await import('undici')
+    pool = new Pool(origin, poolOptions)
+    if (closed) await pool.destroy()
+    return pool
   }
+  return {
+    ask(request, receive) {
+      if (pool) return ask(pool, request, receive)
+      opening ??= open()
+      return opening.then((opened) => ask(opened, request, receive))
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      await pool?.destroy()
+    },
+  }
+}
+
+const poolOptions: Pool.Options = {
+  // Calls end by their own signal; a tool may well need longer than a timeout that knows nothing of it.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  // A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle
+  // for long, or nearly as long as the server says it waits, is not used again.
+  keepAliveTimeout: 4_000,
+  keepAliveMaxTimeout: 15_000,
+  keepAliveTimeoutThreshold: 2_000,
+  // Streams that stay open for hours are better off on connections of their own.
+  allowH2: false,
 }
 
 function ask(pool: Pool, request: HttpRequest, receive: (head: Head) => Body): Promise<Head> {
