@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { packageFile } from './here.ts'
 
-const { version: own } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
+const { version: own } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 
 /** The version of this package. */
 export const version: string = own

@@ -9,10 +9,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Builds the program as it is published, into a folder outside of the repository; where to start it. */
 export async function buildProgram(folder: string): Promise<URL> {
-  const compiler = join(root, 'node_modules/.bin/tsc')
-  const args = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(folder, 'dist')]
-  const child = spawn(compiler, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
-  await using compiling = stopping(child, 'tsc')
+  const args = [join(root, 'tooling/build.ts'), join(folder, 'dist')]
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  await using compiling = stopping(child, 'build')
   let said = ''
   child.stdout.on('data', (chunk) => {
     said += chunk
