@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import type { Config } from '../../config/schema.ts'
+import { systemClock } from '../../core/clock.ts'
 import type { Gateway } from '../../gateway.ts'
 import { version } from '../../version.ts'
 import { banner } from '../banner.ts'
 import { type ExitCode, exit } from '../exit.ts'
+import { releaseWhenIdle } from '../idle-memory.ts'
 import type { CommonOptions } from '../load.ts'
 import { openWatching } from '../open.ts'
 import { createOutput } from '../output.ts'
@@ -18,6 +20,7 @@ export interface ServeOptions extends CommonOptions {
 /** Serves over HTTP until it is told to stop. */
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   await using gateway = await openWatching(shell, options, (config) => listeningOn(config, options))
+  using _releasing = releaseWhenIdle(systemClock)
   const { url, port } = await gateway.listen()
   const output = createOutput(shell, options.json)
   if (options.json) {

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { systemClock } from '../../core/clock.ts'
 import { type ExitCode, exit } from '../exit.ts'
+import { releaseWhenIdle } from '../idle-memory.ts'
 import type { CommonOptions } from '../load.ts'
 import { openWatching } from '../open.ts'
 import type { Shell } from '../shell.ts'
@@ -12,6 +14,7 @@ export interface StdioOptions extends CommonOptions {
 /** Serves one client over stdin and stdout until it leaves. Nothing but protocol is written to stdout. */
 export async function stdio(shell: Shell, options: StdioOptions): Promise<ExitCode> {
   await using gateway = await openWatching(shell, options)
+  using _releasing = releaseWhenIdle(systemClock)
   if (shell.interrupted.aborted) return exit.ok
   await Promise.race([gateway.stdio(shell.stdin, shell.stdout, options.agent), once(shell.interrupted, 'abort')])
   return exit.ok

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { releaseWhenIdle } from './idle-memory.ts'
+
+function processWith({ cpuMs = 0, spare = 20e6 }) {
+  const state = { cpuMs, spare, released: 0 }
+  const footing = {
+    cpuMs: () => state.cpuMs,
+    spare: () => state.spare,
+    release() {
+      state.released++
+      state.spare = 1e6
+    },
+  }
+  return { state, footing }
+}
+
+test('F14: memory is given back once nothing goes on, and not again while there is nothing to give', () => {
+  const clock = createManualClock()
+  const { state, footing } = processWith({})
+  using _ = releaseWhenIdle(clock, footing)
+  state.cpuMs = 5_000
+  clock.advance(10_000)
+  expect(state.released).toBe(0)
+  state.cpuMs += 20
+  clock.advance(10_000)
+  expect(state.released).toBe(1)
+  clock.advance(60_000)
+  expect(state.released).toBe(1)
+})
+
+test('F14: a process at work is left alone, and so is one that is stopped', () => {
+  const clock = createManualClock()
+  const { state, footing } = processWith({})
+  const releasing = releaseWhenIdle(clock, footing)
+  for (let look = 0; look < 5; look++) {
+    state.cpuMs += 101
+    clock.advance(10_000)
+  }
+  expect(state.released).toBe(0)
+  releasing[Symbol.dispose]()
+  clock.advance(60_000)
+  expect(state.released).toBe(0)
+})
+
+test('F14: the heap of a real process gets smaller', () => {
+  const clock = createManualClock()
+  let garbage: unknown[] = Array.from({ length: 400_000 }, (_, index) => ({ index }))
+  garbage = []
+  const { heapTotal } = process.memoryUsage()
+  using _ = releaseWhenIdle(clock)
+  clock.advance(10_000)
+  expect(garbage).toEqual([])
+  expect(process.memoryUsage().heapTotal).toBeLessThan(heapTotal)
+})

@@ -1,0 +1,54 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Clock } from '../core/clock.ts'
+
+/** How a process is, as far as its memory goes. */
+export interface Footing {
+  /** Processor time since it began, in milliseconds. */
+  cpuMs(): number
+  /** Memory that is held and not in use, in bytes. */
+  spare(): number
+  /** Gives it back. Takes some tens of milliseconds. */
+  release(): void
+}
+
+const lookMs = 10_000
+/** Less work than this between two looks is no work at all. */
+const idleCpuMs = 100
+/** Less than this is not worth a pause. */
+const worthBytes = 8 * 1024 * 1024
+
+/**
+ * Gives memory back to the system once nothing is going on: the engine keeps what a busy time, or the start, has grown
+ * its heap to, and somebody's laptop has better uses for it.
+ */
+export function releaseWhenIdle(clock: Clock, footing: Footing = thisProcess()): Disposable {
+  let before = footing.cpuMs()
+  const look = () => {
+    const now = footing.cpuMs()
+    if (now - before < idleCpuMs && footing.spare() > worthBytes) footing.release()
+    before = footing.cpuMs()
+    timer = clock.after(lookMs, look)
+  }
+  let timer = clock.after(lookMs, look)
+  return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
+}
+
+function thisProcess(): Footing {
+  return {
+    cpuMs() {
+      const { user, system } = process.cpuUsage()
+      return (user + system) / 1000
+    },
+    spare() {
+      const { heapTotal, heapUsed } = process.memoryUsage()
+      return heapTotal - heapUsed
+    },
+    release() {
+      setFlagsFromString('--expose-gc')
+      const collect = runInNewContext('gc') as (how: object) => void
+      // Only this kind shrinks the space of the young, which is most of what is held.
+      collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+    },
+  }
+}
