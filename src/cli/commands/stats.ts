@@ -1,0 +1,127 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
+import { NoGateway, RefusedByGateway, type RunningGateway, runningGateway } from '../admin.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { createOutput, type Output } from '../output.ts'
+import { type Shell, spelling } from '../shell.ts'
+import { UsageError } from '../usage.ts'
+import { oneLine } from '../width.ts'
+import { statsLines } from './stats-print.ts'
+
+export interface StatsOptions extends CommonOptions {
+  readonly host?: string
+  readonly port?: number
+  /** All three of G9 otherwise. */
+  readonly by?: By
+  readonly output?: string
+  readonly watch?: boolean
+  readonly every: number
+}
+
+/** Shows what the running gateway has counted (G9). */
+export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<ExitCode> {
+  if (options.watch && options.output !== undefined) throw new UsageError('--watch shows, --output writes: take one.')
+  const output = createOutput(shell, options.json)
+  const { config } = await load(shell, options)
+  const { host = config.server.host, port = config.server.port } = options
+  try {
+    const gateway = await runningGateway({ ...config, server: { ...config.server, host, port } })
+    if (options.watch) await watch(gateway, options, shell, output, clock)
+    else await once(gateway, options, shell, output)
+    return exit.ok
+  } catch (thrown) {
+    return explained(thrown, shell, output)
+  }
+}
+
+const asked: readonly By[] = ['agent', 'server', 'operation']
+
+function fetchTables(gateway: RunningGateway, { by }: StatsOptions, signal: AbortSignal): Promise<StatsTable[]> {
+  const wanted = by === undefined ? asked : [by]
+  return Promise.all(
+    wanted.map(async (one) => {
+      const answer = await gateway.get<StatsTable>(`stats?by=${one}`, signal)
+      if (Array.isArray(answer?.rows)) return answer
+      throw new NoGateway(`${gateway.url} answers, but not with statistics.`)
+    }),
+  )
+}
+
+async function once(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output): Promise<void> {
+  const tables = await fetchTables(gateway, options, shell.interrupted)
+  const { output: file } = options
+  if (file === undefined) return show(tables, output)
+  // A file has no edge that a table would have to be cut at, and no colours.
+  const lines = statsLines(tables, { width: Number.POSITIVE_INFINITY, paint: (_, text) => text })
+  const text = options.json ? JSON.stringify({ stats: tables }, undefined, 2) : lines.join('\n')
+  await writeFile(resolve(shell.cwd, file), `${text}\n`, { mode: 0o600 }).catch((error: Error) => {
+    throw new UsageError(`Cannot write ${file}: ${error.message}.`)
+  })
+  output.note(`Wrote ${file}.`)
+}
+
+function show(tables: readonly StatsTable[], output: Output): void {
+  if (output.json) output.value({ stats: tables })
+  else for (const line of statsLines(tables, output)) output.print(line)
+}
+
+const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
+
+/** Again and again until interrupted. A gateway that was there and is gone may be starting again. */
+async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
+  const { interrupted } = shell
+  let tables = await fetchTables(gateway, options, interrupted)
+  // The clock alone would let the process end.
+  const alive = setInterval(() => {}, 2 ** 30)
+  try {
+    while (!interrupted.aborted) {
+      if (output.terminal && !output.json) shell.stdout.write(clearScreen)
+      show(tables, output)
+      await pause(clock, options.every, interrupted)
+      if (interrupted.aborted) return
+      tables = await fetchTables(gateway, options, interrupted).catch((thrown: unknown) => {
+        if (interrupted.aborted) return tables
+        if (!(thrown instanceof NoGateway)) throw thrown
+        output.note(`${thrown.message} Trying again.`)
+        return tables
+      })
+    }
+  } finally {
+    clearInterval(alive)
+  }
+}
+
+function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve: over } = Promise.withResolvers<void>()
+  const timer = clock.after(ms, over)
+  signal.addEventListener('abort', () => over(), { once: true })
+  if (signal.aborted) over()
+  return promise.finally(() => timer[Symbol.dispose]())
+}
+
+/** Nothing is wrong with the command line where there is nobody to ask. */
+function explained(thrown: unknown, shell: Shell, output: Output): ExitCode {
+  const command = spelling(shell.env)
+  if (thrown instanceof NoGateway) {
+    const hint = `\`${command} serve\` starts one; --host and --port name another one.`
+    tell('NO_GATEWAY', thrown.message, output, hint)
+    return exit.unavailable
+  }
+  if (thrown instanceof RefusedByGateway) {
+    tell(thrown.code, thrown.message, output)
+    return exit.refused
+  }
+  throw thrown
+}
+
+function tell(code: string, message: string, output: Output, hint?: string): void {
+  if (output.json) {
+    output.value({ error: { code, message, ...(hint !== undefined && { hint }) } })
+    return
+  }
+  output.note(`${output.paintNote('red', `error ${oneLine(code)}:`)} ${oneLine(message)}`)
+  if (hint !== undefined) output.note(output.paintNote('dim', `hint: ${hint}`))
+}

@@ -1,0 +1,83 @@
+import type { Operation } from '../../core/audit.ts'
+import type { Call } from '../../core/call.ts'
+import type { Observed, Outcome } from '../../core/observer.ts'
+import type { Trail } from '../../core/trail.ts'
+
+/** What is kept of a call: who, what, when and how it went. Never what was asked or answered. */
+export interface KeptCall {
+  readonly id: string
+  readonly parent: string | undefined
+  readonly agent: string
+  readonly principal: string
+  readonly operation: Operation
+  readonly server: string
+  readonly name: string
+  at: number
+  /** By the clock that the steps go by. */
+  start: number
+  trail: Trail | undefined
+  /** None while it runs. */
+  ms: number | undefined
+  outcome: Outcome['kind'] | undefined
+  /** It may be a server's own. */
+  code: string | undefined
+  /** Somebody who follows the calls has seen it run, and waits for its end. */
+  shown: boolean
+  /** It is among those that are about to be told. */
+  waiting: boolean
+  /** About what it takes in memory, once it is over. */
+  bytes: number
+}
+
+/** As much as it takes to know a name again. */
+export const longestName = 300
+
+export interface Keeping {
+  /** A call that has just begun. */
+  begin(call: Call, operation: Operation, at: number, start: number): KeptCall
+  /** It is over. */
+  end(kept: KeptCall, observed: Observed): void
+}
+
+/** How calls are kept. Names are redacted when they are shown, and long ones before they are cut: not through a secret. */
+export function keeping(redact: (text: string) => string): Keeping {
+  // A part of a long text holds on to all of it, unless it is copied.
+  const brief = (text: string): string =>
+    text.length <= longestName ? text : Buffer.from(`${redact(text).slice(0, longestName - 1)}…`).toString()
+  return {
+    begin: ({ id, parent, caller, entry, trail }, operation, at, start) => ({
+      ...{ id, parent, at, start, trail },
+      agent: brief(caller.agent),
+      principal: brief(caller.principal),
+      operation: brief(operation),
+      server: brief(entry.server),
+      name: brief(entry.name),
+      ms: undefined,
+      outcome: undefined,
+      code: undefined,
+      shown: false,
+      waiting: false,
+      bytes: 0,
+    }),
+    end(kept, { at, start, ms, outcome, trail }) {
+      kept.at = at
+      kept.start = start
+      kept.ms = ms
+      kept.outcome = outcome.kind
+      kept.code = outcome.code === undefined ? undefined : brief(outcome.code)
+      kept.trail = trail
+      kept.bytes = bytesOf(kept)
+    },
+  }
+}
+
+const emptyCall = 300
+const emptyStep = 200
+
+/** Texts are counted as if nobody else had them. */
+function bytesOf({ id, parent = '', agent, principal, operation, server, name, code = '', trail }: KeptCall): number {
+  const names = agent.length + principal.length + operation.length + server.length + name.length
+  let bytes = emptyCall + 2 * (id.length + parent.length + names + code.length)
+  for (const { error = '' } of trail?.steps ?? []) bytes += emptyStep + 2 * error.length
+  return bytes
+}

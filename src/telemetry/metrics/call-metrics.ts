@@ -1,0 +1,94 @@
+import { errorKinds } from '../../core/errors.ts'
+import type { Observed, Outcome } from '../../core/observer.ts'
+import { type Counter, type CounterFamily, counterFamily } from './counter.ts'
+import type { Family } from './family.ts'
+import { histogramFamily, observe } from './histogram.ts'
+import type { Labels } from './labels.ts'
+
+export interface CallMetrics {
+  readonly families: readonly Family[]
+  /** Counts an operation of any kind; the bucket is that of its duration. */
+  count(observed: Observed, bucket: number): void
+  /** Counts somebody who was refused before anything became a call. */
+  countDenial(code: string): void
+}
+
+type ByOutcome = Readonly<Record<Outcome['kind'], Counter>>
+
+/** What operations come to, by agent, by operation and by the code of their refusal (F15). */
+export function callMetrics(labels: Labels): CallMetrics {
+  const agents = counterFamily({
+    name: 'toolway_agent_calls_total',
+    help: 'Operations by agent and outcome: answered, tool_error, denied, failed.',
+    labels: ['agent', 'outcome'],
+  })
+  const operations = counterFamily({
+    name: 'toolway_operations_total',
+    help: 'Operations by kind and outcome: answered, tool_error, denied, failed.',
+    labels: ['operation', 'outcome'],
+  })
+  const duration = histogramFamily({
+    name: 'toolway_operation_duration_seconds',
+    help: 'How long operations took as callers see it, cached ones too; without those that were refused.',
+    labels: ['operation'],
+  })
+  const denials = counterFamily({
+    name: 'toolway_denials_total',
+    help: 'Operations and callers that were refused, by error code.',
+    labels: ['code'],
+  })
+  const limited = counterFamily({
+    name: 'toolway_rate_limited_total',
+    help: 'Operations that a rate limit refused, by agent; they are among the denials, too.',
+    labels: ['agent'],
+  })
+
+  const byAgent = byLabel(labels.agent, (agent) => ({
+    outcomes: byOutcome(agents, agent),
+    limited: limited.of(agent),
+  }))
+  const byOperation = byLabel(labels.operation, (operation) => ({
+    outcomes: byOutcome(operations, operation),
+    duration: duration.of(operation),
+  }))
+  const byCode = byLabel(labels.error, (code) => denials.of(code))
+  for (const [code, kind] of Object.entries(errorKinds)) if ('denial' in kind) byCode(code)
+
+  return {
+    families: [operations, duration, agents, denials, limited],
+    count({ call, operation, ms, outcome }, bucket) {
+      const { kind, code = 'DENIED_BY_POLICY' } = outcome
+      const agent = byAgent(call.caller.agent)
+      const kindOf = byOperation(operation)
+      agent.outcomes[kind].value++
+      kindOf.outcomes[kind].value++
+      if (kind !== 'denied') return observe(kindOf.duration, bucket, ms / 1000)
+      byCode(code).value++
+      if (code === 'RATE_LIMITED') agent.limited.value++
+    },
+    countDenial(code) {
+      byCode(code).value++
+    },
+  }
+}
+
+/** All from the beginning, as with denials: a rate over a series that begins with its first failure misses that one. */
+const byOutcome = (family: CounterFamily, name: string): ByOutcome => ({
+  answered: family.of(name, 'answered'),
+  tool_error: family.of(name, 'tool_error'),
+  denied: family.of(name, 'denied'),
+  failed: family.of(name, 'failed'),
+})
+
+/** What is counted in for a name, made when its label is first met. There are no more of them than labels. */
+function byLabel<Held>(labelOf: (name: string) => string, make: (label: string) => Held): (name: string) => Held {
+  const known = new Map<string, Held>()
+  return (name) => {
+    const label = labelOf(name)
+    const before = known.get(label)
+    if (before !== undefined) return before
+    const held = make(label)
+    known.set(label, held)
+    return held
+  }
+}

@@ -1,0 +1,32 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { labelValues, other } from './label-values.ts'
+
+const redact = (text: string) => text
+
+test('F15: as many names as there is room for keep theirs, later ones share one, for ever', () => {
+  const labelOf = labelValues({ most: 2, redact })
+  expect(['a', 'b', 'c', 'a', 'c', 'b', 'd'].map(labelOf)).toEqual(['a', 'b', other, 'a', other, 'b', other])
+})
+
+test('F15: what is far too long for a name takes no room', () => {
+  const labelOf = labelValues({ most: 1, redact })
+  expect(labelOf('x'.repeat(100_000))).toBe(other)
+  expect(labelOf('a')).toBe('a')
+})
+
+test('F15: whatever names there are, labels are few, short and can be written', () => {
+  const names = fc.array(fc.string({ unit: 'binary', maxLength: 300 }), { maxLength: 50 })
+  fc.assert(
+    fc.property(names, (all) => {
+      const labelOf = labelValues({ most: 10, redact })
+      const labels = all.map(labelOf)
+      expect(new Set(labels).size).toBeLessThanOrEqual(11)
+      expect(all.map(labelOf)).toEqual(labels)
+      for (const label of labels) {
+        expect(label.isWellFormed()).toBe(true)
+        expect(label.length).toBeLessThanOrEqual(120)
+      }
+    }),
+  )
+})

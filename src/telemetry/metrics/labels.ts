@@ -1,0 +1,25 @@
+import { labelValues } from './label-values.ts'
+
+/** The names that become labels. Each kind has one book, so that a tool is called the same everywhere or nowhere. */
+export interface Labels {
+  tool(name: string): string
+  server(name: string): string
+  agent(name: string): string
+  /** One of our codes, or what a server made up. */
+  error(code: string): string
+  operation(name: string): string
+}
+
+/**
+ * How many of each get a label. A tool costs some twenty lines of the page, most of them buckets; servers are the
+ * operator's own, and methods and codes only so many unless somebody makes them up.
+ */
+const most = { tools: 200, servers: 200, agents: 100, errors: 60, operations: 30 }
+
+export const createLabels = (redact: (text: string) => string): Labels => ({
+  tool: labelValues({ most: most.tools, redact }),
+  server: labelValues({ most: most.servers, redact }),
+  agent: labelValues({ most: most.agents, redact }),
+  error: labelValues({ most: most.errors, redact }),
+  operation: labelValues({ most: most.operations, redact }),
+})

@@ -1,0 +1,37 @@
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { createMetrics, type MetricsOptions } from './metrics.ts'
+import type { Readings } from './readings.ts'
+
+/** A gateway with two servers, one of which is in trouble. */
+export const everyReading: Required<Readings> = {
+  load: () => ({
+    inFlight: 3,
+    queued: 2,
+    servers: { files: { inFlight: 2, queued: 0 }, memory: { inFlight: 1, queued: 2 } },
+  }),
+  servers: () => [
+    { name: 'files', health: 'healthy', breaker: 'closed', connections: 1, restarts: 0 },
+    { name: 'memory', health: 'unhealthy', breaker: 'open', connections: 0, restarts: 4 },
+    { name: 'search', health: 'stale', breaker: 'half-open', connections: 2, restarts: 0 },
+    { name: 'retired', health: 'disabled', breaker: 'closed', connections: 0, restarts: 0 },
+  ],
+  cache: () => ({ entries: 12, bytes: 3456, evicted: 7 }),
+  sessions: () => 5,
+  reloads: () => ({
+    attempts: 3,
+    successes: 2,
+    last_success_at: '2027-01-15T08:00:00.500Z',
+    history: [{ error: 'bad' }],
+  }),
+  audit: () => ({ recording: false, outages: 1 }),
+  tokens: () => ({ direct: 9000, exposed: 1000, saved: 8000 }),
+}
+
+export const metricsOf = (changes: Partial<MetricsOptions> = {}) =>
+  createMetrics({
+    version: '1.2.3',
+    clock: createManualClock(),
+    redact: (text) => text.replaceAll('hunter2-secret', '[redacted]'),
+    readings: everyReading,
+    ...changes,
+  })

@@ -1,0 +1,81 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Observer } from '../../core/observer.ts'
+import { callMetrics } from './call-metrics.ts'
+import { careful } from './careful.ts'
+import { counterFamily } from './counter.ts'
+import type { Family } from './family.ts'
+import { bucketOf } from './histogram.ts'
+import { createLabels } from './labels.ts'
+import { type MetricsPage, pageOf } from './page.ts'
+import { processFamilies } from './process.ts'
+import { type ReadFamilyOptions, readFamily } from './reading.ts'
+import { readingFamilies } from './reading-families.ts'
+import type { Readings } from './readings.ts'
+import { toolMetrics } from './tool-metrics.ts'
+
+export interface MetricsOptions {
+  readonly version: string
+  readonly clock: Clock
+  /** Takes secrets out of names before they become labels. */
+  redact(text: string): string
+  /** Whether the tools of this name run inside the gateway; ours have names that no server can have. */
+  isNative?(server: string): boolean
+  readonly readings: Readings
+}
+
+/** What Prometheus sees (F15). */
+export interface Metrics extends Disposable {
+  /** Counts every operation. */
+  readonly observer: Observer
+  /** Somebody was refused before anything became a call. */
+  turnedAway(code: string): void
+  /** The page in the format that the Accept header of a request asks for. */
+  page(accept?: string): MetricsPage
+  /** The page in the text format. */
+  text(): string
+}
+
+const ownSources: ReadonlySet<string> = new Set(['native', 'toolway', 'sink'])
+
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { version, clock, redact, isNative = (server) => ownSources.has(server) } = options
+  const labels = createLabels(careful(redact))
+  const calls = callMetrics(labels)
+  const tools = toolMetrics(labels, isNative)
+  const running = processFamilies(version, clock.now())
+  const unread = counterFamily({
+    name: 'toolway_metrics_unread_total',
+    help: 'Values that were missing from this page because reading them failed.',
+  })
+  const failures = unread.of()
+
+  /** One that cannot be read does not spoil the page. */
+  const readCarefully = (family: ReadFamilyOptions): Family =>
+    readFamily({
+      ...family,
+      read() {
+        try {
+          return family.read()
+        } catch {
+          failures.value++
+          return []
+        }
+      },
+    })
+  const read = [...readingFamilies(options.readings, labels), ...running.families].map(readCarefully)
+  const families = [...tools.families, ...calls.families, ...read, unread]
+
+  return {
+    observer: {
+      ended(observed) {
+        const bucket = bucketOf(observed.ms / 1000)
+        calls.count(observed, bucket)
+        if (observed.call.entry.kind === 'tool' && observed.operation === 'call_tool') tools.count(observed, bucket)
+      },
+    },
+    turnedAway: calls.countDenial,
+    page: (accept) => pageOf(families, accept),
+    text: () => pageOf(families).body,
+    [Symbol.dispose]: () => running[Symbol.dispose](),
+  }
+}

@@ -1,0 +1,25 @@
+import { callOf } from '../../core/call.fixture.ts'
+import type { Call } from '../../core/call.ts'
+import type { Observed, Observer } from '../../core/observer.ts'
+
+export type Told = Partial<Omit<Observed, 'call'>> & { readonly call?: Partial<Call>; readonly agent?: string }
+
+/** An operation that is over; a tool that answered after ten milliseconds unless told otherwise. */
+export function observedOf({ call: changes = {}, agent, ...rest }: Told = {}): Observed {
+  const call = callOf(changes)
+  return {
+    call: agent === undefined ? call : { ...call, caller: { ...call.caller, agent } },
+    operation: 'call_tool',
+    at: 1_800_000_000_000,
+    start: 1_000,
+    ms: 10,
+    outcome: { kind: 'answered' },
+    trail: { steps: [] },
+    ...rest,
+  }
+}
+
+/** Lets an observer see operations that are over. */
+export function tell(observer: Observer, ...all: readonly Told[]): void {
+  for (const told of all) observer.ended(observedOf(told))
+}

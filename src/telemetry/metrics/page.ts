@@ -1,0 +1,55 @@
+import type { Family, Sample } from './family.ts'
+
+/** What a scraper gets. */
+export interface MetricsPage {
+  readonly contentType: string
+  readonly body: string
+}
+
+/** The page in the format that an Accept header prefers; Prometheus' own text format unless it asks for OpenMetrics. */
+export const pageOf = (families: readonly Family[], accept = ''): MetricsPage =>
+  wantsOpenMetrics(accept)
+    ? { contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8', body: openMetrics(families) }
+    : { contentType: 'text/plain; version=0.0.4; charset=utf-8', body: prometheusText(families) }
+
+/** Text exposition format 0.0.4. */
+const prometheusText = (families: readonly Family[]): string =>
+  families.map((family) => written(family, family.name, '')).join('')
+
+/** In OpenMetrics a counter is named without `_total`, and only its samples have it. */
+const openMetrics = (families: readonly Family[]): string =>
+  families
+    .map((family) =>
+      family.type === 'counter'
+        ? written(family, family.name.replace(/_total$/, ''), '_total')
+        : written(family, family.name, ''),
+    )
+    .join('') + '# EOF\n'
+
+/** Whoever would rather have the plain format says so with a higher weight. */
+function wantsOpenMetrics(accept: string): boolean {
+  const weights = new Map(accept.split(',').map(weighed))
+  const open = weights.get('application/openmetrics-text') ?? 0
+  return open > 0 && open >= (weights.get('text/plain') ?? 0)
+}
+
+function weighed(range: string): [type: string, weight: number] {
+  const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+  const weight = parameters.find((parameter) => parameter.startsWith('q='))
+  return [type, weight === undefined ? 1 : Number(weight.slice(2))]
+}
+
+/** A family without any sample yet still says what it is, so that a name can be looked up before it is needed. */
+function written({ help, type, samples }: Family, name: string, suffix: string): string {
+  let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+  for (const sample of samples()) text += line(name, sample.suffix ?? suffix, sample)
+  return text
+}
+
+const line = (name: string, suffix: string, { labels, value }: Sample): string =>
+  `${name}${suffix}${labels === '' ? '' : `{${labels}}`} ${valueText(value)}\n`
+
+function valueText(value: number): string {
+  if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
+}

@@ -1,0 +1,60 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { ReadFamilyOptions, Reading } from './reading.ts'
+
+/** How often the event loop is looked at; the monitor counts this much of every delay, so that it is taken off again. */
+const lookEveryMs = 20
+
+const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - lookEveryMs / 1000)
+
+/** How the process itself is doing. Watches the event loop until disposed of. */
+export function processFamilies(version: string, startedAt: number): Disposable & { families: ReadFamilyOptions[] } {
+  const delay = monitorEventLoopDelay({ resolution: lookEveryMs })
+  delay.enable()
+  const gauge = (name: string, help: string, read: () => Iterable<Reading>): ReadFamilyOptions => ({
+    ...{ name, help, type: 'gauge', read },
+  })
+  return {
+    families: [
+      {
+        name: 'toolway_process_cpu_seconds_total',
+        help: 'Processor time that the process has used.',
+        type: 'counter',
+        read() {
+          const { user, system } = process.cpuUsage()
+          return [[[], (user + system) / 1e6]]
+        },
+      },
+      gauge('toolway_process_resident_memory_bytes', 'Memory that the process has.', () => [
+        [[], process.memoryUsage.rss()],
+      ]),
+      gauge('toolway_process_heap_used_bytes', 'Memory that JavaScript objects take.', () => [
+        [[], process.memoryUsage().heapUsed],
+      ]),
+      gauge('toolway_process_start_time_seconds', 'When the gateway began, since the epoch.', () => [
+        [[], startedAt / 1000],
+      ]),
+      {
+        ...gauge(
+          'toolway_event_loop_lag_seconds',
+          'How late the event loop was since the page was asked for last.',
+          () => {
+            const { mean, max } = delay
+            const late: Reading[] = [
+              [['mean'], Number.isNaN(mean) ? 0 : seconds(mean)],
+              [['p99'], seconds(delay.percentile(99))],
+              [['max'], seconds(max)],
+            ]
+            delay.reset()
+            return late
+          },
+        ),
+        labels: ['of'],
+      },
+      {
+        ...gauge('toolway_build_info', 'Always 1; the labels tell what runs.', () => [[[version, process.version], 1]]),
+        labels: ['version', 'node'],
+      },
+    ],
+    [Symbol.dispose]: () => void delay.disable(),
+  }
+}

@@ -1,0 +1,112 @@
+import { expect, expectTypeOf, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { entryOf } from '../../core/call.fixture.ts'
+import type * as contract from '../../serve/admin/contract.ts'
+import { tell } from '../metrics/observed.fixture.ts'
+import { type By, type CallStats, createStats } from './stats.ts'
+
+const open = () => {
+  const clock = createManualClock(1_800_000_000_000)
+  const redact = (text: string) => text.replace('hunter2-secret', '[redacted]')
+  return { clock, stats: createStats({ clock, redact }) }
+}
+
+const failed = { kind: 'failed', code: 'TIMEOUT' } as const
+const denied = { kind: 'denied', code: 'TOOL_BLOCKED' } as const
+
+test('G9: what is told here is what the admin API promises', () => {
+  expectTypeOf<ReturnType<CallStats['table']>>().toExtend<contract.Stats>()
+  expectTypeOf<ReturnType<CallStats['series']>>().toExtend<contract.Series>()
+  expectTypeOf<ReturnType<CallStats['total']>>().toExtend<contract.Figures>()
+})
+
+test('G9: counts, averages, percentiles, errors and denials by agent, server, operation and tool', () => {
+  const { clock, stats } = open()
+  const entry = entryOf({ server: 'files', name: 'read' })
+  for (let ms = 1; ms <= 100; ms++) tell(stats.observer, { agent: 'dev', call: { entry }, ms })
+  tell(stats.observer, { agent: 'dev', call: { entry }, ms: 100, outcome: failed })
+  tell(stats.observer, { agent: 'dev', call: { entry }, ms: 0.02, outcome: denied })
+  const resource = entryOf({ kind: 'resource', server: 'files', name: 'file:///a' })
+  tell(stats.observer, { agent: 'ops', call: { entry: resource }, operation: 'read_resource', ms: 4 })
+  clock.advance(10_000)
+
+  const dev = stats.of('agent', 'dev')
+  expect(dev).toMatchObject({ calls: 102, errors: 1, denials: 1, perSecond: 10.2, averageMs: 50.99 })
+  for (const [part, ms] of [
+    ['p50Ms', 51],
+    ['p95Ms', 96],
+    ['p99Ms', 100],
+  ] as const) {
+    expect(Math.abs((dev[part] as number) - ms) / ms).toBeLessThanOrEqual(0.02)
+  }
+  const names = (by: By) => stats.table(by).rows.map(({ name, calls }) => [name, calls])
+  expect(names('agent')).toEqual([
+    ['dev', 102],
+    ['ops', 1],
+  ])
+  expect(names('server')).toEqual([['files', 103]])
+  expect(names('operation')).toEqual([
+    ['call_tool', 102],
+    ['read_resource', 1],
+  ])
+  expect(names('tool')).toEqual([['files.read', 102]])
+  expect(stats.total().calls).toBe(103)
+  expect(stats.table('agent').since).toBe(1_800_000_000_000)
+})
+
+test('G9: refusals take no time and say nothing about how long calls take', () => {
+  const { stats } = open()
+  tell(stats.observer, { outcome: denied, ms: 0.1 })
+  expect(stats.total()).toMatchObject({ calls: 1, denials: 1, errors: 0, averageMs: null, p50Ms: null })
+})
+
+test('G9: what was never called has zeros and no percentiles', () => {
+  const { stats } = open()
+  const nothing = { calls: 0, errors: 0, denials: 0, perSecond: 0 }
+  const noTimes = { averageMs: null, p50Ms: null, p95Ms: null, p99Ms: null }
+  expect(stats.of('tool', 'files.nothing')).toEqual({ ...nothing, ...noTimes })
+  expect(stats.recent(60_000)).toEqual({ ...nothing, ...noTimes })
+})
+
+test('G9: made-up names take bounded room and lose no call', () => {
+  const { stats } = open()
+  const entry = entryOf()
+  for (let number = 0; number < 3000; number++) tell(stats.observer, { agent: `agent${number}`, call: { entry } })
+  const { rows } = stats.table('agent')
+  expect(rows.length).toBeLessThanOrEqual(251)
+  expect(rows[0]).toMatchObject({ name: 'other', calls: 2750 })
+  expect(rows.reduce((sum, { calls }) => sum + calls, 0)).toBe(3000)
+})
+
+test('G9: what is far too long for a name takes no room', () => {
+  const { stats } = open()
+  tell(stats.observer, { agent: 'x'.repeat(100_000) })
+  expect(stats.table('agent').rows.map(({ name }) => name)).toEqual(['other'])
+})
+
+test('G9: an agent that somebody looks at is followed over time, and the one looked at longest ago is let go', () => {
+  const { clock, stats } = open()
+  const start = clock.now()
+  const callsOf = (agent: string) => stats.series(start, start + 1000, agent).points[0]?.calls
+  expect(callsOf('dev')).toBe(0)
+  tell(stats.observer, { agent: 'dev' }, { agent: 'dev' }, { agent: 'ops' })
+  expect([callsOf('dev'), callsOf('ops'), stats.recent(60_000, 'dev').calls]).toEqual([2, 0, 2])
+  expect(stats.series(start, start + 1000).points[0]?.calls).toBe(3)
+  for (let number = 0; number < 8; number++) callsOf(`agent${number}`)
+  expect(callsOf('dev')).toBe(0)
+})
+
+test('B6, G9: secrets in names are not shown', () => {
+  const { stats } = open()
+  tell(stats.observer, { agent: 'x-hunter2-secret' })
+  expect(stats.table('agent').rows[0]?.name).toBe('x-[redacted]')
+})
+
+test('G9: the last minute is told apart from what was before', () => {
+  const { clock, stats } = open()
+  tell(stats.observer, {}, {})
+  clock.advance(120_000)
+  tell(stats.observer, {}, {}, {})
+  expect(stats.recent(60_000)).toMatchObject({ calls: 3, perSecond: 3 / 60 })
+  expect(stats.total().calls).toBe(5)
+})
