@@ -18,12 +18,12 @@ export type Operation =
 export interface AuditSubject {
   /** Both records of an operation have it. */
   readonly call: string
-  readonly parent?: string
+  readonly parent?: string | undefined
   readonly agent: string
   readonly principal: string
   /** Only where the caller showed no credential. */
-  readonly anonymous?: true
-  readonly address?: string
+  readonly anonymous?: true | undefined
+  readonly address?: string | undefined
   readonly operation: Operation
   readonly kind?: Kind
   readonly server?: string
@@ -32,7 +32,7 @@ export interface AuditSubject {
   /** It may change something somewhere. */
   readonly write: boolean
   /** Whoever is refused gets little room: only the beginnings of texts and arguments are kept. Not written down. */
-  readonly brief?: true
+  readonly brief?: true | undefined
 }
 
 /** An operation begins. */

@@ -26,10 +26,9 @@ export const audit = (
   refusals: Refusals,
 ): Interceptor => {
   return async (call, next) => {
-    const who = whoOf(call.caller)
     const { allowed, rule } = decide(call.caller, call.entry)
-    const note = allowed ? refusals.settle() : noteOf(call.caller, who, refusals)
-    const subject = subjectOf(call, who, operation ?? operations[call.entry.kind], note !== undefined)
+    const note = allowed ? refusals.settle() : noteOf(call.caller, whoOf(call.caller), refusals)
+    const subject = subjectOf(call, operation ?? operations[call.entry.kind], note !== undefined)
     log.begin({ ...subject, arguments: argumentsOf(call) })
     const start = performance.now()
     const ended = (how: Ending) => log.end({ ...subject, ...how, ...note, latency_ms: since(start) })
@@ -74,12 +73,22 @@ export const whoOf = ({ agent, principal, authenticated, address }: Caller): Who
   ...(address !== undefined && { address }),
 })
 
-function subjectOf(call: Call, who: Who, operation: Operation, refused: boolean): AuditSubject {
-  const { id, parent, entry } = call
-  const { kind, server, name } = entry
-  const made = { call: id, ...(parent !== undefined && { parent }), ...who, operation }
-  const about = { kind, server, tool: name, write: mayWrite(entry, operation) }
-  return { ...made, ...about, ...(refused && { brief: true as const }) }
+/** Made in one piece and always of one shape: every call needs one, and pieces put together cost more than all in them. */
+function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, refused: boolean): AuditSubject {
+  return {
+    call: id,
+    parent,
+    agent: caller.agent,
+    principal: caller.principal,
+    anonymous: caller.authenticated ? undefined : true,
+    address: caller.address,
+    operation,
+    kind: entry.kind,
+    server: entry.server,
+    tool: entry.name,
+    write: mayWrite(entry, operation),
+    brief: refused ? true : undefined,
+  }
 }
 
 /** What carries other calls changes nothing but through them, and they are written down themselves. */

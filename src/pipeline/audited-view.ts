@@ -24,14 +24,12 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
     return log.end({ ...subject(asked), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }
 
-  const sought = async <T>(kind: Kind, asked: { server?: string; tool: string }, search: () => Promise<T>) => {
+  const sought = <T>(kind: Kind, asked: { server?: string; tool: string }, search: Promise<T>): Promise<T> => {
     const start = performance.now()
-    try {
-      return await search()
-    } catch (thrown) {
+    return search.catch(async (thrown) => {
       await inVain({ operation: operations[kind], kind, ...asked }, thrown, start)
       throw thrown
-    }
+    })
   }
 
   const listed = (kind: Kind, cursor: string | undefined, start: number): Page => {
@@ -56,8 +54,8 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
         ?.catch(ignored)
       return page
     },
-    resolve: (kind, spelling) => sought(kind, { tool: spelling }, () => view.resolve(kind, spelling)),
-    find: (kind, server, name) => sought(kind, { server, tool: name }, () => view.find(kind, server, name)),
+    resolve: (kind, spelling) => sought(kind, { tool: spelling }, view.resolve(kind, spelling)),
+    find: (kind, server, name) => sought(kind, { server, tool: name }, view.find(kind, server, name)),
   }
 }
 
