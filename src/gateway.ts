@@ -1,27 +1,30 @@
 import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
+import { mayTell } from './admin/secret-places.ts'
 import type { Pins } from './catalog/pins/pins.ts'
 import { watchDefinitions } from './catalog/pins/watch-definitions.ts'
 import type { LoadedConfig } from './config/load.ts'
-import type { Config } from './config/schema.ts'
 import { watchPlaces } from './config/watch.ts'
 import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Kind } from './core/entry.ts'
-import { ToolwayError } from './core/errors.ts'
 import type { Log } from './core/log.ts'
+import { gatewayStatus, mayInspect } from './gateway-status.ts'
+import { packageFile } from './here.ts'
 import { openLasting } from './lasting.ts'
-import { conditionsOf } from './policy/conditions.ts'
-import type { Explanation } from './policy/explanation.ts'
+import { createHistory } from './reload/history.ts'
 import { createReload, type ReloadStatus } from './reload/reload.ts'
 import { createWorlds, type Worlds } from './reload/worlds.ts'
+import type { OpenDoor } from './serve/admin/door.ts'
 import { type HttpDoor, openHttpDoor } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
-import type { GatewayStatus } from './tools/meta/index.ts'
+import { keptAuditKey } from './stores/audit-key.ts'
 import { type Advice, joinOffers } from './upstream/offers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
+import { explain, type Why } from './why.ts'
 import { buildWorld, prepare, type Surroundings, type World } from './world.ts'
 
 export interface GatewayOptions {
@@ -64,21 +67,23 @@ export interface Gateway extends Access, AsyncDisposable {
   stdio(input: Readable, output: Writable, agent?: string): Promise<void>
 }
 
-/** A decision with all that led to it. */
-export interface Why extends Explanation {
-  readonly agent: string
-  readonly server: string
-  readonly tool: string
-}
-
 const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
 
 /** The composition root: with `world.ts`, which it builds one configuration with, the only place that knows everybody. */
 export async function createGateway(first: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
   const { log, clock = systemClock, load = async () => first } = options
   const { config } = first
+  const startedAt = clock.now()
   await using open = new AsyncDisposableStack()
-  const lasting = open.use(await openLasting(config, () => worlds.present, { clock, log }))
+  let door: HttpDoor | undefined
+  const lasting = open.use(
+    await openLasting(config, () => worlds.present, {
+      clock,
+      log,
+      sessions: () => door?.sessions ?? 0,
+      reloads: () => reload.status(),
+    }),
+  )
   const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
   const tell = (kinds: ReadonlySet<Kind>) => {
     for (const listener of listeners) listener(kinds)
@@ -90,7 +95,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     relay: (method, call) => worlds.within(({ pipeline }) => pipeline.relay(method, call)),
     subscribe: (...asked) => worlds.within(({ pipeline }) => pipeline.subscribe(...asked)),
     view: (caller) => worlds.present.pipeline.view(caller),
-    turnedAway: (who) => worlds.present.pipeline.turnedAway(who),
+    turnedAway(who) {
+      lasting.metrics.turnedAway(who.code)
+      worlds.present.pipeline.turnedAway(who)
+    },
     agentOf: (credential, asked) => worlds.present.policy.agentOf(credential, asked),
     offers: (caller) =>
       joinOffers(
@@ -118,7 +126,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
     policy: () => worlds.present.policy,
     redact: (text) => worlds.present.redactor.text(text),
-    status: (caller) => (mayInspect(worlds.present.loaded.config, caller) ? status() : undefined),
+    status: (caller) =>
+      mayInspect(worlds.present.loaded.config, caller) ? gatewayStatus(worlds.present, reload.status()) : undefined,
   }
   const worlds: Worlds<World> = open.use(
     createWorlds<World>({
@@ -139,7 +148,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   )
   await begin(worlds.present)
 
+  const history = createHistory()
   const reload = createReload({
+    history,
+    mayTell,
     current: () => worlds.present.loaded,
     load,
     async apply(loaded) {
@@ -174,22 +186,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     get token() {
       return worlds.present.token
     },
-    async why(agent, tool, { authenticated = true } = {}) {
-      const { policy, catalog, token, entrance, loaded } = worlds.present
-      const credential = authenticated || token !== undefined ? local : await entrance.authenticate(undefined)
-      const asked = policy.agents.size === 0 ? agent : policy.agentOf(credential, agent)
-      const view = catalog.view({ ...local, agent: asked })
-      // What is closed to an agent is not waited for on its behalf, but the operator may ask about it.
-      const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
-        if (!ToolwayError.from(thrown).kind.denial) throw thrown
-        await view.ready()
-        return view.resolve('tool', tool)
-      })
-      const explanation = policy.explain(asked, entry, { authenticated })
-      const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, asked, entry) : []
-      const considered = [...explanation.considered, ...conditions]
-      return { agent: asked, server: entry.server, tool: entry.name, ...explanation, considered }
-    },
+    why,
     servers: () => worlds.present.catalog.summaries(),
     async refresh() {
       await Promise.all(serversOf(worlds.present).map((server) => server.refresh()))
@@ -204,13 +201,21 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       // What is remembered is made ready to be sent before anybody can ask for it.
       worlds.present.catalog.view(localAs(undefined)).page('tool')
       const authenticate = (authorization: string | undefined) => worlds.present.entrance.authenticate(authorization)
-      const door = { config: config.server, authenticate, access, info, ready: () => true, clock, log }
-      return running.use(await openHttpDoor(door))
+      const people = async (open: OpenDoor) => {
+        // Loaded when somebody comes to look: most of the time only programs do.
+        const { forPeople } = await import('./admin/people.ts')
+        const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
+        const metrics = config.telemetry.metrics ? lasting.metrics.page : undefined
+        const admin = { ...own, present: () => worlds.present, reload: { ...reload, history }, why, metrics }
+        return forPeople({ ...lasting, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
+      }
+      const opening = { config: config.server, authenticate, access, info, ready: () => true, people, clock, log }
+      door = running.use(await openHttpDoor(opening))
+      return door
     },
     stdio: (input, output, agent) => serveStdio({ input, output, access, info, caller: localAs(agent), clock, log }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
-
   /** Starts what is new in a world, and says what there is to say about it. */
   async function begin({ loaded, warnings, servers, catalog, pins, origins }: World, before?: World): Promise<void> {
     for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
@@ -259,27 +264,20 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     return entries.some((entry) => decide(caller, entry).allowed)
   }
 
+  function why(agent: string, tool: string, { authenticated = true } = {}): Promise<Why> {
+    return explain(worlds.present, { agent, tool, authenticated }, { ...local, agent })
+  }
+
   function localAs(agent: string | undefined): Caller {
     const asked = agent === undefined ? {} : { asked: agent }
     return { ...local, ...asked, agent: worlds.present.policy.agentOf(local, agent) }
   }
-
-  function status(): GatewayStatus {
-    const { loaded, warnings } = worlds.present
-    return {
-      version,
-      reload_status: { ...reload.status(), warnings },
-      policy_state: {
-        agents: Object.keys(loaded.config.agents),
-        default_agent: loaded.config.defaults.agent ?? null,
-        deny_on_missing_agent: loaded.config.defaults.denyOnMissingAgent,
-      },
-      config_paths: loaded.files.map(({ path }) => path),
-    }
-  }
 }
 
 const info = { name: 'toolway', version }
+
+/** Built by tooling/build-web.ts. */
+const dashboard = fileURLToPath(packageFile('web/dist'))
 
 const local: Omit<Caller, 'agent'> = {
   agents: '*',
@@ -291,5 +289,3 @@ const local: Omit<Caller, 'agent'> = {
 }
 
 const serversOf = ({ servers }: World): Server[] => [...servers.values()].map(({ server }) => server)
-
-const mayInspect = ({ defaults }: Config, caller: Caller): boolean => defaults.debug || caller.admin

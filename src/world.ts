@@ -25,6 +25,7 @@ import { type Authenticate, createAuthenticate } from './serve/authenticate/inde
 import type { createJwtVerifier as CreateVerifier } from './serve/authenticate/jwt.ts'
 import { createKeys } from './stores/keys.ts'
 import { keptToken } from './stores/token.ts'
+import { callLog, logsCalls } from './telemetry/call-log.ts'
 import { type Describe, describeArguments } from './telemetry/redact/describe.ts'
 import { createRedactor, type Redactor } from './telemetry/redact/redactor.ts'
 import { remember } from './telemetry/redact/remember.ts'
@@ -155,9 +156,9 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
   const needsApproval = createApprovals(config.mcpServers)
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
+    watch: { observers: [...surroundings.observers, ...(logsCalls(log) ? [callLog(log, redactName)] : [])], clock },
     audit: surroundings.audit,
     refusals: surroundings.refusals,
-    redact: redactName,
     decide: policy.decide,
     validate: argumentValidator({ log }),
     guards,
@@ -170,7 +171,6 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     breaker: surroundings.breakers.interceptor,
     bulkhead: surroundings.bulkhead.interceptor,
     clock,
-    log,
   })
   const warnings = [...loaded.warnings, ...policyDoubts(config)]
   return {
@@ -238,6 +238,8 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
         log,
       }),
       seal,
+      // What an operator has turned off stays off, however its configuration changes.
+      paused: known?.server.control.paused ?? false,
       clock,
       log,
     }),

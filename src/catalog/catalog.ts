@@ -1,5 +1,5 @@
 import type { Exposure, NamingConfig } from '../config/schema.ts'
-import type { ServerSummary, View } from '../core/access.ts'
+import type { Served, ServerSummary, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
@@ -39,6 +39,8 @@ export interface Catalog extends Disposable {
   onChange(listener: ChangeListener): Disposable
   /** All sources but the meta-tools, whoever may use them. */
   summaries(): readonly ServerSummary[]
+  /** Every entry of a kind, whoever may use it: for the operator. */
+  everything(kind: Kind): readonly Served[]
   /** Decisions have changed: what callers see is made anew, and they are told. */
   reconsider(): void
   /** The served form of a URI that a server mentions. */
@@ -104,6 +106,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       return changes.onChange(listener)
     },
     summaries: () => summariesOf(snapshot().items, sources),
+    everything: (kind) => snapshot().items[kind],
     reconsider() {
       visibleIn = createVisibility(mayUse, mayReach, sources)
       reconsidered = true

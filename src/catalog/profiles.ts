@@ -48,6 +48,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
       for (const catalog of catalogs.values()) catalog.reconsider()
     },
     summaries: plain.summaries,
+    everything: plain.everything,
     servedUri: plain.servedUri,
     [Symbol.dispose]() {
       for (const catalog of catalogs.values()) catalog[Symbol.dispose]()

@@ -59,6 +59,8 @@ export interface Peer {
   readonly rounds: boolean
   /** From which level on the caller wants log messages; none if undefined. */
   readonly logLevel: LogLevel | undefined
+  /** What came over the wire, for whoever watches: the request's id and the revision it was written in. */
+  readonly request?: { readonly id: string | number; readonly revision: string }
   notify(method: string, params: Json): void
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json>
 }

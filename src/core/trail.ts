@@ -1,3 +1,5 @@
+import type { TraceContext } from './trace-context.ts'
+
 /**
  * What happens to a call on its way, for whoever watches: metrics, traces, the dashboard. Layers write it, nobody on
  * the way reads it, so that watching can never change what a call does.
@@ -7,6 +9,8 @@ export interface Trail {
   cache?: 'hit' | 'miss' | 'joined'
   /** Stretches of time within the call, in the order in which they began. */
   readonly steps: Step[]
+  /** The place of the call itself in a trace, where it has one. */
+  readonly trace?: TraceContext
 }
 
 /** One stretch of time: waiting for a person, for a place, for a server. */
@@ -17,4 +21,6 @@ export interface Step {
   end?: number
   /** The code of what ended it badly. */
   error?: string
+  /** Its own place in a trace, where what happens elsewhere belongs to it. */
+  readonly trace?: TraceContext
 }

@@ -6,6 +6,7 @@ import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { onceFree } from './once-free.ts'
+import { step } from './step.ts'
 import { personMs } from './timeout.ts'
 
 /** The rule by which a tool needs a person's yes; undefined where it needs none. */
@@ -15,7 +16,7 @@ export type NeedsApproval = (entry: Entry) => string | undefined
 export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor => {
   return onceFree((call) => {
     const rule = needsApproval(call.entry)
-    return rule === undefined ? undefined : ask(call, rule, clock)
+    return rule === undefined ? undefined : step(call.trail, 'approve', ask(call, rule, clock))
   })
 }
 

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Handler } from '../core/call.ts'
+import { systemClock } from '../core/clock.ts'
 import type { Decide } from '../core/decision.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { silentLog } from '../core/log.ts'
+import type { Observed } from '../core/observer.ts'
 import { textResult } from '../core/result.ts'
 import { openPipeline } from './pipeline.fixture.ts'
 
@@ -30,16 +31,16 @@ test('F7: a denied call never reaches its entry, and the error names the rule', 
   expect(ran).toEqual([])
 })
 
-test('every call leaves one line in the log, however it ended', async () => {
-  const lines: unknown[] = []
-  const log = { ...silentLog, debug: (facts: object, message: string) => lines.push({ ...facts, message }) }
-  await openPipeline({ log }).handle(callOf())
-  await openPipeline({ log, decide: deny })
+test('F15: every call is told of once to whoever watches, however it ended', async () => {
+  const told: unknown[] = []
+  const watch = { observers: [{ ended: (observed: Observed) => told.push(observed) }], clock: systemClock }
+  await openPipeline({ watch }).handle(callOf())
+  await openPipeline({ watch, decide: deny })
     .handle(callOf())
     .catch(() => {})
-  expect(lines).toMatchObject([
-    { call: 'c1', agent: 'default', server: 'files', tool: 'read', message: 'call answered' },
-    { call: 'c1', error: 'TOOL_BLOCKED', message: 'call failed' },
+  expect(told).toMatchObject([
+    { call: { id: 'c1' }, operation: 'call_tool', outcome: { kind: 'answered' } },
+    { call: { id: 'c1' }, outcome: { kind: 'denied', code: 'TOOL_BLOCKED' } },
   ])
 })
 

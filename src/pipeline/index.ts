@@ -5,16 +5,15 @@ import type { Clock } from '../core/clock.ts'
 import { compose } from '../core/compose.ts'
 import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
 import { approve, type NeedsApproval } from './approve.ts'
 import { audit } from './audit.ts'
 import { auditedView } from './audited-view.ts'
 import { type Check, guards } from './guards.ts'
+import { attempt, observe, type Watch } from './observe.ts'
 import { policy } from './policy.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Recheck, recheck } from './recheck.ts'
-import { type Redact, record } from './record.ts'
 import type { Refusals } from './refusals.ts'
 import { subscribing } from './subscribing.ts'
 import { timeout } from './timeout.ts'
@@ -23,11 +22,10 @@ import { type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
   readonly view: Access['view']
+  readonly watch: Watch
   readonly audit: Audit
   /** Keeps refusals from filling the record; it outlives a configuration. */
   readonly refusals: Refusals
-  /** Takes secrets out of the names in the log. */
-  readonly redact: Redact
   readonly decide: Decide
   readonly validate: Validate
   /** What looks at the arguments of a server's tools, by server. */
@@ -41,7 +39,6 @@ export interface PipelineOptions {
   readonly breaker: Interceptor
   readonly bulkhead: Interceptor
   readonly clock: Clock
-  readonly log: Log
 }
 
 /** The ways in that end at an entry, and the one that shows what there is. */
@@ -52,9 +49,9 @@ export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe
  * it once per attempt. What is not a call meets the same decision and leaves the same record.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { decide, refusals, clock, log } = options
+  const { decide, refusals, watch, clock } = options
   const recorded = (operation?: Operation): Interceptor[] => [
-    record(log, options.redact),
+    ...observe(watch, operation),
     audit(options.audit, decide, operation, refusals),
     policy(decide),
   ]
@@ -66,7 +63,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     options.cache,
   ]
   const repeated = [timeout(clock), options.retry]
-  const perAttempt = [options.breaker, options.bulkhead, recheck(options.recheck)]
+  const perAttempt = [...attempt(watch), options.breaker, options.bulkhead, recheck(options.recheck)]
 
   const handle = compose([...recorded(), ...checked, ...repeated, ...perAttempt], (call) => call.entry.run(call))
   const complete = compose(

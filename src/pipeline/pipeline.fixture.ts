@@ -7,7 +7,6 @@ import { compose } from '../core/compose.ts'
 import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
 import { audit as auditLayer } from './audit.ts'
 import { auditedView } from './audited-view.ts'
@@ -46,7 +45,7 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     view: () => emptyView,
     audit,
     refusals: createRefusals({ audit: changes.audit ?? audit, clock }),
-    redact: (text) => text,
+    watch: { observers: [], clock },
     decide: () => ({ allowed: true, rule: 'everything' }),
     validate: () => undefined,
     guards: new Map(),
@@ -58,7 +57,6 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
     breaker: through,
     bulkhead: through,
     clock,
-    log: silentLog,
     ...changes,
   })
   return { ...pipeline, clock, records: audit.records, ends: () => audit.ends }

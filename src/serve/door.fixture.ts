@@ -29,6 +29,7 @@ interface Settings {
   readonly authenticate?: (clock: Clock) => Authenticate
   readonly token?: string | undefined
   readonly ready?: () => boolean
+  readonly traced?: () => boolean
   readonly access?: TestAccess
 }
 
@@ -38,7 +39,8 @@ export async function openTestDoor(settings: Settings = {}) {
   const clock = createManualClock()
   const log = createKeptLog()
   const config = httpConfig(settings.config)
-  const shared = { config, access, info, ready: settings.ready ?? (() => true), clock, log }
+  const { traced } = settings
+  const shared = { config, access, info, ready: settings.ready ?? (() => true), traced, clock, log }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : undefined)
   const door = await (authenticate === undefined

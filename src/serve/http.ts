@@ -4,6 +4,7 @@ import type { Access } from '../core/access.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
+import type { AdminDoor, OpenDoor } from './admin/door.ts'
 import { type Authenticate, authenticateToken } from './authenticate/index.ts'
 import { listChanged } from './changes.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
@@ -21,9 +22,13 @@ import { createSessions } from './sessions.ts'
 export interface HttpDoor extends AsyncDisposable {
   readonly url: string
   readonly port: number
+  /** How many conversations are open. */
+  readonly sessions: number
 }
 
 interface DoorOptions {
+  /** Answers what is not MCP: the admin API, metrics, the dashboard. */
+  readonly people?: (open: OpenDoor) => Promise<AdminDoor>
   readonly config: HttpConfig
   readonly access: Access
   readonly info: DoorInfo
@@ -57,6 +62,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const era = legacyEra({ access, info, log })
   const modern = modernHttp({ era: modernEra({ access, info, clock, log }), access, clock, log })
   const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, traced, clock, log })
+  const url = `http://${reachable(config.host)}:${port}${config.path}`
+  let people: Promise<AdminDoor> | undefined
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`
 
@@ -78,7 +85,28 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
       else endpoint.handle(request, response)
     } else if (path === '/livez') probe(request, response, true)
     else if (path === '/readyz') probe(request, response, !draining && ready())
-    else throw new Refusal(404, rpc.request, `There is nothing here: the MCP endpoint is ${config.path}.`)
+    else if (options.people) void forPeople(request, response, path, options.people)
+    else throw nothingAt(config.path)
+  }
+
+  const forPeople = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    open: NonNullable<DoorOptions['people']>,
+  ) => {
+    try {
+      people ??= open({ url, port, hosts, sessions: () => sessions.count })
+      if (!(await people).handle(request, response, path)) throw nothingAt(config.path)
+    } catch (thrown) {
+      refused(request, response, thrown)
+    }
+  }
+
+  const refused = (request: IncomingMessage, response: ServerResponse, thrown: unknown) => {
+    const refusal = asRefusal(thrown, log)
+    if (refusal.status === 403) turnedAway(request, refusal)
+    refuse(response, refusal, clock)
   }
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -89,9 +117,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     try {
       route(request, response)
     } catch (thrown) {
-      const refusal = asRefusal(thrown, log)
-      if (refusal.status === 403) turnedAway(request, refusal)
-      refuse(response, refusal, clock)
+      refused(request, response, thrown)
     }
   })
 
@@ -104,6 +130,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const close = async () => {
     draining = true
     endpoint.drain()
+    void people?.then((door) => door[Symbol.dispose]())
     changes[Symbol.dispose]()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     sessions.closeStreams()
@@ -123,8 +150,11 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   let closing: Promise<void> | undefined
   return {
-    url: `http://${reachable(config.host)}:${port}${config.path}`,
+    url,
     port,
+    get sessions() {
+      return sessions.count
+    },
     [Symbol.asyncDispose]() {
       closing ??= close()
       return closing
@@ -133,6 +163,9 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 }
 
 const ignored = () => {}
+
+const nothingAt = (endpoint: string) =>
+  new Refusal(404, rpc.request, `There is nothing here: the MCP endpoint is ${endpoint}.`)
 
 /** For whoever watches over the process: no credential, no Host check, and nothing to learn from it. */
 function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {

@@ -20,6 +20,7 @@ export interface HttpSession extends Session {
 }
 
 export interface Sessions extends Disposable {
+  readonly count: number
   /** Opens a session that belongs to this identity's principal; throws OVERLOADED when all places are in use. */
   open(identity: Acting, client: Client, address: string | undefined): HttpSession
   /** To any other principal a session does not exist. */
@@ -124,6 +125,9 @@ export function createSessions(options: SessionsOptions): Sessions {
   let timer = clock.after(sweepMs, sweep)
 
   return {
+    get count() {
+      return sessions.size
+    },
     open(identity, client, address) {
       makeRoom(identity.principal)
       const id = randomBytes(16).toString('base64url')

@@ -17,6 +17,8 @@ export interface Backoff {
   /** It had been reached, and then its process ended by itself. */
   crashed(error: ToolwayError, livedMs: number): void
   succeeded(): void
+  /** Somebody wants it to be tried again, whatever happened before. */
+  forgive(): void
 }
 
 /** How many starts may come to nothing within a window. */
@@ -97,6 +99,12 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
     succeeded() {
       failure = undefined
       failures = 0
+    },
+    forgive() {
+      failure = undefined
+      failures = 0
+      exhausted = false
+      recent = []
     },
   }
 }

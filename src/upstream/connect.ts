@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { initialize } from './eras/legacy.ts'
 import type { Identity, OpenLine } from './introduction.ts'
+import { createLastWords } from './last-words.ts'
 import type { Leftovers } from './leftovers.ts'
 import { introduce } from './probe.ts'
 import type { Redact } from './transports/chatter.ts'
@@ -33,7 +34,15 @@ export interface Tenancy {
   readonly owned: boolean
 }
 
-export type Connect = (tenancy: Tenancy, signal: AbortSignal) => Promise<OpenLine>
+export interface Connect {
+  (tenancy: Tenancy, signal: AbortSignal): Promise<OpenLine>
+  /** The last lines that processes of the server wrote to stderr, without secrets. */
+  stderr?(): readonly string[]
+}
+
+/** A first start may have to download a package; who answers over HTTP is there already. */
+export const connectWithinMs = (transport: ServerConfig['transport']): number =>
+  transport === 'stdio' ? 120_000 : 30_000
 
 type Greeting = 'probe' | 'initialize'
 
@@ -42,9 +51,10 @@ export function createConnect(options: ConnectOptions): Connect {
   const { name, config, log } = options
   let greeting: Greeting = config.transport === 'sse' ? 'initialize' : 'probe'
   let transport = config.transport
+  const words = createLastWords()
 
-  return async (tenancy, signal) => {
-    const line = transportFor(options, transport)
+  const connect = async (tenancy: Tenancy, signal: AbortSignal) => {
+    const line = transportFor(options, transport, words.push)
     try {
       const open = await greet(line, options, tenancy, greeting, signal)
       if (open.introduction.era === 'legacy') greeting = 'initialize'
@@ -58,7 +68,7 @@ export function createConnect(options: ConnectOptions): Connect {
         transport = 'sse'
       } else throw error
       // The first error stays the one to report: it is about what the configuration says.
-      const second = greet(transportFor(options, transport), options, tenancy, 'initialize', signal)
+      const second = greet(transportFor(options, transport, words.push), options, tenancy, 'initialize', signal)
       const open = await second.catch((later) => {
         transport = config.transport
         throw error instanceof EndedByProbe ? later : error
@@ -67,6 +77,7 @@ export function createConnect(options: ConnectOptions): Connect {
       return open
     }
   }
+  return Object.assign(connect, { stderr: words.lines })
 }
 
 /** Whatever was opened is closed again if the two do not come to know each other. */
@@ -99,10 +110,11 @@ class EndedByProbe extends Error {
 function transportFor(
   { name, config, leftovers, redact, clock, log }: ConnectOptions,
   kind: ServerConfig['transport'],
+  wrote: (line: string) => void,
 ): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
-    return stdioTransport({ name, command, args, cwd, env, leftovers, redact, clock, log })
+    return stdioTransport({ name, command, args, cwd, env, leftovers, redact, wrote, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}

@@ -40,7 +40,10 @@ test('G3: answers in another order reach the one who asked', async () => {
   const second = connection.request(ask('b'))
   peer.say({ id: 2, result: { to: 'b' } })
   peer.say({ id: 1, result: { to: 'a' } })
-  expect([JSON.parse(String((await first).result)), JSON.parse(String((await second).result))]).toEqual([{ to: 'a' }, { to: 'b' }])
+  expect([JSON.parse(String((await first).result)), JSON.parse(String((await second).result))]).toEqual([
+    { to: 'a' },
+    { to: 'b' },
+  ])
 })
 
 test('F10: a cancelled request tells the server which one, and a late answer is dropped', async () => {

@@ -4,6 +4,8 @@ import type { Health } from '../core/source.ts'
 /** All that a server's health is judged by. */
 export interface Condition {
   readonly disabled: boolean
+  /** Turned off by an operator while it runs. */
+  readonly paused: boolean
   readonly connected: boolean
   /** Why its line could not be opened, or was given up, and when it is tried again, in milliseconds from now. */
   readonly failure: ToolwayError | undefined
@@ -29,6 +31,8 @@ interface Judgement {
 /** Health that tells the truth: never "healthy" on the strength of an empty list or an old one. */
 export function judge(server: Condition): Judgement {
   if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
+  if (server.paused)
+    return { health: 'disabled', reason: 'turned off by an operator, until it is enabled or restarted' }
   if (server.connected) return judgeConnected(server)
   if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
   if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call opens it again.` }

@@ -9,6 +9,8 @@ import type { OpenLine } from './introduction.ts'
 export interface Line extends AsyncDisposable {
   /** The open line, if there is one; never opens it and does not count as use. */
   readonly current: OpenLine | undefined
+  /** When what is open was opened. */
+  readonly openedAt: number | undefined
   /** Whether it has been closed for good. */
   readonly ended: boolean
   open(signal: AbortSignal): Promise<OpenLine>
@@ -16,6 +18,8 @@ export interface Line extends AsyncDisposable {
   reopen(): Promise<OpenLine>
   /** Gives up what is open, because it does not answer any more; what is under way on it may have run. */
   replace(error: ToolwayError): void
+  /** Ends what is open or being opened, because somebody wants it so; the next use opens it anew. Settles at its end. */
+  interrupt(error: ToolwayError): Promise<void>
   use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps it from being closed as idle. */
   hold(): Disposable
@@ -38,6 +42,8 @@ export interface LineOptions {
   /** The line is down; no error when we closed it ourselves. */
   closed(error?: ToolwayError): void
   failed(error: ToolwayError): void
+  /** What was open has ended by itself, or had to be given up. */
+  broke?(): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -55,6 +61,7 @@ export function createLine(options: LineOptions): Line {
   const openedAt = new WeakMap<OpenLine, number>()
   let current: OpenLine | undefined
   let opening: Promise<OpenLine> | undefined
+  let interruption = new AbortController()
   let inUse = 0
   let held = 0
   let lastUse = 0
@@ -64,6 +71,9 @@ export function createLine(options: LineOptions): Line {
   const line: Line = {
     get current() {
       return current
+    },
+    get openedAt() {
+      return current && openedAt.get(current)
     },
     get ended() {
       return disposal.signal.aborted
@@ -77,8 +87,21 @@ export function createLine(options: LineOptions): Line {
       log.warn({ server, error: error.message }, 'a server does not answer any more; its line is replaced')
       open.connection.giveUp(error)
       void close()
+      options.broke?.()
       options.closed(error)
       failed(error)
+    },
+    async interrupt(error) {
+      interruption.abort(error)
+      interruption = new AbortController()
+      await opening?.catch(() => {})
+      const open = current
+      if (open) {
+        open.connection.giveUp(error)
+        void close()
+        options.closed()
+      }
+      await Promise.all([closing, ...[...retired].map((open) => open.connection[Symbol.asyncDispose]())])
     },
     get inUse() {
       return inUse > 0
@@ -160,7 +183,8 @@ export function createLine(options: LineOptions): Line {
   }
 
   async function attempt(whenFailed: (error: ToolwayError) => void): Promise<OpenLine> {
-    using limit = deadline(clock, connectWithinMs, tooSlow, disposal.signal)
+    const wanted = AbortSignal.any([disposal.signal, interruption.signal])
+    using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
     using _ = backoff.attempt()
     try {
       // What the one before still holds (a lock, a profile) is free only once it has ended.
@@ -177,7 +201,7 @@ export function createLine(options: LineOptions): Line {
     } catch (thrown) {
       const error = unavailable(thrown)
       // That we have closed it ourselves says nothing about the server.
-      if (disposal.signal.aborted) throw error
+      if (wanted.aborted) throw error
       whenFailed(error)
       throw error
     }
@@ -189,6 +213,7 @@ export function createLine(options: LineOptions): Line {
   }
 
   function lost(open: OpenLine, error: ToolwayError): void {
+    options.broke?.()
     if (open.connection.transport.kind === 'stdio') backoff.crashed(error, clock.now() - (openedAt.get(open) ?? 0))
     if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
     if (current === open) {

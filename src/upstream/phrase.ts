@@ -1,5 +1,6 @@
 import type { Peer } from '../core/call.ts'
 import type { Capabilities, LogLevel } from '../core/capabilities.ts'
+import type { TraceContext } from '../core/trace-context.ts'
 import { encodeHeaderValue, headerNames, metaKeys } from '../wire/modern.ts'
 import { modernRevision } from '../wire/revisions.ts'
 import type { Request } from './connection.ts'
@@ -18,6 +19,8 @@ export interface Phrase {
   readonly name?: string
   /** Arguments that the server wants to see in headers. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Its place in a trace, where it is traced: it stands in `_meta` and, where there are any, in the headers (F16). */
+  readonly trace?: TraceContext | undefined
   readonly signal: AbortSignal
   readonly peer?: Peer
   heard?(method: string, params: Buffer | undefined): void
@@ -25,7 +28,7 @@ export interface Phrase {
 
 /** Puts a phrase into the words of the era that this line speaks. */
 export function phrase({ introduction, identity }: OpenLine, said: Phrase): Request {
-  const { method, members = [], meta = {}, peer } = said
+  const { method, members = [], meta = {}, peer, trace } = said
   const modern = introduction.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
   return {
@@ -33,12 +36,15 @@ export function phrase({ introduction, identity }: OpenLine, said: Phrase): Requ
     params(id) {
       const whole = {
         ...meta,
+        // What the caller said of another place does not belong to this one.
+        ...(trace && { tracestate: undefined, ...trace }),
         ...(wantsProgress && { progressToken: id }),
         ...(modern && modernMeta(identity, said.capabilities, peer?.logLevel)),
       }
       return paramsOf(members, whole)
     },
-    ...(modern && { headers: { ...standardHeaders(method, said.name), ...said.headers } }),
+    ...(modern && { headers: { ...standardHeaders(method, said.name), ...said.headers, ...trace } }),
+    ...(!modern && trace && { headers: { ...trace } }),
     signal: said.signal,
     ...(peer && { peer }),
     ...(said.heard && { heard: said.heard }),

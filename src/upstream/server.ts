@@ -8,9 +8,9 @@ import type { Seal } from '../core/seal.ts'
 import type { Health, Source, SourceStatus } from '../core/source.ts'
 import { type Checks, createChecks } from './checks.ts'
 import type { Connect } from './connect.ts'
+import { type Control, createControl } from './control.ts'
 import { forwardedEntries } from './entries.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import { judge } from './health.ts'
 import type { OpenLine } from './introduction.ts'
 import type { Line } from './line.ts'
 import { createLines, type LineUser } from './lines.ts'
@@ -18,6 +18,7 @@ import { createListening, type Listening } from './listening.ts'
 import type { Advice } from './offers.ts'
 import { createOutlook, type Outlook } from './outlook.ts'
 import { createRecovery } from './recovery.ts'
+import { serverStatus } from './server-status.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
 export interface ServerOptions {
@@ -36,6 +37,8 @@ export interface ServerOptions {
   readonly seal: Seal
   /** How often an open line is checked, and how long an answer to that may take; never, where there is none. */
   readonly health?: { readonly interval: number; readonly timeout: number }
+  /** Whether the one before it was turned off: another configuration of it does not turn it on again. */
+  readonly paused?: boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -47,6 +50,8 @@ export interface Server extends Source, Advice {
   seenBy(capabilities: Capabilities): Source
   inform(caller: Caller, method: string): void
   left(caller: Caller): void
+  /** What an operator can do with it while it runs. */
+  readonly control: Control
 }
 
 /** Kinds of clients, by what they can be asked for. */
@@ -63,7 +68,16 @@ export function createServer(options: ServerOptions): Server {
   let latencyMs: number | undefined
   let wantedAt = 0
 
-  const { connect } = options
+  const control = createControl({
+    server: name,
+    paused: options.paused ?? false,
+    connect: options.connect,
+    lines: () => lines,
+    changed,
+    begin,
+    open: async () => config.disabled || look(plain),
+  })
+  const connect: Connect = (tenancy, signal) => control.unlessPaused(() => options.connect(tenancy, signal))
   const lines = createLines({ server: name, config, connect, mayLog, opened, closed, failed, clock, log })
   const checks: Checks = createChecks({
     server: name,
@@ -97,17 +111,18 @@ export function createServer(options: ServerOptions): Server {
     async start() {
       if (config.disabled) return changed()
       if (options.discovery === 'hybrid') await plain.recall()
-      if (config.connect === 'eager' || options.discovery === 'startup') void plain.refresh()
+      begin()
     },
     seenBy: (capabilities) => sourceOf(outlookOf(capabilities)),
     get instructions() {
-      return introduction()?.instructions ?? ''
+      return (!control.paused && introduction()?.instructions) || ''
     },
     get capabilities() {
-      return introduction()?.capabilities ?? {}
+      return (!control.paused && introduction()?.capabilities) || {}
     },
     inform: (caller, method) => lines.inform(caller.session, method),
     left: (caller) => lines.left(caller.session),
+    control,
     async [Symbol.asyncDispose]() {
       for (const outlook of outlooks.values()) outlook[Symbol.dispose]()
       for (const ear of listening.values()) ear[Symbol.dispose]()
@@ -157,10 +172,10 @@ export function createServer(options: ServerOptions): Server {
       name,
       origin: 'forwarded',
       priority: config.priority,
-      entries: () => outlook.entries,
+      entries: () => (control.paused ? [] : outlook.entries),
       status: () => status(outlook),
       ready: () => ready(outlook),
-      refresh: () => (config.disabled ? Promise.resolve() : look(outlook)),
+      refresh: () => (isOff() ? Promise.resolve() : look(outlook)),
       onChange(listener) {
         listeners.add(listener)
         return { [Symbol.dispose]: () => listeners.delete(listener) }
@@ -169,8 +184,17 @@ export function createServer(options: ServerOptions): Server {
     }
   }
 
+  function begin(): void {
+    if (isOff()) return
+    if (config.connect === 'eager' || options.discovery === 'startup') void plain.refresh()
+  }
+
+  function isOff(): boolean {
+    return config.disabled || control.paused
+  }
+
   async function ready(outlook: Outlook): Promise<void> {
-    if (config.disabled || outlook.known()) return
+    if (isOff() || outlook.known()) return
     if (options.discovery === 'hybrid') await outlook.recall()
     if (!outlook.known()) await look(outlook)
   }
@@ -180,10 +204,10 @@ export function createServer(options: ServerOptions): Server {
     return outlook.refresh()
   }
 
-  async function use(user: LineUser, work: (open: OpenLine) => Promise<Buffer>): Promise<Buffer> {
+  async function use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.now()
-    const answer = await lines.use(user, work)
+    const answer = await control.unlessPaused(() => lines.use(user, work))
     const ms = performance.now() - start
     // The mean follows the last calls, so that health shows how the server is now.
     latencyMs = latencyMs === undefined ? ms : latencyMs * 0.8 + ms * 0.2
@@ -260,26 +284,17 @@ export function createServer(options: ServerOptions): Server {
   }
 
   function status(outlook: Outlook): SourceStatus {
-    const { connected, failure, pauseMs, lost } = lines
-    const { heard, missing, descriptors } = outlook
-    const knownSince = descriptors?.fetchedAt
-    const { strain } = checks
-    const condition = { disabled: config.disabled, connected, failure, pauseMs, lost, missing, strain }
-    const known = introduction()
-    const lastError = (failure ?? lost)?.message
-    return {
-      ...judge({ ...condition, listFailure: outlook.failure, heard, knownSince }),
-      since,
-      description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
-      transport: config.transport,
-      ...(known && { era: known.era, protocolVersion: known.protocolVersion }),
-      ...(lastError !== undefined && { lastError }),
-      ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs * 100) / 100 }),
-      breaker: options.breaker?.() ?? 'closed',
+    const breaker = options.breaker?.() ?? 'closed'
+    const parts = {
+      config,
+      lines,
+      outlook,
+      introduction: introduction(),
+      strain: checks.strain,
+      paused: control.paused,
     }
+    return serverStatus({ ...parts, since, latencyMs, breaker })
   }
 }
 
 const never = new AbortController().signal
-
-const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -1,6 +1,7 @@
 import type { Call, Interceptor } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { endWith } from '../end-with.ts'
+import { step } from '../step.ts'
 import type { Needs } from './overloaded.ts'
 import { createPlaces, giveBack, hasPlace, type Places, takePlace } from './places.ts'
 import { createWaitingRoom } from './waiting-room.ts'
@@ -70,7 +71,7 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       whole.limit = options.total()
       const needs = { whole, server, agent }
       // Whoever waits does so because a place is missing: one for whom none is missing overtakes nobody.
-      if (!take(needs)) await room.wait(call, needs, patienceOf(call, options))
+      if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, patienceOf(call, options)))
       const start = clock.now()
       try {
         // It may have been called off just when it got its place.

@@ -65,11 +65,13 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     const found = asked instanceof Promise ? await asked : asked
     if (found.bytes !== undefined && !refresh) {
       counts.hits++
+      if (call.trail) call.trail.cache = 'hit'
       return { body: Json.raw(found.bytes), isError: false, cached: true }
     }
     const started = learnt.joins && !refresh ? flights.get(key) : undefined
     if (started?.mark !== found.mark) return begin(call, next, plan, { key, mark: found.mark, asCallersAre })
     counts.joined++
+    if (call.trail) call.trail.cache = 'joined'
     const { flight } = started
     if (due !== undefined) return join(flight, call, next, plan, due)
     // Whoever begins a call is timed further on; who only waits for one must be timed here.
@@ -80,6 +82,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     // Nothing is begun for somebody who has gone already.
     call.signal.throwIfAborted()
     counts.misses++
+    if (call.trail) call.trail.cache = 'miss'
     const wasPrivate = plan.learnt.private
     const over = () => {
       if (flights.get(key) === started) flights.delete(key)

@@ -1,25 +1,32 @@
 /**
  * The words of the admin API: what `/admin/api` answers with and the dashboard reads. Types alone, so that the
- * dashboard can share them; times are milliseconds since the epoch, durations milliseconds.
+ * dashboard can share them; times are milliseconds since the epoch, durations milliseconds. Whatever is not a GET needs
+ * the header `Toolway-Admin: 1` when the credential is the cookie, and a body, where there is one, is JSON.
  */
 
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'stale' | 'disabled'
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** GET session: who is asking, and what they may do. */
+/**
+ * GET session: who is asking, and what they may do; 401 where a credential is needed. POST session { token } answers
+ * the same and sets the cookie; DELETE session ends it and answers 204.
+ */
 export interface SessionView {
   readonly principal: string
   readonly agent: string
   readonly authenticated: boolean
   /** Without it everything is read-only and only what the agent may use is shown. */
   readonly admin: boolean
+  /** The agents that it may act as, and so may try tools as; `*` is all of them. */
+  readonly agents: readonly string[] | '*'
 }
 
-/** GET overview. */
+/** GET overview. Who is no admin sees the calls and the servers of their own agent. */
 export interface Overview {
   readonly version: string
   readonly startedAt: number
   readonly endpoint: string
+  /** Of the last minute. */
   readonly calls: Figures
   readonly inFlight: number
   readonly queued: number
@@ -57,7 +64,7 @@ export interface Figures {
   readonly p99Ms: number | null
 }
 
-/** GET series?from=&to=: the charts' points, oldest first; gaps are points with no calls. */
+/** GET series?from=&to=: the last hour if neither is given; the charts' points, oldest first; gaps are points with no calls. */
 export interface Series {
   readonly from: number
   readonly to: number
@@ -76,7 +83,10 @@ export interface Stats {
   readonly rows: readonly (Figures & { readonly name: string })[]
 }
 
-/** GET servers; GET servers/NAME. */
+/**
+ * GET servers answers an array of these. POST servers/NAME/restart, …/enable, …/disable and …/refresh have no body and
+ * answer how the server is afterwards.
+ */
 export interface ServerView {
   readonly name: string
   readonly description: string
@@ -102,7 +112,7 @@ export interface ServerDetail extends ServerView {
   readonly stderr: readonly string[]
 }
 
-/** GET tools?query=&server=&cursor=. */
+/** GET tools?query=&server=&cursor=&limit=: in the order in which they are served. */
 export interface ToolPage {
   readonly tools: readonly ToolView[]
   readonly total: number
@@ -143,7 +153,10 @@ export interface TryResult {
   readonly error: { readonly code: string; readonly message: string; readonly rule?: string } | null
 }
 
-/** GET calls?…, and the `call` events of the stream. */
+/**
+ * GET calls?agent=&server=&name=&operation=&outcome=&text=&limit= answers an array of these, newest first; the `calls`
+ * events of the stream hold them, too. Who is no admin sees those of their own agent.
+ */
 export interface CallView {
   readonly id: string
   readonly parent: string | null
@@ -176,13 +189,16 @@ export interface CallDetail extends CallView {
 
 export type AuditRow = Readonly<Record<string, unknown>>
 
-/** GET audit?agent=&server=&tool=&decision=&from=&to=&text=&cursor=. */
+/**
+ * GET audit?agent=&principal=&server=&tool=&operation=&decision=&reason=&code=&call=&from=&to=&text=&cursor=&limit=:
+ * newest first, one row for each operation; names may have `*` in them.
+ */
 export interface AuditPage {
   readonly rows: readonly AuditRow[]
   readonly nextCursor: string | null
 }
 
-/** GET audit/chain; POST audit/chain/verify checks it anew. */
+/** GET audit/chain; POST audit/chain/verify checks it anew and answers at once, with `checking`. */
 export interface ChainView {
   readonly state: 'unknown' | 'checking' | 'intact' | 'broken'
   readonly checkedAt: number | null
@@ -190,7 +206,7 @@ export interface ChainView {
   readonly problems: readonly string[]
 }
 
-/** GET agents. */
+/** GET agents answers an array of these. */
 export interface AgentView {
   readonly name: string
   readonly inherits: string | null
@@ -203,7 +219,7 @@ export interface AgentView {
   readonly calls: Figures
 }
 
-/** GET agents/matrix?query=&server=&cursor=: may each agent use each tool. */
+/** GET agents/matrix?query=&server=&cursor=&limit=: may each agent use each tool. */
 export interface Matrix {
   readonly agents: readonly string[]
   readonly rows: readonly { readonly server: string; readonly tool: string; readonly allowed: readonly boolean[] }[]
@@ -211,7 +227,7 @@ export interface Matrix {
   readonly nextCursor: string | null
 }
 
-/** GET why?agent=&tool=. */
+/** GET why?agent=&tool=: the tool in any of its spellings. */
 export interface WhyView {
   readonly agent: string
   readonly server: string
@@ -248,13 +264,18 @@ export interface ReloadEvent {
   readonly changes: readonly string[]
 }
 
-/** GET events: one stream of server-sent events; `event:` is the kind, `data:` the value. */
+/**
+ * GET events: one stream of server-sent events; `event:` is the kind, `data:` the value. It begins with all of them:
+ * nothing has to be fetched beside it.
+ */
 export interface AdminEvents {
   /** Once a second. */
   readonly overview: Overview
   /** Calls that began or ended, a few times a second, newest last; under load not every one is shown. */
   readonly calls: readonly CallView[]
+  /** All of them, whenever one has changed. */
   readonly servers: readonly ServerView[]
+  /** The latest, where there is one; for admins alone. */
   readonly reload: ReloadEvent
 }
 

@@ -42,6 +42,8 @@ export interface AuditStatus {
   readonly synced: number
   readonly waiting: number
   readonly recording: boolean
+  /** How often it has stopped. */
+  readonly outages: number
   /** Why not. */
   readonly error?: string
   /** Missed so far in the outage of now. */
@@ -132,6 +134,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
         synced: lane?.commit.settled ?? 0,
         waiting: lane?.commit.waiting ?? 0,
         recording: !outage.lasts,
+        outages: outage.count,
         ...(outage.lasts && { error: outage.error }),
         unrecorded: outage.unrecorded,
       }

@@ -7,6 +7,8 @@ import type { Unrecorded } from './record.ts'
 /** A time in which records cannot be written, and what was missed in it. */
 export interface Outage {
   readonly lasts: boolean
+  /** How many there were. */
+  readonly count: number
   /** Why; empty where all is well. */
   readonly error: string
   /** What nobody has been told yet. */
@@ -27,6 +29,7 @@ const none: Unrecorded = { refused: 0, reads: 0, denials: 0, writes: 0, unsynced
 export function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log }): Outage {
   let sinceMs: number | undefined
   let lasts = false
+  let count = 0
   let error = ''
   let unrecorded = none
 
@@ -35,12 +38,16 @@ export function createOutage({ clock, log }: { readonly clock: Clock; readonly l
     sinceMs ??= clock.now()
     if (lasts) return
     lasts = true
+    count++
     log.error({ error }, 'audit records cannot be written; writes are refused until they can')
   }
 
   return {
     get lasts() {
       return lasts
+    },
+    get count() {
+      return count
     },
     get error() {
       return error

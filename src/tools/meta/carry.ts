@@ -59,6 +59,7 @@ export async function carry(access: Access, call: Call, asked: Asked, carried: C
     input: { arguments: Json.of(args), meta, ...(rest && { rest }) },
     signal: call.signal,
     peer: carried.peer ?? call.peer,
+    ...(call.trace && { trace: call.trace }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   })
 }

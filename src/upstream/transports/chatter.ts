@@ -24,6 +24,8 @@ export function createChatter(options: {
   readonly secrets: readonly string[]
   /** Takes secrets out of a text, however they are spelt there; the values themselves are taken out in any case. */
   readonly redact?: Redact | undefined
+  /** Hears the lines of stderr that are logged, as they are logged. */
+  readonly wrote?: ((line: string) => void) | undefined
   readonly clock: Clock
   readonly log: Log
 }): Chatter {
@@ -66,7 +68,9 @@ export function createChatter(options: {
       if (plain(text) === '') return
       if (stream === 'stderr') last = text
       if (!withinPace) return
-      log.debug({ server, stream, line: clean(text, maxLoggedLine) }, 'a server wrote beside the protocol')
+      const line = clean(text, maxLoggedLine)
+      if (stream === 'stderr') options.wrote?.(line)
+      log.debug({ server, stream, line }, 'a server wrote beside the protocol')
     },
   }
 }

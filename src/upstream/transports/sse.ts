@@ -108,11 +108,11 @@ export function sseTransport(options: HttpOptions): Transport {
     endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
   }
 
-  async function send({ body, signal }: Outgoing): Promise<void> {
+  async function send({ body, signal, headers: more }: Outgoing): Promise<void> {
     if (over) throw over
     if (path === undefined) throw unavailable('is not open yet')
     using limit = deadline(clock, promptlyMs, () => lost(place(), 'did not take a message in time'), signal)
-    const headers = { ...configured, 'content-type': 'application/json' }
+    const headers = { ...configured, ...more, 'content-type': 'application/json' }
     try {
       const head = await channel.ask({ method: 'POST', path, headers, body, signal: limit.signal }, ignored)
       if (head.status >= 300) throw refused(place(), head)

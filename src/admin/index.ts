@@ -1,0 +1,61 @@
+import type { Admin, AuditAsked } from '../serve/admin/port.ts'
+import type { AuditQuery } from '../telemetry/audit-search/search.ts'
+import { agentViews, matrixOf, whyFor } from './agents.ts'
+import { createAuditDesk } from './audit-desk.ts'
+import { createCalls } from './calls.ts'
+import { createChain } from './chain.ts'
+import { createConfiguration } from './config.ts'
+import { createFigures } from './figures.ts'
+import { createOverview } from './overview.ts'
+import type { AdminParts } from './parts.ts'
+import { createServers } from './servers.ts'
+import { createTools } from './tools.ts'
+import { tryTool } from './try-tool.ts'
+
+/** Puts the admin API together from the parts of a gateway. */
+export function createAdmin(parts: AdminParts): Admin & AsyncDisposable {
+  const { audit, calls: recent, present, clock, log } = parts
+  const figures = createFigures(parts)
+  const servers = createServers(parts, figures)
+  const tools = createTools(parts, figures)
+  const desk = createAuditDesk({
+    // The log stays where it was opened, whatever the configuration says since.
+    folder: present().loaded.config.audit.path,
+    flushed: () => audit.flushed(),
+    clock,
+  })
+  const chain = createChain({ desk, auditKey: parts.auditKey, clock, log })
+  const calls = createCalls(parts, desk)
+  const configuration = createConfiguration(parts)
+  return {
+    overview: createOverview(parts, figures),
+    series: figures.series,
+    stats: figures.stats,
+    servers: servers.list,
+    server: servers.one,
+    control: servers.control,
+    tools: tools.list,
+    tool: tools.one,
+    tryTool: (...asked) => tryTool(parts, ...asked),
+    calls: calls.list,
+    call: calls.one,
+    audit: (asked) => desk.search(queryOf(asked)),
+    chain: chain.state,
+    verifyChain: chain.verify,
+    agents: () => agentViews(parts),
+    matrix: (asked) => matrixOf(parts, asked),
+    why: (caller, asked) => whyFor(parts, caller, asked),
+    config: configuration.view,
+    lastReload: configuration.last,
+    reload: configuration.reload,
+    onCalls: recent.subscribe,
+    onReload: configuration.onReload,
+    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+  }
+}
+
+/** The words of the API in those of the search; what is not asked for must not be there at all. */
+function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditAsked): AuditQuery & { readonly limit: number } {
+  const wanted = { ...asked, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
+  return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
+}

@@ -1,0 +1,59 @@
+import type { Caller } from '../core/call.ts'
+import type { Health, Overview, ReloadView } from '../serve/admin/contract.ts'
+import type { SeenFigures } from './figures.ts'
+import type { AdminParts } from './parts.ts'
+import { seesAllFigures, serversSeenBy, toolsSeenBy } from './sight.ts'
+import { tokenAccount } from './tokens.ts'
+
+/** The gateway as a whole, or as much of it as concerns the agent of who asks. */
+export function createOverview(parts: AdminParts, figures: SeenFigures): (caller: Caller) => Overview {
+  const { present, breakers, version, startedAt } = parts
+  return (caller) => {
+    const world = present()
+    const servers = serversSeenBy(caller, world)
+    const health: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, stale: 0, disabled: 0 }
+    for (const { status } of servers) health[status.health]++
+    const failing = servers.filter(({ status }) => status.breaker !== 'closed')
+    return {
+      version,
+      startedAt,
+      endpoint: parts.endpoint(),
+      calls: figures.lately(caller),
+      ...loadFor(caller, parts),
+      tokens: tokenAccount(caller, world),
+      servers: health,
+      tools: toolsSeenBy(caller, world).length,
+      breakers: failing.map(({ name, status }) => ({
+        server: name,
+        state: status.breaker,
+        since: breakers.stateOf(name).since,
+      })),
+      reload: reloadView(parts, caller.admin),
+    }
+  }
+}
+
+type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
+
+/** How busy it is; of others, only admins are told. */
+function loadFor(caller: Caller, parts: AdminParts): Load {
+  const { bulkhead, cache, calls, sessions, present } = parts
+  if (!seesAllFigures(caller, present())) {
+    const inFlight = calls.list({ agent: caller.agent, outcome: 'running' }, Number.MAX_SAFE_INTEGER).length
+    const queued = bulkhead.stats().agents[caller.agent]?.queued ?? 0
+    return { inFlight, queued, sessions: 0, cache: { hits: 0, misses: 0, joined: 0, hitRate: null } }
+  }
+  const { inFlight, queued } = bulkhead.stats()
+  const { hits, misses, joined } = cache.stats()
+  const hitRate = hits + misses === 0 ? null : hits / (hits + misses)
+  return { inFlight, queued, sessions: sessions(), cache: { hits, misses, joined, hitRate } }
+}
+
+/** How reloads have gone. Why one failed is told to admins: it may quote the configuration. */
+export function reloadView({ reload, present }: AdminParts, admin: boolean): ReloadView {
+  const { attempts, successes } = reload.status()
+  const [latest] = reload.history.events
+  const error = latest?.error ?? null
+  const lastError = admin && error !== null ? present().redactor.text(error) : null
+  return { attempts, successes, lastAt: latest?.at ?? null, lastError }
+}

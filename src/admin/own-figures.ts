@@ -1,0 +1,51 @@
+import type { CallView, Figures, Series, Stats } from '../serve/admin/contract.ts'
+
+/** The figures of some calls, for who may not see those of everybody: as far back as calls are kept. */
+export function figuresOf(calls: readonly CallView[], ms: number): Figures {
+  const over = calls.filter(({ outcome }) => outcome !== 'running')
+  const denials = over.filter(({ outcome }) => outcome === 'denied').length
+  // A refusal takes no time, and says nothing about how long a call does.
+  const times = over.flatMap((call) => (call.outcome === 'denied' || call.ms === null ? [] : [call.ms])).sort(ascending)
+  const at = (part: number) => times[Math.ceil(times.length * part) - 1] ?? null
+  return {
+    calls: over.length,
+    errors: over.filter(({ outcome }) => outcome === 'failed' || outcome === 'tool_error').length,
+    denials,
+    perSecond: ms > 0 ? (over.length * 1000) / ms : 0,
+    averageMs: times.length === 0 ? null : times.reduce((sum, time) => sum + time, 0) / times.length,
+    ...{ p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) },
+  }
+}
+
+const ascending = (one: number, another: number) => one - another
+
+const mostPoints = 200
+const finestMs = 1_000
+
+export function seriesOf(calls: readonly CallView[], from: number, to: number): Series {
+  const stepMs = Math.max(finestMs, Math.ceil((to - from) / mostPoints / finestMs) * finestMs)
+  const first = Math.floor(from / stepMs) * stepMs
+  const steps = Map.groupBy(calls, ({ at }) => Math.floor(at / stepMs) * stepMs)
+  const count = Math.ceil((to - first) / stepMs)
+  const points = Array.from({ length: count }, (_, index) => {
+    const at = first + index * stepMs
+    const within = steps.get(at) ?? []
+    const cached = (kind: CallView['cache']) => within.filter(({ cache }) => cache === kind).length
+    return { at, ...figuresOf(within, stepMs), cacheHits: cached('hit'), cacheMisses: cached('miss') }
+  })
+  return { from, to, stepMs, points }
+}
+
+const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {
+  agent: ({ agent }) => agent,
+  server: ({ server }) => server,
+  operation: ({ operation }) => operation,
+  tool: ({ server, name }) => `${server}.${name}`,
+}
+
+export function statsOf(calls: readonly CallView[], by: Stats['by'], now: number): Stats {
+  const since = calls.reduce((oldest, { at }) => Math.min(oldest, at), now)
+  const counted = by === 'tool' ? calls.filter(({ operation }) => operation === 'call_tool') : calls
+  const rows = [...Map.groupBy(counted, nameBy[by])].map(([name, some]) => ({ name, ...figuresOf(some, now - since) }))
+  return { by, since, rows: rows.sort((one, another) => another.calls - one.calls) }
+}

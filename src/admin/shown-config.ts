@@ -1,0 +1,62 @@
+import type { Config } from '../config/schema.ts'
+import { isSecretName } from '../telemetry/redact/looks-secret.ts'
+import type { Redactor } from '../telemetry/redact/redactor.ts'
+
+const hidden = '[redacted]'
+
+/** Members whose values are never shown, whatever they are: only their names are. */
+const covered: ReadonlySet<string> = new Set(['env', 'headers'])
+
+/** Texts that are secrets by where they stand. */
+const secret: ReadonlySet<string> = new Set(['token', 'apiKey', 'hash'])
+
+/** Words that may stand in the place of a token. */
+const harmless: ReadonlySet<unknown> = new Set(['generated', 'none'])
+
+/** Addresses may hold a password, or a key among their parameters. */
+const addresses: ReadonlySet<string> = new Set(['url', 'baseUrl', 'otlp', 'jwksUrl', 'issuer'])
+
+/**
+ * A configuration as an operator may see it, and whoever looks over their shoulder: what is a secret by its place is
+ * replaced, and everything else goes past the redactor, which knows the secrets in whatever text they are.
+ */
+export function shownConfig(config: Config, redactor: Redactor): Record<string, unknown> {
+  const show = (value: unknown, key: string): unknown => {
+    if (covered.has(key) && isRecord(value)) return mapped(value, () => hidden)
+    if (typeof value === 'string') {
+      if (secret.has(key)) return harmless.has(value) ? value : hidden
+      return redactor.text(addresses.has(key) ? plainAddress(value) : value)
+    }
+    if (Array.isArray(value)) {
+      const items = key === 'args' ? withoutSecrets(value) : value
+      return items.map((item) => show(item, ''))
+    }
+    // What goes into a tool is redacted as the arguments of any call are.
+    if (key === 'arguments' && isRecord(value)) return redactor.value(value)
+    return isRecord(value) ? mapped(value, show) : value
+  }
+  return mapped(config, show)
+}
+
+/** `--token …` and `--api-key=…`, however short what follows is. */
+const withoutSecrets = (words: readonly string[]): string[] =>
+  words.map((word, index) => {
+    const [, start = '', name = ''] = /^((?:--?)?([\w-]+)=)/.exec(word) ?? []
+    if (isSecretName(name)) return start + hidden
+    const flag = /^--?([A-Za-z][\w-]*)$/.exec(words[index - 1] ?? '')?.[1]
+    return flag !== undefined && isSecretName(flag) && !word.startsWith('-') ? hidden : word
+  })
+
+/** Without user, password, query and fragment. */
+function plainAddress(text: string): string {
+  if (!URL.canParse(text)) return hidden
+  const { protocol, host, pathname, username, password, search, hash } = new URL(text)
+  const user = username + password === '' ? '' : `${hidden}@`
+  return `${protocol}//${user}${host}${pathname}${search === '' ? '' : `?${hidden}`}${hash === '' ? '' : `#${hidden}`}`
+}
+
+const mapped = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, show(value, key)]))
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

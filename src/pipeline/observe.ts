@@ -1,0 +1,68 @@
+import type { Operation } from '../core/audit.ts'
+import type { Interceptor } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Observer, Outcome } from '../core/observer.ts'
+import type { Tracing } from '../core/trace-context.ts'
+import type { Step, Trail } from '../core/trail.ts'
+import { operations } from './audit.ts'
+import { failureOf, outcomeOf } from './outcome.ts'
+import { timed } from './step.ts'
+
+/** Who watches calls. */
+export interface Watch {
+  readonly observers: readonly Observer[]
+  /** Only where traces are on. */
+  readonly tracing?: Tracing | undefined
+  readonly clock: Clock
+}
+
+/**
+ * Measures a call, gives it a trail for whatever happens on its way, and tells how it ended. What nobody watches has
+ * no such layer at all, so that watching costs nothing where it is not wanted.
+ */
+export function observe({ observers, tracing, clock }: Watch, operation?: Operation): Interceptor[] {
+  if (observers.length === 0) return []
+  return [
+    async (call, next) => {
+      const asked = operation ?? operations[call.entry.kind]
+      const trace = tracing?.enter(call)
+      const trail: Trail = trace ? { steps: [], trace } : { steps: [] }
+      const at = clock.now()
+      const start = performance.now()
+      let outcome = unknown
+      for (const observer of observers) observer.began?.(call, asked)
+      try {
+        const result = await next(trace ? { ...call, trail, trace } : { ...call, trail })
+        outcome = outcomeOf(result)
+        return result
+      } catch (thrown) {
+        outcome = failureOf(thrown)
+        throw thrown
+      } finally {
+        const observed = { call, operation: asked, at, start, ms: performance.now() - start, outcome, trail }
+        for (const observer of observers) observer.ended(observed)
+      }
+    },
+  ]
+}
+
+/**
+ * Notes each attempt; it stands right of whatever repeats them. What carries other calls makes no attempt of its own,
+ * so that those stand directly behind it.
+ */
+export function attempt({ observers, tracing }: Watch): Interceptor[] {
+  if (observers.length === 0) return []
+  return [
+    (call, next) => {
+      const { trail } = call
+      if (trail === undefined || call.entry.traits.carries) return next(call)
+      const trace = tracing?.attempt(call)
+      const step: Step = { name: 'attempt', start: performance.now(), ...(trace && { trace }) }
+      // Before it begins, so that whatever happens in it stands behind it.
+      trail.steps.push(step)
+      return timed(step, next(trace ? { ...call, trace } : call))
+    },
+  ]
+}
+
+const unknown: Outcome = { kind: 'failed' }

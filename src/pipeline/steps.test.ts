@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import type { Call, Handler, Interceptor } from '../core/call.ts'
+import { compose } from '../core/compose.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import type { Observed } from '../core/observer.ts'
+import { textResult } from '../core/result.ts'
+import type { Step } from '../core/trail.ts'
+import { approve } from './approve.ts'
+import { bulkhead } from './bulkhead/bulkhead.ts'
+import { openCache, readTool } from './cache/cache.fixture.ts'
+import { attempt, observe } from './observe.ts'
+import { retry } from './retry/retry.ts'
+
+const clock = createManualClock()
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** A row of layers under the eyes of an observer. */
+function row(before: readonly Interceptor[], behind: readonly Interceptor[], run: Handler) {
+  const seen: Observed[] = []
+  const watch = { observers: [{ ended: (one: Observed) => void seen.push(one) }], clock }
+  return { seen, handle: compose([...observe(watch), ...before, ...attempt(watch), ...behind], run) }
+}
+
+const brief = (observed: Observed | undefined) => observed?.trail.steps.map(({ name, error }) => [name, error ?? 'ok'])
+
+test('F12, F16: every attempt leaves a step, the failed ones with their codes', async () => {
+  let tries = 0
+  const { handle, seen } = row([retry({ attempts: 2, budget: 1, backoff: 0, clock })], [], async () => {
+    if (++tries < 3) throw new ToolwayError('SERVER_UNAVAILABLE', 'x', { server: 'files', unsent: true })
+    return textResult('x')
+  })
+  const answer = handle(callOf())
+  await clock.pass(1_000)
+  await answer
+  expect(brief(seen[0])).toEqual([
+    ['attempt', 'SERVER_UNAVAILABLE'],
+    ['attempt', 'SERVER_UNAVAILABLE'],
+    ['attempt', 'ok'],
+  ])
+})
+
+test('B7, F16: waiting for a place is a step within the attempt; who need not wait has none', async () => {
+  const places = { serverLimit: () => 1, agentLimit: () => undefined, total: () => 10, queue: () => 10, clock }
+  const first = Promise.withResolvers<void>()
+  const { handle, seen } = row([], [bulkhead(places).interceptor], async ({ id }) => {
+    if (id === 'first') await first.promise
+    return textResult(id)
+  })
+  const one = handle(callOf({ id: 'first' }))
+  const two = handle(callOf({ id: 'second' }))
+  await turn()
+  first.resolve()
+  await Promise.all([one, two])
+  const steps = Object.fromEntries(seen.map((observed) => [observed.call.id, brief(observed)]))
+  expect(steps).toEqual({
+    first: [['attempt', 'ok']],
+    second: [
+      ['attempt', 'ok'],
+      ['queue', 'ok'],
+    ],
+  })
+  const { steps: [whole, wait] = [] } = (seen.find(({ call }) => call.id === 'second') as Observed).trail
+  expect(wait?.start).toBeGreaterThanOrEqual((whole as Step).start)
+})
+
+test('F16: asking a person is a step, also where they say no', async () => {
+  const asking = (answer: object): Call => {
+    const { caller, peer } = callOf()
+    const capable = { ...caller, capabilities: { elicitation: {} } }
+    return callOf({ caller: capable, peer: { ...peer, ask: async () => Json.of(answer) } })
+  }
+  const { handle, seen } = row([approve(() => 'approve[0]', clock)], [], async () => textResult('x'))
+  await handle(asking({ action: 'accept', content: { approve: true } }))
+  await expect(handle(asking({ action: 'decline' }))).rejects.toThrow('has not agreed')
+  expect(seen.map(brief)).toEqual([
+    [
+      ['approve', 'ok'],
+      ['attempt', 'ok'],
+    ],
+    [['approve', 'DENIED_BY_POLICY']],
+  ])
+})
+
+test('F13, F15: the trail tells how the cache dealt with a call', async () => {
+  const { handle: cached } = openCache()
+  const { handle, seen } = row([(call) => cached(call)], [], cached)
+  const call = () => callOf({ entry: readTool() })
+  await Promise.all([handle(call()), handle(call())])
+  await handle(call())
+  await handle(callOf({ entry: entryOf() }))
+  expect(seen.map(({ trail }) => trail.cache).sort()).toEqual(['hit', 'joined', 'miss', undefined])
+})

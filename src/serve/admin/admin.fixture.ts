@@ -1,0 +1,199 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { type RawRequest, rawRequest } from '../../../tests/fixtures/raw-http.ts'
+import type { HttpConfig } from '../../config/schema.ts'
+import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { createTestAccess } from '../access.fixture.ts'
+import { type Authenticate, bearerTokens, type Identity } from '../authenticate/index.ts'
+import { httpConfig } from '../door.fixture.ts'
+import { asRefusal } from '../errors.ts'
+import { allowedHosts } from '../hosts.ts'
+import { listen } from '../listen.ts'
+import { Refusal, refuse, rpc } from '../refusal.ts'
+import type { CallView, ReloadEvent } from './contract.ts'
+import { type AdminDoorOptions, createAdminDoor } from './door.ts'
+import type { Admin } from './port.ts'
+import * as views from './views.fixture.ts'
+
+export const operator: Identity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
+export const dev: Identity = { principal: 'key:dev', authenticated: true, admin: false, agents: ['dev'] }
+
+/** The gateway's token is `operator`; a key that is no admin is `dev`. */
+export const people = (): Authenticate =>
+  bearerTokens([
+    ['operator', operator],
+    ['dev', dev],
+  ])
+
+export interface Asked {
+  readonly what: string
+  readonly caller?: Caller
+  readonly given: unknown
+}
+
+/** An admin in memory, who remembers what it was asked. */
+export function createTestAdmin() {
+  const asked: Asked[] = []
+  const onCalls = new Set<(calls: readonly CallView[]) => void>()
+  const onReload = new Set<(event: ReloadEvent) => void>()
+  const calls: CallView[] = [views.call({ id: 'b', agent: 'dev' }), views.call({ id: 'a' })]
+  let padding = ''
+  const note = (what: string, given: unknown, caller?: Caller) => asked.push({ what, given, ...(caller && { caller }) })
+  const following = <T>(listeners: Set<T>, listener: T): Disposable => {
+    listeners.add(listener)
+    return { [Symbol.dispose]: () => void listeners.delete(listener) }
+  }
+  const admin: Admin = {
+    overview: () => ({ ...views.overview, version: `1.2.3${padding}` }),
+    series: (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
+    stats: (_, by) => ({ by, since: 0, rows: [{ name: 'files', ...views.figures }] }),
+    servers: () => [views.server],
+    server(_, name) {
+      if (name === 'files') return views.serverDetail
+      throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name)}.`)
+    },
+    async control(caller, name, action) {
+      note(action, name, caller)
+      return views.server
+    },
+    tools(_, given) {
+      note('tools', given)
+      return { tools: [views.tool], total: 1, nextCursor: null }
+    },
+    async tool(_, name) {
+      if (name === 'files__read') return views.toolDetail
+      throw new ToolwayError('TOOL_NOT_FOUND', `There is no tool ${JSON.stringify(name)}.`)
+    },
+    async tryTool(caller, name, given) {
+      note('try', { name, ...given }, caller)
+      return { call: 'c9', ms: 1, result: { content: [] }, error: null }
+    },
+    calls: ({ admin, agent }) => calls.filter((call) => admin || call.agent === agent),
+    call: async (_, id) => (id === 'c1' ? views.callDetail : undefined),
+    async audit(given) {
+      note('audit', given)
+      return { rows: [{ seq: 1 }], nextCursor: null }
+    },
+    chain: () => views.chain,
+    verifyChain: () => ({ ...views.chain, state: 'checking' }),
+    agents: () => [views.agent],
+    matrix: () => ({
+      agents: ['dev'],
+      rows: [{ server: 'files', tool: 'read', allowed: [true] }],
+      total: 1,
+      nextCursor: null,
+    }),
+    why: async (_, { agent = 'default', tool }) => ({
+      ...{ agent, server: 'files', tool, allowed: true, rule: 'r', sentence: 'Yes.' },
+      considered: [{ rule: 'r', text: 'allows' }],
+    }),
+    config: () => views.configView,
+    lastReload: () => views.reloaded,
+    async reload(caller) {
+      note('reload', undefined, caller)
+      return views.reloaded
+    },
+    onCalls: (listener) => following(onCalls, listener),
+    onReload: (listener) => following(onReload, listener),
+  }
+  return {
+    admin,
+    asked,
+    /** Whether anybody is watching. */
+    watched: () => onCalls.size + onReload.size > 0,
+    tellCalls: (news: readonly CallView[]) => {
+      for (const listener of onCalls) listener(news)
+    },
+    tellReload: (event: ReloadEvent) => {
+      for (const listener of onReload) listener(event)
+    },
+    /** Makes what is told larger. */
+    pad(bytes: number) {
+      padding = 'x'.repeat(bytes)
+    },
+  }
+}
+
+interface Settings {
+  readonly authenticate?: Authenticate
+  readonly config?: Partial<HttpConfig>
+  readonly metrics?: AdminDoorOptions['metrics']
+  readonly folder?: string
+  /** Where requests seem to come from. */
+  readonly address?: () => string
+}
+
+/** The door for people on a free port, behind a server that has nothing else; time stands still unless moved. */
+export async function openTestAdmin(settings: Settings = {}) {
+  const clock = createManualClock()
+  const log = createKeptLog()
+  const access = createTestAccess()
+  const test = createTestAdmin()
+  const server = createServer({ requireHostHeader: false })
+  const port = await listen(server, '127.0.0.1', 0)
+  const config = httpConfig(settings.config)
+  const door = createAdminDoor({
+    admin: test.admin,
+    access,
+    authenticate: settings.authenticate ?? people(),
+    config,
+    hosts: allowedHosts(config, port),
+    port,
+    metrics: settings.metrics,
+    folder: settings.folder ?? join(import.meta.dirname, 'nowhere'),
+    version: '1.2.3',
+    clock,
+    log,
+  })
+  server.on('request', (request: IncomingMessage, response) => {
+    const address = settings.address?.()
+    if (address !== undefined)
+      Object.defineProperty(request.socket, 'remoteAddress', { value: address, configurable: true })
+    try {
+      const path = (request.url ?? '').split('?')[0] as string
+      if (!door.handle(request, response, path)) throw new Refusal(404, rpc.request, 'nothing here')
+    } catch (thrown) {
+      refuse(response, asRefusal(thrown, log), clock)
+    }
+  })
+  const origin = `http://127.0.0.1:${port}`
+  const raw = async (path: string, options: RawRequest = {}) => {
+    const answer = await rawRequest(origin, { method: 'GET', ...options, path })
+    const json = /^[[{]/.test(answer.text) ? JSON.parse(answer.text) : undefined
+    return { ...answer, json }
+  }
+  return {
+    ...test,
+    ...{ door, access, clock, log, origin, port, raw },
+    /** A request to the API with a credential; a body makes it a POST. */
+    api(
+      path: string,
+      { token = 'operator', body, ...more }: Omit<RawRequest, 'body'> & { token?: string; body?: object } = {},
+    ) {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        ...(body && { 'content-type': 'application/json' }),
+        ...more.headers,
+      }
+      const method = body ? 'POST' : 'GET'
+      return raw(`/admin/api/${path}`, { method, ...more, headers, ...(body && { body: JSON.stringify(body) }) })
+    },
+    /** Logs in, and gives the headers of the browser afterwards. */
+    async logIn(token = 'operator') {
+      const body = JSON.stringify({ token })
+      const answer = await raw('/admin/api/session', { method: 'POST', headers: json, body })
+      const [cookie = ''] = answer.headers['set-cookie'] ?? []
+      return { ...answer, cookie, browser: { cookie: cookie.split(';')[0] as string } }
+    },
+    async [Symbol.asyncDispose]() {
+      door[Symbol.dispose]()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+export const json = { 'content-type': 'application/json' }

@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http'
+import type { Refusal } from '../refusal.ts'
+import type { AdminError } from './contract.ts'
+
+/** For everything that is not a page: nobody keeps it, frames it, or takes it for something else. */
+export const apiHeaders = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+} as const
+
+export function answerJson(response: ServerResponse, value: unknown): void {
+  if (response.destroyed) return
+  if (value === undefined) {
+    response.writeHead(204).end()
+    return
+  }
+  const body = Buffer.from(JSON.stringify(value))
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+}
+
+/** A refusal in the words of the admin API. */
+export function errorBody(refusal: Refusal): Buffer {
+  const error: AdminError = { error: { code: codeOf(refusal), message: refusal.message } }
+  return Buffer.from(JSON.stringify(error))
+}
+
+/** What breaks HTTP itself has no code of ours. */
+const codes: Readonly<Record<number, string>> = {
+  400: 'BAD_REQUEST',
+  404: 'NOT_FOUND',
+  405: 'METHOD_NOT_ALLOWED',
+  413: 'TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+}
+
+export const codeOf = ({ status, details: { data } }: Refusal): string =>
+  (data as { code?: string } | undefined)?.code ?? codes[status] ?? `HTTP_${status}`

@@ -1,0 +1,228 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { json, openTestAdmin, people } from './admin.fixture.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+const open = async (settings?: Parameters<typeof openTestAdmin>[0]) => stack.use(await openTestAdmin(settings))
+
+describe('requests', () => {
+  test('a query is checked: what is unknown, twice or out of bounds is a 400 that names it', async () => {
+    const { api } = await open()
+    for (const [path, named] of [
+      ['stats', '"by"'],
+      ['stats?by=planet', '"by"'],
+      ['tools?colour=red', '"colour"'],
+      ['tools?limit=501', '"limit"'],
+      ['tools?limit=1&limit=2', 'twice'],
+      ['series?from=yesterday', '"from"'],
+      [`tools?query=${'x'.repeat(501)}`, '"query"'],
+      ['tools?__proto__=1', '"__proto__"'],
+    ] as const) {
+      const { status, json } = await api(path)
+      expect([path, status, json.error.code]).toEqual([path, 400, 'BAD_REQUEST'])
+      expect(json.error.message).toContain(named)
+    }
+  })
+
+  test('what is empty in a query counts as left out, and numbers are numbers', async () => {
+    const { api, asked } = await open()
+    await api('tools?query=&server=files&cursor=&limit=7')
+    await api('audit?from=5&decision=DENY')
+    expect(asked.map(({ given }) => given)).toEqual([
+      { server: 'files', limit: 7 },
+      { from: 5, decision: 'DENY', limit: 50 },
+    ])
+  })
+
+  test('bad JSON, a wrong shape and a wrong content type are refused with a sentence', async () => {
+    const { api, raw } = await open()
+    const headers = { authorization: 'Bearer operator', ...json }
+    const path = '/admin/api/tools/files__read/call'
+    for (const body of ['{', '', 'null', '[]', '"text"', '{"arguments":[]}', '{"arguments":{},"extra":1}']) {
+      const { status, json } = await raw(path, { method: 'POST', headers, body })
+      expect([body, status, json.error.code]).toEqual([body, 400, 'BAD_REQUEST'])
+    }
+    const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' }
+    expect((await raw(path, { method: 'POST', headers: form, body: 'arguments=1' })).status).toBe(415)
+    expect((await api('tools/files__read/call', { body: {} })).json.call).toBe('c9')
+  })
+
+  test('huge bodies are refused, told or not, before and behind the credential', async () => {
+    const { raw } = await open()
+    const headers = { authorization: 'Bearer operator', ...json }
+    const huge = JSON.stringify({ arguments: { text: 'x'.repeat(1024 * 1024) } })
+    const tried = await raw('/admin/api/tools/files__read/call', { method: 'POST', headers, body: huge })
+    expect([tried.status, tried.json.error.code]).toEqual([413, 'TOO_LARGE'])
+    const login = await raw('/admin/api/session', {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify({ token: 'x'.repeat(70_000) }),
+    })
+    expect(login.status).toBe(413)
+  })
+
+  test('unknown paths, ids and methods are refused in the words of the API', async () => {
+    const { api, raw } = await open()
+    for (const path of ['', 'nothing', 'servers/', 'servers/files/explode', 'calls/%E0%A4%A']) {
+      const { status, json } = await raw(`/admin/api/${path}`, { headers: { authorization: 'Bearer operator' } })
+      expect([path, status, json?.error?.code]).toEqual([path, 404, 'NOT_FOUND'])
+    }
+    expect((await api('servers/nobody')).json.error).toMatchObject({ code: 'SERVER_NOT_FOUND' })
+    expect((await api('tools/nobody')).json.error).toMatchObject({ code: 'TOOL_NOT_FOUND' })
+    expect((await api('calls/nobody')).json.error).toMatchObject({ code: 'NOT_FOUND' })
+    const wrong = await api('servers/files/restart')
+    expect([wrong.status, wrong.headers.allow]).toEqual([405, 'POST'])
+    expect((await api('events', { method: 'HEAD' })).status).toBe(405)
+    expect((await api('overview', { method: 'HEAD' })).status).toBe(200)
+  })
+
+  test('names in paths are decoded once', async () => {
+    const { api, asked } = await open()
+    await api('servers/a%2Fb%252F/restart', { method: 'POST' })
+    expect(asked).toMatchObject([{ what: 'restart', given: 'a/b%2F' }])
+  })
+
+  test('nothing that is answered may be kept, framed or taken for something else', async () => {
+    const { api, raw } = await open()
+    for (const { headers } of [await api('config'), await raw('/admin/api/config'), await raw('/admin/api/nothing')]) {
+      expect(headers).toMatchObject({
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      })
+      expect(headers['access-control-allow-origin']).toBeUndefined()
+    }
+  })
+
+  test('an error that nobody expected is told without its cause, and logged with it', async () => {
+    const { api, admin, log } = await open()
+    admin.overview = () => {
+      throw new TypeError('secret detail')
+    }
+    const { status, text } = await api('overview')
+    expect(status).toBe(500)
+    expect(text).not.toContain('secret detail')
+    expect(log.lines).toHaveLength(1)
+  })
+})
+
+describe('B6: who may come in', () => {
+  test('Host and Origin are checked exactly, and who is turned away leaves a record', async () => {
+    const { raw, access, port } = await open()
+    const authorization = 'Bearer operator'
+    for (const headers of [
+      { host: 'rebound.example.com' },
+      { host: `rebound.example.com:${port}` },
+      { origin: 'https://evil.example.com' },
+      { origin: 'null' },
+      { origin: `http://127.0.0.1:${port}.evil.example.com` },
+      { origin: 'http://127.0.0.1:1' },
+    ] as readonly Record<string, string>[]) {
+      for (const [method, path] of [
+        ['GET', 'config'],
+        ['POST', 'config/reload'],
+        ['POST', 'session'],
+      ] as const) {
+        const { status, json } = await raw(`/admin/api/${path}`, { method, headers: { authorization, ...headers } })
+        expect([status, json.error.code]).toEqual([403, 'DENIED_BY_POLICY'])
+      }
+      expect((await raw('/metrics', { headers: { authorization, ...headers } })).status).toBe(403)
+    }
+    expect(access.turned).toHaveLength(24)
+    expect(access.turned[0]).toEqual({ code: 'DENIED_BY_POLICY', address: '127.0.0.1' })
+    const own = { authorization, origin: `http://127.0.0.1:${port}` }
+    expect((await raw('/admin/api/config', { headers: own })).status).toBe(200)
+    const preflight = { ...own, 'access-control-request-method': 'POST' }
+    expect((await raw('/admin/api/config', { method: 'OPTIONS', headers: preflight })).status).toBe(405)
+  })
+
+  test('F11: a wrong credential, and an admin page for others, leave a record; asking who one is does not', async () => {
+    const { raw, api, access } = await open()
+    await api('overview', { token: 'wrong' })
+    await api('config', { token: 'dev' })
+    expect(access.turned).toEqual([
+      { code: 'AUTH_REQUIRED', address: '127.0.0.1' },
+      { code: 'DENIED_BY_POLICY', principal: 'key:dev', address: '127.0.0.1' },
+    ])
+    expect((await raw('/admin/api/session')).status).toBe(401)
+    expect(access.turned).toHaveLength(2)
+    await raw('/admin/api/overview')
+    expect(access.turned).toHaveLength(3)
+  })
+
+  test('a credential acts as one of its agents, by header alone: ?agent= is what is looked for', async () => {
+    const { api } = await open()
+    const named = await api('session', { headers: { 'toolway-agent': 'qa' } })
+    expect(named.json).toEqual({ principal: 'token', agent: 'qa', authenticated: true, admin: true, agents: '*' })
+    expect((await api('session?agent=qa')).json.agent).toBe('default')
+  })
+
+  test('without auth.token anybody reads, and nobody acts', async () => {
+    const anonymous = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' } as const
+    const { raw, asked } = await open({ authenticate: () => anonymous })
+    expect((await raw('/admin/api/session')).json).toMatchObject({ authenticated: false, admin: false })
+    expect((await raw('/admin/api/servers')).status).toBe(200)
+    for (const path of ['config', 'audit', 'agents', 'agents/matrix', 'audit/chain']) {
+      expect((await raw(`/admin/api/${path}`)).status).toBe(403)
+    }
+    for (const path of ['servers/files/restart', 'config/reload', 'audit/chain/verify']) {
+      expect((await raw(`/admin/api/${path}`, { method: 'POST' })).status).toBe(403)
+    }
+    expect(asked).toEqual([])
+  })
+
+  test('trying a tool is a call of the credential that asks for it', async () => {
+    const { api, asked } = await open()
+    await api('tools/files__read/call', { token: 'dev', body: { arguments: { path: 'x' }, agent: 'dev' } })
+    expect(asked).toMatchObject([
+      {
+        what: 'try',
+        caller: { principal: 'key:dev', admin: false, session: 'admin key:dev', address: '127.0.0.1' },
+        given: { name: 'files__read', arguments: { path: 'x' }, agent: 'dev' },
+      },
+    ])
+  })
+
+  test('while it shuts down nothing new is begun', async () => {
+    const { api, door } = await open()
+    door[Symbol.dispose]()
+    const { status, headers } = await api('overview')
+    expect([status, headers['retry-after']]).toEqual([503, '1'])
+  })
+})
+
+describe('/metrics', () => {
+  const metrics = (accept?: string) => ({ body: 'toolway_up 1\n', contentType: `text/plain; for=${accept ?? 'all'}` })
+
+  test('F15: is for admins and for those who may be any agent', async () => {
+    const scraper = { principal: 'key:prometheus', authenticated: true, admin: false, agents: '*' } as const
+    const known = people()
+    const { raw } = await open({
+      metrics,
+      authenticate: (given) => (given === 'Bearer scraper' ? scraper : known(given)),
+    })
+    const get = (token?: string) => raw('/metrics', token ? { headers: { authorization: `Bearer ${token}` } } : {})
+    expect((await get()).status).toBe(401)
+    expect((await get('dev')).status).toBe(403)
+    for (const token of ['operator', 'scraper']) {
+      const { status, headers, text } = await get(token)
+      expect([status, headers['content-type'], text]).toEqual([200, 'text/plain; for=all', 'toolway_up 1\n'])
+    }
+    const post = await raw('/metrics', { method: 'POST', headers: { authorization: 'Bearer operator' } })
+    expect([post.status, post.headers.allow]).toEqual([405, 'GET, HEAD'])
+  })
+
+  test('is for everybody where nobody needs a credential, and a 404 with a sentence where it is turned off', async () => {
+    const anonymous = { principal: 'anonymous', authenticated: false, admin: false, agents: [] } as const
+    const on = await open({ metrics, authenticate: () => anonymous })
+    expect((await on.raw('/metrics')).status).toBe(200)
+    const off = await open({ authenticate: () => anonymous })
+    const { status, json } = await off.raw('/metrics')
+    expect(status).toBe(404)
+    expect(json.error.message).toContain('telemetry.metrics')
+  })
+})

@@ -1,0 +1,166 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpConfig } from '../../config/schema.ts'
+import type { Access } from '../../core/access.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ErrorCode } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { type Authenticate, createLifetimes } from '../authenticate/index.ts'
+import { asRefusal } from '../errors.ts'
+import type { Hosts } from '../hosts.ts'
+import { Refusal, refuse } from '../refusal.ts'
+import { answerJson, apiHeaders, codeOf, errorBody } from './answer.ts'
+import { createCredentials, type Guest } from './credentials.ts'
+import { createEvents } from './events.ts'
+import { readInput, readQuery } from './inputs.ts'
+import { answerMetrics, type MetricsOf } from './metrics.ts'
+import { openApi } from './openapi.ts'
+import type { Admin } from './port.ts'
+import { answered, type Desk, type Route } from './route.ts'
+import { createRouter } from './router.ts'
+import { routes } from './routes/index.ts'
+import { createPages } from './static.ts'
+
+/** The part of the HTTP door that is for people: the admin API, metrics, the dashboard. */
+export interface AdminDoor extends Disposable {
+  /** Answers a request for anything but MCP; false where there is nothing at this path. */
+  handle(request: IncomingMessage, response: ServerResponse, path: string): boolean
+}
+
+/** What is known of the HTTP door once it is open. */
+export interface OpenDoor {
+  /** Of the MCP endpoint. */
+  readonly url: string
+  readonly port: number
+  readonly hosts: Hosts
+  /** Sessions of MCP clients that are open. */
+  sessions(): number
+}
+
+export interface AdminDoorOptions {
+  readonly admin: Admin
+  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+  readonly authenticate: Authenticate
+  readonly config: Pick<HttpConfig, 'path' | 'maxBody'>
+  readonly hosts: Hosts
+  readonly port: number
+  /** Undefined where metrics are turned off. */
+  readonly metrics?: MetricsOf | undefined
+  /** Where the built dashboard is. */
+  readonly folder: string
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const base = '/admin/api'
+
+export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
+  const { admin, access, config, hosts, clock, log } = options
+  const credentials = createCredentials(options)
+  const events = createEvents(admin, clock, log)
+  const pages = createPages(options.folder, { endpoint: config.path, hosts })
+  const find = createRouter(routes)
+  let document: object | undefined
+  let draining = false
+
+  const desk: Desk = {
+    admin,
+    credentials,
+    events,
+    document() {
+      document ??= openApi(routes, options.version)
+      return document
+    },
+    watch: ({ identity, again }, response) =>
+      createLifetimes(again, clock)({ authorization: undefined, identity, response }),
+  }
+
+  const answer = async (request: IncomingMessage, response: ServerResponse, path: string) => {
+    const { route, target } = find(request.method ?? '', path)
+    if (draining) throw Refusal.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
+    // A credential first: who has none is not even told that a query is wrong.
+    const guest = route.access === 'anyone' ? undefined : await admitted(request, route)
+    const query = readQuery(request.url ?? '', route.query)
+    const body = route.body && (await readInput(request, route.body, route.maxBody ?? config.maxBody))
+    if (response.destroyed) return
+    const asked = { target, query, body, request, response, signal: signalOf(response) }
+    const value = await (guest
+      ? route.run({ ...asked, guest, caller: guest.caller } as never, desk)
+      : route.run(asked as never, desk))
+    if (value !== answered) answerJson(response, value)
+  }
+
+  const admitted = async (request: IncomingMessage, { access: who, path }: Route): Promise<Guest> => {
+    const guest = await credentials.admit(request)
+    const { admin, principal, address } = guest.caller
+    if (who === 'guest' || admin) return guest
+    access.turnedAway({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+    throw onlyForAdmins(path)
+  }
+
+  /** Who is not let in leaves a record, as at the MCP door (F11). To ask who one is is not to try anything. */
+  const turnedAway = (request: IncomingMessage, refusal: Refusal, path: string) => {
+    const { method, headers, socket } = request
+    if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
+    if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
+    const { remoteAddress: address } = socket
+    access.turnedAway({ code: codeOf(refusal) as ErrorCode, ...(address !== undefined && { address }) })
+  }
+
+  /** Runs what answers a request, and refuses where it cannot. */
+  const serve = (request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>) => {
+    for (const [name, value] of Object.entries(apiHeaders)) response.setHeader(name, value)
+    const checked = async () => {
+      hosts.check(request.headers.host, request.headers.origin)
+      await work()
+    }
+    checked().catch((thrown) => {
+      const refusal = asRefusal(thrown, log)
+      turnedAway(request, refusal, path)
+      refuse(response, refusal, clock, errorBody)
+    })
+  }
+
+  return {
+    handle(request, response, path) {
+      if (path === base || path.startsWith(`${base}/`)) {
+        const below = path.slice(base.length + 1)
+        serve(request, response, below, () => answer(request, response, below))
+        return true
+      }
+      if (path === '/metrics') {
+        serve(request, response, path, () => answerMetrics(request, response, credentials, options.metrics))
+        return true
+      }
+      return pages(request, response, path)
+    },
+    [Symbol.dispose]() {
+      draining = true
+      events[Symbol.dispose]()
+    },
+  }
+}
+
+const forAdmins = 'admin'
+
+const onlyForAdmins = (path: string): Refusal =>
+  Refusal.of(
+    'DENIED_BY_POLICY',
+    `${path} is for administrators: log in with the gateway's token, or with an API key that is an admin (toolway keys create --admin).`,
+    { rule: forAdmins },
+  )
+
+/** Who is let in, and asks for an agent or for a thing that is not theirs, is written down where that is decided. */
+const isWrittenDown = ({ details: { data } }: Refusal): boolean => {
+  const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
+  return code === 'INVALID_AGENT_ID' || rule === forAdmins
+}
+
+/** Aborted when the client has gone before it was answered. */
+function signalOf(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) controller.abort(new Error('the client is gone'))
+  })
+  return controller.signal
+}

@@ -1,0 +1,207 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { request } from 'undici'
+import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../../../tests/fixtures/until.ts'
+import { openTestAdmin, people } from './admin.fixture.ts'
+import type { CallView } from './contract.ts'
+import { call, overview, reloaded, server } from './views.fixture.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+type Door = Awaited<ReturnType<typeof openTestAdmin>>
+const open = async (settings?: Parameters<typeof openTestAdmin>[0]): Promise<Door> =>
+  stack.use(await openTestAdmin(settings))
+
+interface Told {
+  readonly event: string
+  readonly data: unknown
+}
+
+/** Follows the stream; `told` is all that has come so far. */
+async function follow({ origin }: Door, headers: Record<string, string> = { authorization: 'Bearer operator' }) {
+  const { statusCode, body, headers: got } = await request(`${origin}/admin/api/events`, { headers })
+  const told: Told[] = []
+  let text = ''
+  let over = false
+  body.on('error', () => {
+    over = true
+  })
+  body.on('data', (chunk) => {
+    text += chunk
+    const blocks = text.split('\n\n')
+    text = blocks.pop() as string
+    for (const block of blocks) {
+      const [, event = 'comment'] = /^event: (.*)$/m.exec(block) ?? []
+      const [, data = 'null'] = /^data: (.*)$/m.exec(block) ?? []
+      told.push({ event, data: JSON.parse(data) })
+    }
+  })
+  body.on('end', () => {
+    over = true
+  })
+  stack.defer(() => void body.destroy())
+  const kinds = () => told.map(({ event }) => event)
+  const heard = (event: string, count = 1) =>
+    until(() => kinds().filter((kind) => kind === event).length >= count, { what: `${count} ${event}` })
+  const last = (event: string) => told.findLast((one) => one.event === event)?.data
+  return { statusCode, headers: got, told, kinds, heard, last, body, over: () => over }
+}
+
+/** Moves time in the steps that the stream goes by. */
+const pass = async ({ clock }: Door, ms: number) => {
+  for (let passed = 0; passed < ms; passed += 250) await clock.pass(250)
+}
+
+describe('G10: the stream of events', () => {
+  test('begins with all there is to know, so that nothing has to be fetched', async () => {
+    const door = await open()
+    const { told, heard, headers } = await follow(door)
+    await heard('reload')
+    expect(headers['content-type']).toBe('text/event-stream')
+    expect(told).toEqual([
+      { event: 'overview', data: overview },
+      { event: 'servers', data: [server] },
+      { event: 'calls', data: [call({ id: 'a' }), call({ id: 'b', agent: 'dev' })] },
+      { event: 'reload', data: reloaded },
+    ])
+  })
+
+  test('tells the overview once a second, and the servers only when they have changed', async () => {
+    const door = await open()
+    const { heard, kinds, last } = await follow(door)
+    await heard('reload')
+    await pass(door, 3_000)
+    await heard('overview', 4)
+    expect(kinds().filter((kind) => kind === 'servers')).toHaveLength(1)
+    door.admin.servers = () => [{ ...server, health: 'unhealthy' }]
+    await pass(door, 1_000)
+    await heard('servers', 2)
+    expect(last('servers')).toMatchObject([{ health: 'unhealthy' }])
+  })
+
+  test('gathers calls: each once, as it is now, newest last, and under load only the newest', async () => {
+    const door = await open()
+    const { heard, last } = await follow(door)
+    await heard('reload')
+    door.tellCalls([call({ id: 'x', outcome: 'running', ms: null }), call({ id: 'y' })])
+    door.tellCalls([call({ id: 'x' })])
+    await pass(door, 250)
+    await heard('calls', 2)
+    expect(last('calls')).toEqual([call({ id: 'y' }), call({ id: 'x' })])
+    door.tellCalls(Array.from({ length: 10_000 }, (_, n) => call({ id: `n${n}` })))
+    await pass(door, 250)
+    await heard('calls', 3)
+    const ids = (last('calls') as CallView[]).map(({ id }) => id)
+    expect([ids.length, ids.at(-1)]).toEqual([2_000, 'n9999'])
+  })
+
+  test('B6: tells who is no admin of the calls of their agent, and of no reload', async () => {
+    const door = await open()
+    const { heard, told, last } = await follow(door, { authorization: 'Bearer dev', 'toolway-agent': 'dev' })
+    await heard('calls')
+    expect(last('calls')).toEqual([call({ id: 'b', agent: 'dev' })])
+    door.tellCalls([call({ id: 'x' }), call({ id: 'y', agent: 'dev' })])
+    door.tellReload(reloaded)
+    await pass(door, 1_000)
+    await heard('overview', 2)
+    expect(last('calls')).toEqual([call({ id: 'y', agent: 'dev' })])
+    expect(told.map(({ event }) => event)).not.toContain('reload')
+  })
+
+  test('watches nothing while nobody looks', async () => {
+    const door = await open()
+    expect([door.watched(), door.clock.pending]).toEqual([false, 0])
+    const first = await follow(door)
+    const second = await follow(door)
+    expect(door.watched()).toBe(true)
+    first.body.destroy()
+    second.body.destroy()
+    await until(() => !door.watched(), { what: 'the end of watching' })
+    expect(door.clock.pending).toBe(0)
+  })
+
+  test('survives an overview that cannot be made', async () => {
+    const door = await open()
+    const { heard, last } = await follow(door)
+    await heard('reload')
+    const { overview: well } = door.admin
+    door.admin.overview = () => {
+      throw new Error('broken')
+    }
+    await pass(door, 1_000)
+    door.admin.overview = well
+    await pass(door, 1_000)
+    await heard('overview', 2)
+    expect(last('overview')).toEqual(overview)
+    expect(door.log.lines).toHaveLength(1)
+  })
+
+  test('ends with the door, so that nobody waits for it', async () => {
+    const door = await open()
+    const { over } = await follow(door)
+    door.door[Symbol.dispose]()
+    await until(over, { what: 'the end of the stream' })
+  })
+})
+
+describe('B6: a stream does not outlive what it was opened with', () => {
+  test('a credential that is revoked ends it', async () => {
+    let revoked = false
+    const known = people()
+    const door = await open({ authenticate: (given) => (revoked ? known(undefined) : known(given)) })
+    const { heard, over } = await follow(door)
+    await heard('reload')
+    await pass(door, 5_000)
+    expect(over()).toBe(false)
+    revoked = true
+    await pass(door, 5_000)
+    await until(over, { what: 'the end of the stream' })
+  })
+
+  test('logging out ends it', async () => {
+    const door = await open()
+    const { browser } = await door.logIn()
+    const { heard, over } = await follow(door, browser)
+    await heard('reload')
+    await door.raw('/admin/api/session', { method: 'DELETE', headers: { ...browser, 'toolway-admin': '1' } })
+    await pass(door, 5_000)
+    await until(over, { what: 'the end of the stream' })
+  })
+})
+
+describe('abuse: readers', () => {
+  test('one that never reads costs a bounded amount of memory, and the others hear everything', async () => {
+    const door = await open()
+    door.pad(64 * 1024)
+    const deaf = connect(door.port, '127.0.0.1')
+    await once(deaf, 'connect')
+    deaf.pause()
+    deaf.write(
+      `GET /admin/api/events HTTP/1.1\r\nHost: 127.0.0.1:${door.port}\r\nAuthorization: Bearer operator\r\n\r\n`,
+    )
+    stack.defer(() => void deaf.destroy())
+    await until(() => door.watched(), { what: 'the reader' })
+    const { heard } = await follow(door)
+    // 400 overviews of 64 KiB: much more than sockets and the bound take together.
+    const before = process.memoryUsage().arrayBuffers
+    for (let second = 1; second <= 400; second++) {
+      await pass(door, 1_000)
+      await heard('overview', second)
+    }
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16 * 1024 * 1024)
+  })
+
+  test('too many are refused, and make room when they leave', async () => {
+    const door = await open()
+    const all = []
+    for (let count = 0; count < 64; count++) all.push(await follow(door))
+    const { statusCode, headers } = await follow(door)
+    expect([statusCode, headers['retry-after']]).toEqual([503, '5'])
+    all[0]?.body.destroy()
+    await until(async () => (await follow(door)).statusCode === 200, { what: 'room' })
+  })
+})

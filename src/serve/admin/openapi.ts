@@ -1,0 +1,96 @@
+import * as z from 'zod'
+import type { Route } from './route.ts'
+import { named } from './schema/fits.ts'
+
+const base = '/admin/api'
+const json = 'application/json'
+
+const sentences = {
+  anyone: '',
+  guest: 'Who is no admin sees what their agent may see.',
+  admin: 'For admins alone.',
+} as const
+
+/** The OpenAPI document of a table of routes. */
+export function openApi(routes: readonly Route[], version: string): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of routes) {
+    const path = `${base}/${route.path}`
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+  }
+  const { schemas } = z.toJSONSchema(named, { uri: (id) => `#/components/schemas/${id}` })
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Toolway admin API',
+      version,
+      description: 'What the dashboard uses. Times are milliseconds since the epoch, durations milliseconds.',
+    },
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)])),
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'The token, an API key, or a JSON Web Token.' },
+        cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'toolway_admin_PORT',
+          description: 'Set by POST session. Whatever is not a GET also needs the header `Toolway-Admin: 1`.',
+        },
+      },
+    },
+    security: [{ bearer: [] }, { cookie: [] }],
+  }
+}
+
+function operation(route: Route): object {
+  const { method, path, summary, access, answer, body } = route
+  const target = /\{(\w+)\}/.exec(path)?.[1]
+  const parameters = [
+    ...(target === undefined ? [] : [{ name: target, in: 'path', required: true, schema: { type: 'string' } }]),
+    ...(route.query ? queryParameters(route.query) : []),
+  ]
+  return {
+    operationId: operationId(method, path),
+    summary,
+    ...(sentences[access] !== '' && { description: sentences[access] }),
+    ...(access === 'anyone' && { security: [] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: { required: true, content: { [json]: { schema: schemaOf(body, 'input') } } } }),
+    responses: {
+      ...success(route.stream ? { 'text/event-stream': {} } : answer && { [json]: { schema: schemaOf(answer) } }),
+      default: {
+        description: 'Refused',
+        content: { [json]: { schema: { $ref: '#/components/schemas/AdminError' } } },
+      },
+    },
+  }
+}
+
+const success = (content: object | undefined) =>
+  content ? { 200: { description: 'OK', content } } : { 204: { description: 'Done' } }
+
+/** `GET servers/{name}` is `getServersName`. */
+const operationId = (method: string, path: string): string =>
+  method.toLowerCase() + path.replace(/(?:^|\W+)(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/\W/g, '')
+
+function queryParameters(query: z.ZodObject): object[] {
+  const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
+  const output = z.toJSONSchema(query, { io: 'output' }).properties ?? {}
+  return Object.keys(properties).map((name) => {
+    // Everything in a query is text; what it means is what it becomes.
+    const { description, ...schema } = output[name] as { description?: string }
+    return { name, in: 'query', required: required.includes(name), description, schema }
+  })
+}
+
+/** A reference where the schema has a name; all that it refers to has one, too, or is written out. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
+  const id = named.get(schema)?.id
+  if (id !== undefined) return { $ref: `#/components/schemas/${id}` }
+  if (schema instanceof z.ZodArray) return { type: 'array', items: schemaOf(schema.element as z.ZodType, io) }
+  return plain(z.toJSONSchema(schema, { io }))
+}
+
+/** In a document of its own a schema says which language it is in; inside this one that is known. */
+const plain = ({ $schema: _, $id: __, ...schema }: Record<string, unknown>): object => schema

@@ -1,0 +1,102 @@
+import type { Caller } from '../../core/call.ts'
+import type {
+  AgentView,
+  AuditPage,
+  CallDetail,
+  CallView,
+  ChainView,
+  ConfigView,
+  Matrix,
+  Overview,
+  ReloadEvent,
+  Series,
+  ServerDetail,
+  ServerView,
+  Stats,
+  ToolDetail,
+  ToolPage,
+  TryResult,
+  WhyView,
+} from './contract.ts'
+
+/**
+ * All that the admin API can show and do. What takes a caller shows that caller what its agent may see, and an admin
+ * everything; what takes none is for admins, and whoever calls it has seen to that.
+ */
+export interface Admin {
+  overview(caller: Caller): Overview
+  series(caller: Caller, range: Range): Series
+  stats(caller: Caller, by: Stats['by']): Stats
+  servers(caller: Caller): readonly ServerView[]
+  server(caller: Caller, name: string): ServerDetail
+  /** Changes how a server runs; settles when that is done, or takes too long to wait for. */
+  control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
+  tools(caller: Caller, asked: ToolsAsked): ToolPage
+  tool(caller: Caller, name: string): Promise<ToolDetail>
+  /** A call like any other, as an agent that the caller may be. */
+  tryTool(caller: Caller, name: string, given: Trial, signal: AbortSignal): Promise<TryResult>
+  calls(caller: Caller, asked: CallsAsked): readonly CallView[]
+  call(caller: Caller, id: string): Promise<CallDetail | undefined>
+  audit(asked: AuditAsked): Promise<AuditPage>
+  chain(): ChainView
+  /** Begins to check the audit log, unless that is under way. */
+  verifyChain(): ChainView
+  agents(): readonly AgentView[]
+  matrix(asked: ToolsAsked): Matrix
+  why(caller: Caller, asked: { readonly agent?: string | undefined; readonly tool: string }): Promise<WhyView>
+  config(): ConfigView
+  /** The latest attempt to take over a changed configuration. */
+  lastReload(): ReloadEvent | undefined
+  reload(caller: Caller): Promise<ReloadEvent>
+  /** Calls that begin or end. */
+  onCalls(listener: (calls: readonly CallView[]) => void): Disposable
+  onReload(listener: (event: ReloadEvent) => void): Disposable
+}
+
+export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
+
+/** A stretch of time; its ends are the admin's to choose where they are missing. */
+export interface Range {
+  readonly from?: number | undefined
+  readonly to?: number | undefined
+}
+
+interface Paged {
+  readonly cursor?: string | undefined
+  readonly limit: number
+}
+
+export interface ToolsAsked extends Paged {
+  /** Words that must all stand in the name, title, description or server of a tool. */
+  readonly query?: string | undefined
+  readonly server?: string | undefined
+}
+
+export interface Trial {
+  readonly arguments: Record<string, unknown>
+  readonly agent?: string | undefined
+}
+
+export interface CallsAsked {
+  readonly agent?: string | undefined
+  readonly server?: string | undefined
+  readonly name?: string | undefined
+  readonly operation?: string | undefined
+  readonly outcome?: CallView['outcome'] | undefined
+  /** Anywhere in the call's id, names, principal or code. */
+  readonly text?: string | undefined
+  readonly limit: number
+}
+
+export interface AuditAsked extends Paged, Range {
+  readonly agent?: string | undefined
+  readonly principal?: string | undefined
+  readonly server?: string | undefined
+  readonly tool?: string | undefined
+  readonly operation?: string | undefined
+  readonly decision?: string | undefined
+  readonly reason?: string | undefined
+  readonly code?: string | undefined
+  readonly call?: string | undefined
+  readonly text?: string | undefined
+}

@@ -1,0 +1,201 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { dev, json, openTestAdmin, operator, people } from './admin.fixture.ts'
+import { createLoginLimit } from './login-limit.ts'
+import { createLogins, loginMs } from './logins.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+const open = async (settings?: Parameters<typeof openTestAdmin>[0]) => stack.use(await openTestAdmin(settings))
+
+const ours = { 'toolway-admin': '1' }
+
+describe('B6: a browser that logs in', () => {
+  test('gets a cookie that scripts cannot read and other sites cannot send, and not the credential', async () => {
+    const { logIn, raw, port } = await open()
+    const { status, json, cookie, browser, text } = await logIn()
+    expect([status, json.admin]).toEqual([200, true])
+    expect(cookie).toMatch(
+      new RegExp(`^toolway_admin_${port}=[\\w-]{43}; Path=/admin/api; Max-Age=43200; HttpOnly; SameSite=Strict$`),
+    )
+    expect(text + cookie).not.toContain('operator')
+    expect((await raw('/admin/api/config', { headers: browser })).status).toBe(200)
+  })
+
+  test('behind a proxy with TLS gets a cookie that never travels in the clear', async () => {
+    const { raw } = await open({ config: { allowedOrigins: ['https://toolway.example.com'] } })
+    const headers = { ...json, origin: 'https://toolway.example.com' }
+    const answer = await raw('/admin/api/session', { method: 'POST', headers, body: '{"token":"operator"}' })
+    expect(answer.headers['set-cookie']?.[0]).toContain('; Secure')
+  })
+
+  test('CSRF: with a cookie nothing but GET works without the header, and nothing from another page', async () => {
+    const { logIn, raw, asked } = await open()
+    const { browser } = await logIn()
+    for (const [method, path] of [
+      ['POST', 'servers/files/restart'],
+      ['POST', 'config/reload'],
+      ['POST', 'tools/files__read/call'],
+      ['DELETE', 'session'],
+    ] as const) {
+      for (const more of [{}, { 'toolway-admin': '0' }, { ...ours, 'sec-fetch-site': 'same-site' }] as readonly Record<
+        string,
+        string
+      >[]) {
+        const headers = { ...browser, ...json, ...more }
+        const { status } = await raw(`/admin/api/${path}`, { method, headers, body: '{}' })
+        expect([path, more, status]).toEqual([path, more, 403])
+      }
+    }
+    expect((await raw('/admin/api/config', { headers: { ...browser, 'sec-fetch-site': 'cross-site' } })).status).toBe(
+      403,
+    )
+    expect(asked).toEqual([])
+    const headers = { ...browser, ...ours, 'sec-fetch-site': 'same-origin' }
+    expect((await raw('/admin/api/servers/files/restart', { method: 'POST', headers })).status).toBe(200)
+    expect((await raw('/admin/api/config', { headers: { ...browser, 'sec-fetch-site': 'same-origin' } })).status).toBe(
+      200,
+    )
+  })
+
+  test('CSRF: a form of another page cannot log anybody in', async () => {
+    const { raw } = await open()
+    const body = '{"token":"operator"}'
+    for (const headers of [{ 'content-type': 'text/plain' }, { ...json, origin: 'https://evil.example.com' }]) {
+      const answer = await raw('/admin/api/session', { method: 'POST', headers, body })
+      expect(answer.headers['set-cookie']).toBeUndefined()
+    }
+  })
+
+  test('is nobody any more after DELETE session, and the browser forgets the cookie', async () => {
+    const { logIn, raw } = await open()
+    const { browser } = await logIn()
+    const other = await logIn()
+    const ended = await raw('/admin/api/session', { method: 'DELETE', headers: { ...browser, ...ours } })
+    expect(ended.status).toBe(204)
+    expect(ended.headers['set-cookie']?.[0]).toContain('Max-Age=0')
+    expect((await raw('/admin/api/config', { headers: browser })).status).toBe(401)
+    expect((await raw('/admin/api/config', { headers: other.browser })).status).toBe(200)
+    expect((await raw('/admin/api/session', { method: 'DELETE' })).status).toBe(204)
+  })
+
+  test('is nobody any more when its time is over', async () => {
+    const { logIn, raw, clock } = await open()
+    const { browser } = await logIn()
+    clock.advance(loginMs - 1)
+    expect((await raw('/admin/api/config', { headers: browser })).status).toBe(200)
+    clock.advance(1)
+    expect((await raw('/admin/api/config', { headers: browser })).status).toBe(401)
+  })
+
+  test('is worth what its credential is worth now: a revoked key ends it, and so does another right', async () => {
+    let identity: typeof operator | undefined = operator
+    const known = people()
+    const { logIn, raw } = await open({
+      authenticate: (given) => (identity && given ? identity : known(undefined)),
+    })
+    const first = await logIn()
+    identity = { ...operator, admin: false }
+    expect((await raw('/admin/api/overview', { headers: first.browser })).status).toBe(401)
+    identity = operator
+    expect((await raw('/admin/api/overview', { headers: first.browser })).status).toBe(401)
+    const second = await logIn()
+    identity = undefined
+    expect((await raw('/admin/api/overview', { headers: second.browser })).status).toBe(401)
+    identity = operator
+    expect((await raw('/admin/api/overview', { headers: second.browser })).status).toBe(401)
+  })
+
+  test('with a header, too, is whom the header says', async () => {
+    const { logIn, raw } = await open()
+    const { browser } = await logIn()
+    const headers = { ...browser, authorization: 'Bearer dev' }
+    expect((await raw('/admin/api/session', { headers })).json.principal).toBe('key:dev')
+    expect((await raw('/admin/api/session', { headers: { ...browser, authorization: 'Bearer x' } })).status).toBe(401)
+  })
+
+  test('with a cookie of another gateway, or one that it made up, is nobody', async () => {
+    const { raw, port } = await open()
+    for (const cookie of [
+      `toolway_admin_${port}=made-up`,
+      `toolway_admin_${port}=`,
+      'toolway_admin_1=x',
+      '=;;=',
+      'x'.repeat(8_000),
+    ]) {
+      expect((await raw('/admin/api/config', { headers: { cookie } })).status).toBe(401)
+    }
+  })
+})
+
+describe('B6: who guesses', () => {
+  const tries = async ({ raw }: Awaited<ReturnType<typeof open>>, token: string) =>
+    raw('/admin/api/session', { method: 'POST', headers: json, body: JSON.stringify({ token }) })
+
+  test('1,000 failed logins: few are checked, all others are told to wait, others elsewhere are not', async () => {
+    let address = '192.0.2.1'
+    let checked = 0
+    const known = people()
+    const door = await open({
+      address: () => address,
+      authenticate: (given) => {
+        checked++
+        return known(given)
+      },
+    })
+    const statuses: number[] = []
+    for (let count = 0; count < 1_000; count++) statuses.push((await tries(door, `guess ${count}`)).status)
+    expect(statuses.filter((status) => status === 401)).toHaveLength(10)
+    expect(statuses.slice(10).every((status) => status === 429)).toBe(true)
+    expect(checked).toBe(10)
+    const right = await tries(door, 'operator')
+    expect([right.status, right.headers['retry-after']]).toEqual([429, '6'])
+    expect(right.json.error).toMatchObject({ code: 'RATE_LIMITED', message: expect.stringContaining('6 s') })
+    address = '192.0.2.2'
+    expect((await tries(door, 'operator')).status).toBe(200)
+    address = '192.0.2.1'
+    door.clock.advance(6_000)
+    expect((await tries(door, 'operator')).status).toBe(200)
+    expect(door.access.turned).toHaveLength(1_001)
+  })
+
+  test('with a header is told to wait, too, but a right one is let in: scripts of others share its address', async () => {
+    const door = await open()
+    for (let count = 0; count < 10; count++) expect((await door.api('overview', { token: 'x' })).status).toBe(401)
+    expect((await door.api('overview', { token: 'x' })).status).toBe(429)
+    expect((await door.api('overview')).status).toBe(200)
+  })
+})
+
+test('logins are bounded, and whoever logs in again and again ends only their own', () => {
+  const logins = createLogins(createManualClock())
+  const first = logins.open('Bearer operator', operator)
+  const own = Array.from({ length: 100 }, () => logins.open('Bearer dev', dev))
+  expect(logins.find(first.id)).toBe(first)
+  expect(own.filter(({ id }) => logins.find(id))).toEqual(own.slice(-16))
+  const others = Array.from({ length: 1_200 }, (_, n) => logins.open('Bearer x', { ...dev, principal: `jwt:${n}` }))
+  expect(others.filter(({ id }) => logins.find(id))).toHaveLength(1_000)
+})
+
+test('addresses that fail are forgotten in time, bounded in number, and networks count as one', () => {
+  const clock = createManualClock()
+  const limit = createLoginLimit(clock, 3)
+  const fail = (address: string, times: number) => {
+    for (let count = 0; count < times; count++) limit.failed(address)
+  }
+  fail('2001:db8:1:2::1', 5)
+  fail('2001:db8:1:2:ffff::1', 5)
+  expect(limit.waitMs('2001:db8:1:2:3:4:5:6')).toBe(6_000)
+  expect(limit.waitMs('2001:db8:1:3::1')).toBe(0)
+  fail('::ffff:192.0.2.1', 10)
+  expect(limit.waitMs('192.0.2.1')).toBe(6_000)
+  clock.advance(60_000)
+  fail('192.0.2.1', 9)
+  expect(limit.waitMs('192.0.2.1')).toBe(0)
+  for (const address of ['a', 'b', 'c']) fail(address, 10)
+  fail('d', 1)
+  expect(['a', 'b', 'c'].map((address) => limit.waitMs(address))).toEqual([0, 6_000, 6_000])
+})

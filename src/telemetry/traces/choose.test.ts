@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import { chooseTraces } from './choose.ts'
+import type { Traces } from './traces.ts'
+
+const choose = (otlp: string | undefined, before?: Traces, env: Record<string, string> = {}) =>
+  chooseTraces(otlp === undefined ? undefined : { otlp, disabled: false }, {
+    env,
+    before,
+    version: '1.2.3',
+    clock: createManualClock(),
+    log: silentLog,
+  })
+
+test('F16: without a word about them there are no traces', async () => {
+  expect(await choose(undefined)).toEqual({ traces: undefined, doubts: [] })
+})
+
+test('F16, G8: those of the configuration before go on where nothing has changed, and only there', async () => {
+  const { traces } = await choose('http://127.0.0.1:9')
+  expect((await choose('http://127.0.0.1:9', traces)).traces).toBe(traces)
+  expect((await choose('http://127.0.0.1:10', traces)).traces).not.toBe(traces)
+  expect((await choose('http://127.0.0.1:9', traces, { OTEL_SERVICE_NAME: 'other' })).traces).not.toBe(traces)
+  expect((await choose(undefined, traces)).traces).toBeUndefined()
+})
+
+test('F16: what was asked for in vain is said', async () => {
+  const { traces, doubts } = await choose(undefined, undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: 'nowhere' })
+  expect(traces).toBeUndefined()
+  expect(doubts).toHaveLength(1)
+})

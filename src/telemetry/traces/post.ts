@@ -1,0 +1,102 @@
+import type { Pool } from 'undici'
+import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
+import { retryAfterMs } from './retry-after.ts'
+
+/** What a receiver said to a batch, or why it said nothing. */
+export type Reply =
+  | { readonly kind: 'taken' /** Spans that it did not like. */; readonly rejected: number }
+  | { readonly kind: 'later'; readonly why: string; readonly waitMs: number }
+  | { readonly kind: 'refused'; readonly why: string }
+
+/** The way to a receiver. */
+export interface Post extends AsyncDisposable {
+  /** Never rejects. */
+  send(body: Buffer, signal: AbortSignal): Promise<Reply>
+}
+
+export interface PostOptions {
+  readonly url: URL
+  /** They may hold credentials: nothing of them is ever told. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly clock: Clock
+}
+
+/** A receiver that needs longer than this is as good as down. */
+const withinMs = 10_000
+/** Beyond this it is not an answer to what we said. */
+const longestAnswer = 64 * 1024
+
+/** Sends batches by OTLP over HTTP. */
+export function createPost({ url, headers, clock }: PostOptions): Post {
+  let pool: Promise<Pool> | undefined
+  const path = url.pathname + url.search
+  const own = { ...headers, 'content-type': 'application/json' }
+
+  // Loaded with the first batch: who sends none need not wait for it when Toolway starts.
+  const opened = async (): Promise<Pool> => {
+    const { Pool } = await import('undici')
+    return new Pool(url.origin, { connections: 1, keepAliveTimeout: 10_000 })
+  }
+
+  const ask = async (body: Buffer, signal: AbortSignal): Promise<Reply> => {
+    pool ??= opened()
+    const answer = await (await pool).request({ method: 'POST', path, headers: own, body, signal })
+    const { statusCode: status } = answer
+    if (status >= 200 && status < 300) return { kind: 'taken', rejected: rejectedBy(await beginning(answer.body)) }
+    const waitMs = retryAfterMs(headerOf(answer.headers, 'retry-after'), clock.now())
+    await answer.body.dump({ limit: longestAnswer, signal })
+    const why = `it answered with HTTP ${status}`
+    return passing.has(status) ? { kind: 'later', why, waitMs } : { kind: 'refused', why }
+  }
+
+  return {
+    async send(body, signal) {
+      using limit = deadline(clock, withinMs, () => new Error('it did not answer in time'), signal)
+      try {
+        return await ask(body, limit.signal)
+      } catch (thrown) {
+        return { kind: 'later', why: reasonOf(thrown), waitMs: 0 }
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await (await pool)?.destroy()
+    },
+  }
+}
+
+/** The failures that pass, as the protocol lists them. */
+const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+const headerOf = (headers: Record<string, string | string[] | undefined>, name: string): string | undefined => {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+async function beginning(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > longestAnswer) break
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** Whoever takes only some says how many not; a receiver that says nothing, or says it in protobuf, took all. */
+function rejectedBy(answer: string): number {
+  try {
+    const { partialSuccess } = JSON.parse(answer)
+    return Math.max(Number(partialSuccess?.rejectedSpans ?? 0) || 0, 0)
+  } catch {
+    return 0
+  }
+}
+
+/** A code rather than a sentence: that may repeat what was sent. */
+function reasonOf(thrown: unknown): string {
+  const { code, message } = thrown as { code?: unknown; message?: unknown }
+  if (typeof code === 'string') return `it cannot be reached (${code})`
+  return message === 'it did not answer in time' ? message : 'it cannot be reached'
+}

@@ -1,0 +1,86 @@
+import type { Config } from '../../config/schema.ts'
+import { type Environment, pairs, variable } from './environment.ts'
+import { everything, type Sampling } from './sampling.ts'
+
+/** Where traces go, and which. */
+export interface TraceSettings {
+  readonly url: string
+  /** They may hold credentials. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Who we are, in attributes. */
+  readonly resource: Readonly<Record<string, string>>
+  readonly sampling: Sampling
+}
+
+export interface TraceChoice {
+  /** Undefined where traces are off. */
+  readonly settings: TraceSettings | undefined
+  /** Sentences about what was asked for in vain. */
+  readonly doubts: readonly string[]
+}
+
+/** Whether and how calls are traced: as the configuration says, and where it says nothing as OpenTelemetry's variables do. */
+export function traceSettings(config: Config['telemetry']['traces'], env: Environment): TraceChoice {
+  const doubts: string[] = []
+  const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env, doubts)
+  const url = written === undefined ? undefined : addressOf(written, doubts)
+  if (url === undefined) return { settings: undefined, doubts }
+  const headers = {
+    ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_HEADERS')),
+    ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS')),
+  }
+  const resource = pairs(variable(env, 'OTEL_RESOURCE_ATTRIBUTES'))
+  const name = variable(env, 'OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'toolway'
+  return {
+    settings: { url, headers, resource: { ...resource, 'service.name': name }, sampling: samplingOf(env, doubts) },
+    doubts,
+  }
+}
+
+function endpointOf(env: Environment, doubts: string[]): string | undefined {
+  const common = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
+  // One that is for traces alone is used as it is.
+  const endpoint = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? (common && forTraces(common))
+  const isOff = variable(env, 'OTEL_SDK_DISABLED') === 'true' || variable(env, 'OTEL_TRACES_EXPORTER') === 'none'
+  if (isOff || endpoint === undefined) return undefined
+  const protocol = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? variable(env, 'OTEL_EXPORTER_OTLP_PROTOCOL')
+  if (protocol !== 'grpc') return endpoint
+  doubts.push('Traces are off: Toolway sends them over HTTP, and OTEL_EXPORTER_OTLP_PROTOCOL asks for grpc.')
+  return undefined
+}
+
+/** Where traces go below an endpoint for everything. */
+function forTraces(endpoint: string): string {
+  if (!URL.canParse(endpoint)) return endpoint
+  const url = new URL(endpoint)
+  const path = url.pathname.replace(/\/+$/, '')
+  url.pathname = path.endsWith('/v1/traces') ? path : `${path}/v1/traces`
+  return url.href
+}
+
+function addressOf(written: string, doubts: string[]): string | undefined {
+  if (URL.canParse(written) && /^https?:$/.test(new URL(written).protocol)) return written
+  doubts.push('Traces are off: the OTLP endpoint must be a URL that starts with http:// or https://.')
+  return undefined
+}
+
+function samplingOf(env: Environment, doubts: string[]): Sampling {
+  const name = variable(env, 'OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on'
+  const parentBased = name.startsWith('parentbased_')
+  const kind = parentBased ? name.slice('parentbased_'.length) : name
+  if (kind === 'always_on') return { parentBased, ratio: 1 }
+  if (kind === 'always_off') return { parentBased, ratio: 0 }
+  if (kind === 'traceidratio') return { parentBased, ratio: ratioOf(env, doubts) }
+  doubts.push(
+    `OTEL_TRACES_SAMPLER names no sampler that Toolway knows (${name.slice(0, 50)}): every trace is recorded.`,
+  )
+  return everything
+}
+
+function ratioOf(env: Environment, doubts: string[]): number {
+  const written = variable(env, 'OTEL_TRACES_SAMPLER_ARG') ?? '1'
+  const ratio = Number(written)
+  if (ratio >= 0 && ratio <= 1) return ratio
+  doubts.push('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1: every trace is recorded.')
+  return 1
+}

@@ -1,0 +1,51 @@
+import { flagsOf, spanIdOf, traceIdOf } from '../../core/read-trace-context.ts'
+import type { TraceContext } from '../../core/trace-context.ts'
+import { quoted, text } from './attribute.ts'
+
+/** One stretch of time, as it is told to others. */
+export interface Span {
+  readonly place: TraceContext
+  /** The span that it is part of. */
+  readonly parent: TraceContext | undefined
+  /** The parent is somebody else's. */
+  readonly isRemote?: boolean
+  readonly name: string
+  readonly kind: keyof typeof kinds
+  /** In milliseconds since the epoch, with fractions. */
+  readonly start: number
+  readonly end: number
+  /** Ready to be written, with a comma between each. */
+  readonly attributes: string
+  /** The code of what went wrong. */
+  readonly error?: string | undefined
+}
+
+const kinds = { internal: 1, server: 2, client: 3 } as const
+
+/** The bits above the flags of the trace: whether it is known where the parent is, and whether it is elsewhere. */
+const known = 0x100
+const remote = 0x200
+
+/** A span in the JSON of OTLP: ids in hex, times in nanoseconds as text. */
+export function spanJson({ place, parent, isRemote, name, kind, start, end, attributes, error }: Span): string {
+  const all = error === undefined ? attributes : `${attributes}${attributes && ','}${errorAttributes(error)}`
+  const flags = flagsOf(place) | known | (isRemote ? remote : 0)
+  return (
+    `{"traceId":"${traceIdOf(place)}","spanId":"${spanIdOf(place)}"` +
+    (parent ? `,"parentSpanId":"${spanIdOf(parent)}"` : '') +
+    (place.tracestate === undefined ? '' : `,"traceState":${JSON.stringify(place.tracestate)}`) +
+    `,"flags":${flags},"name":${quoted(name)},"kind":${kinds[kind]}` +
+    `,"startTimeUnixNano":"${nanoseconds(start)}","endTimeUnixNano":"${nanoseconds(Math.max(start, end))}"` +
+    `,"attributes":[${all}],"status":${error === undefined ? '{}' : '{"code":2}'}}`
+  )
+}
+
+/** Microseconds fit into a number, nanoseconds do not. */
+const nanoseconds = (ms: number): string => `${Math.round(ms * 1_000)}000`
+
+/** A server's own error is known by the number that JSON-RPC gives it. */
+function errorAttributes(code: string): string {
+  const [, number] = /^rpc (-?\d+)$/.exec(code) ?? []
+  if (number === undefined) return text('error.type', code)
+  return `${text('error.type', number)},${text('rpc.response.status_code', number)}`
+}

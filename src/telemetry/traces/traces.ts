@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { decoded } from './environment.ts'
+import { createExporter, type ExporterStats } from './exporter.ts'
+import { createPost } from './post.ts'
+import { serverFacts, type TracedServer } from './server-facts.ts'
+import type { TraceSettings } from './settings.ts'
+import { createTracer, type Tracer } from './tracer.ts'
+
+/** The traces of this gateway on their way to a receiver (F16). Disposing of it sends what is left, within a bounded time. */
+export interface Traces extends AsyncDisposable {
+  readonly settings: TraceSettings
+  /** Watches the calls of one configuration. */
+  tracer(options: Watched): Tracer
+  stats(): ExporterStats
+}
+
+/** The calls of one configuration. */
+export interface Watched {
+  /** Takes secrets out of a name. */
+  redact(text: string): string
+  /** The servers that calls are sent to; what is not among them runs in this process. */
+  readonly servers: ReadonlyMap<string, TracedServer>
+}
+
+export interface TracesOptions {
+  readonly settings: TraceSettings
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function openTraces({ settings, version, clock, log }: TracesOptions): Traces {
+  const { url, authorization } = addressOf(settings.url)
+  const headers = { ...authorization, ...lowerCase(settings.headers) }
+  const exporter = createExporter({
+    post: createPost({ url, headers, clock }),
+    envelope: envelopeOf(settings.resource, version),
+    // The rest of an address may hold a key.
+    receiver: url.origin,
+    clock,
+    log,
+  })
+  return {
+    settings,
+    tracer({ redact, servers }) {
+      const facts = new Map([...servers].map(([name, server]) => [name, serverFacts(server)]))
+      return createTracer({ redact, servers: facts, sampling: settings.sampling, exporter, clock })
+    },
+    stats: exporter.stats,
+    [Symbol.asyncDispose]: () => exporter[Symbol.asyncDispose](),
+  }
+}
+
+/** Credentials in an address become the usual header. */
+function addressOf(written: string): { url: URL; authorization: Record<string, string> } {
+  const url = new URL(written)
+  const { username, password } = url
+  if (username === '' && password === '') return { url, authorization: {} }
+  const pair = `${decoded(username)}:${decoded(password)}`
+  return { url, authorization: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } }
+}
+
+/** So that a header that is given in another spelling is no second one. */
+const lowerCase = (headers: TraceSettings['headers']): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
+/** What a batch says once about all its spans: who tells of them. */
+function envelopeOf(resource: TraceSettings['resource'], version: string): { head: string; tail: string } {
+  const all = {
+    'service.version': version,
+    'service.instance.id': randomUUID(),
+    'telemetry.sdk.name': 'toolway',
+    'telemetry.sdk.language': 'nodejs',
+    'telemetry.sdk.version': version,
+    ...resource,
+  }
+  const attributes = Object.entries(all).map(([key, stringValue]) => ({ key, value: { stringValue } }))
+  const scope = JSON.stringify({ name: 'toolway', version })
+  return {
+    head: `{"resourceSpans":[{"resource":${JSON.stringify({ attributes })},"scopeSpans":[{"scope":${scope},"spans":[`,
+    tail: ']}]}]}',
+  }
+}

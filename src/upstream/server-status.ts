@@ -1,0 +1,42 @@
+import type { ServerConfig } from '../config/schema.ts'
+import type { SourceStatus } from '../core/source.ts'
+import { judge } from './health.ts'
+import type { Introduction } from './introduction.ts'
+import type { Lines } from './lines.ts'
+import type { Outlook } from './outlook.ts'
+
+/** All that the status of a server is put together from. */
+export interface StatusParts {
+  readonly config: ServerConfig
+  readonly lines: Pick<Lines, 'connected' | 'failure' | 'pauseMs' | 'lost'>
+  readonly outlook: Pick<Outlook, 'heard' | 'missing' | 'failure' | 'descriptors'>
+  /** What the server said of itself last, in this run or before it. */
+  readonly introduction: Introduction | undefined
+  readonly strain: string | undefined
+  readonly paused: boolean
+  readonly since: number
+  readonly latencyMs: number | undefined
+  readonly breaker: SourceStatus['breaker']
+}
+
+/** How a server is, as everybody is told. */
+export function serverStatus(parts: StatusParts): SourceStatus {
+  const { config, lines, outlook, introduction: known, strain, paused, since, latencyMs, breaker } = parts
+  const { connected, failure, pauseMs, lost } = lines
+  const { heard, missing, failure: listFailure, descriptors } = outlook
+  const line = { connected, failure, pauseMs, lost, strain }
+  const knowledge = { listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
+  const lastError = (failure ?? lost)?.message
+  return {
+    ...judge({ disabled: config.disabled, paused, ...line, ...knowledge }),
+    since,
+    description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
+    transport: config.transport,
+    ...(known && { era: known.era, protocolVersion: known.protocolVersion }),
+    ...(lastError !== undefined && { lastError }),
+    ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs * 100) / 100 }),
+    breaker,
+  }
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
