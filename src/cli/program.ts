@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { version } from '../version.ts'
 import { count, filtered, placed } from './commands/audit-options.ts'
+import { clientCommands } from './commands/connect-options.ts'
 import { durationMs } from './duration.ts'
 import { type ExitCode, exitCodeHelp } from './exit.ts'
 import { lifetimeMs } from './lifetime.ts'
@@ -203,16 +204,24 @@ Examples:
     .action(action(async () => (await import('./commands/policy-replay.ts')).replayPolicy))
 
   program
+    .command('stats')
+    .description('show what the running gateway has counted')
+    .addOption(
+      new Option('--by <what>', 'one table instead of three').choices(['agent', 'server', 'operation', 'tool']),
+    )
+    .option('--output <file>', 'write it to a file, as JSON with --json')
+    .option('-w, --watch', 'show it again and again')
+    .addOption(new Option('--every <duration>', 'how often').argParser(durationMs).default(durationMs('2s'), '2s'))
+    .option('--host <host>', 'address of the gateway, if it is not the configured one')
+    .option('--port <port>', 'port of the gateway, if it is not the configured one', portNumber)
+    .action(action(async () => (await import('./commands/stats.ts')).stats))
+
+  program
     .command('validate')
     .description('check the configuration and explain what was understood')
     .action(action(async () => (await import('./commands/validate.ts')).validate))
 
-  program
-    .command('init')
-    .description('write a commented starter configuration')
-    .option('--output <file>', 'where to', 'toolway.yaml')
-    .option('--force', 'replace a file that is there')
-    .action(action(async () => (await import('./commands/init.ts')).init))
+  clientCommands(program, action, name)
 
   return program
 }

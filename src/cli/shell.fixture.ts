@@ -11,12 +11,19 @@ export interface Outcome {
 /** Runs one command line in this process, away from the real terminal and environment. */
 export async function toolway(
   words: readonly string[],
-  { cwd = '/nowhere', env = {}, input = '', columns, interrupted = new AbortController().signal }: Surroundings = {},
+  {
+    cwd = '/nowhere',
+    env = {},
+    input = '',
+    stdin = Readable.from([input]),
+    columns,
+    interrupted = new AbortController().signal,
+  }: Surroundings = {},
 ): Promise<Outcome> {
   const stdout = recorded(columns)
   const stderr = recorded(columns)
   const shell: Shell = {
-    stdin: Readable.from([input]),
+    stdin,
     stdout: stdout.stream,
     stderr: stderr.stream,
     env,
@@ -31,6 +38,8 @@ export interface Surroundings {
   readonly cwd?: string
   readonly env?: Shell['env']
   readonly input?: string
+  /** In the place of `input`, for whoever looks at more than what comes in. */
+  readonly stdin?: Readable
   /** The width of the terminal; without it there is none. */
   readonly columns?: number | undefined
   readonly interrupted?: AbortSignal

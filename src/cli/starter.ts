@@ -1,10 +1,11 @@
-/** The file that `init` writes: valid as it stands, and a first server is one uncommented block away. */
-export const starter = `# Toolway: one endpoint in front of all your MCP servers.
+const head = `# Toolway: one endpoint in front of all your MCP servers.
 # Everything here is optional; whatever is left out has a sensible default.
 
 version: 1
 
-# The servers to put behind Toolway. The entries of Claude, Cursor and other clients work here as they are.
+`
+
+const example = `# The servers to put behind Toolway. The entries of Claude, Cursor and other clients work here as they are.
 # Uncomment, adapt, and check with: toolway validate
 #
 # mcpServers:
@@ -17,7 +18,9 @@ version: 1
 #     url: https://example.com/mcp
 #     headers: { Authorization: "Bearer \${REMOTE_TOKEN}" }     # from the environment; unset is an error
 
-server:
+`
+
+const tail = `server:
   host: 127.0.0.1          # only this machine; anything wider should stand behind TLS
   port: 4322
 
@@ -31,3 +34,10 @@ naming:
 telemetry:
   log: info                # debug | info | warn | error
 `
+
+/** The file that `init` writes where it finds nothing: valid as it stands, a first server one uncommented block away. */
+export const starter = head + example + tail
+
+/** The same with these servers, as they stand under `mcpServers`. */
+export const starterWith = (servers: string): string =>
+  `${head}# The servers behind Toolway, as they were found. \`toolway import FILE\` adds more.\nmcpServers:\n${servers}\n${tail}`

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import { type Branch, fits, type Leaf, mapLeaves } from './tree.ts'
 
 /** Keys that hold files and folders. Arguments of a program are its own affair and stay as they are. */
@@ -24,6 +24,13 @@ export function absolutePaths(tree: Branch, home: string): Branch {
 
 function absolute({ at, variables }: Leaf, path: string, home: string): string {
   if (variables === 'left') return path
-  if (path === '~' || path.startsWith('~/')) return resolve(home, `.${path.slice(1)}`)
-  return resolve(dirname(at.file.path), path)
+  return inHome(path, home) ?? resolve(dirname(at.file.path), path)
 }
+
+/** What `~/…` stands for; nothing where a path does not begin like that. */
+export const inHome = (path: string, home: string): string | undefined =>
+  path === '~' || path.startsWith('~/') ? resolve(home, `.${path.slice(1)}`) : undefined
+
+/** Whether a path, as it is written, depends on the file it stands in; what a variable begins is not known. */
+export const isRelative = (path: string): boolean =>
+  path !== '' && !isAbsolute(path) && !/^~(\/|$)|^\$\{|^[A-Za-z]:[\\/]/.test(path)

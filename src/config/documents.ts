@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
-import { type Dialect, type Translation, translate } from './import/dialect.ts'
+import { type Dialect, isForeign, type Translation, translate } from './import/dialect.ts'
 import { rulesName, withCallerSessions } from './import/gateway-rules.ts'
+import { withPlainNames } from './import/plain-names.ts'
 import type { Environment } from './interpolate.ts'
 import { isFile } from './locate.ts'
 import { parseDocument } from './parse/document.ts'
@@ -20,35 +21,38 @@ export interface Documents {
 export interface ReadOptions {
   readonly env: Environment
   readonly cwd: string
+  readonly home: string
   /** An empty file is then a fault: somebody is just writing it. */
   readonly whileRunning: boolean
 }
 
 /** Reads files and whatever belongs to them; everything that cannot even be parsed is reported at once. */
 export async function readDocuments(paths: readonly string[], options: ReadOptions): Promise<Documents> {
-  const { env, cwd, whileRunning } = options
-  const documents = await readAll(paths, whileRunning)
+  const { env, cwd } = options
+  const documents = await readAll(paths, options)
   const rulesPath = await findRules(documents, env, cwd)
   const warnings =
     env.GATEWAY_RULES && !documents.some(({ dialect }) => takesRules(dialect))
       ? ['GATEWAY_RULES has no effect: it belongs to a plain mcpServers file, and none was read']
       : []
-  const rules = rulesPath === undefined ? [] : await readAll([rulesPath], whileRunning)
+  const rules = rulesPath === undefined ? [] : await readAll([rulesPath], options)
   const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
   const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
   // The rules stand right behind the servers they belong to, so that a later file still wins.
   const all = documents.toSpliced(last + 1, 0, ...rules)
-  return {
-    documents: paired
-      ? all.map((one) => (takesRules(one.dialect) ? { ...one, tree: withCallerSessions(one.tree) } : one))
-      : all,
-    warnings,
-  }
+  return { documents: all.map((one) => finished(one, paired)), warnings }
+}
+
+/** Servers that rules speak of keep their names: under another one, no rule would hold. */
+function finished(document: Document, paired: boolean): Document {
+  const { dialect, tree } = document
+  if (paired && takesRules(dialect)) return { ...document, tree: withCallerSessions(tree) }
+  return isForeign(dialect) ? { ...document, tree: withPlainNames(tree, document) } : document
 }
 
 const takesRules = (dialect: Dialect) => dialect === 'mcpServers'
 
-async function readAll(paths: readonly string[], whileRunning: boolean): Promise<Document[]> {
+async function readAll(paths: readonly string[], { whileRunning, home }: ReadOptions): Promise<Document[]> {
   const problems: ConfigProblem[] = []
   const documents: Document[] = []
   for (const path of paths) {
@@ -63,7 +67,7 @@ async function readAll(paths: readonly string[], whileRunning: boolean): Promise
     }
     const { tree, problems: faults } = await parseDocument(source)
     problems.push(...faults)
-    if (faults.length === 0) documents.push({ path, ...translate(tree) })
+    if (faults.length === 0) documents.push({ path, ...translate(tree, home) })
   }
   if (problems.length > 0) throw new ConfigError(problems)
   return documents

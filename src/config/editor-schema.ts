@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { serverAliases, transportAliases } from './import/aliases.ts'
+import { serverAliases, serverExtras, transportAliases } from './import/aliases.ts'
 import { configSchema } from './schema.ts'
 
 interface JsonSchema {
@@ -14,6 +14,9 @@ export function editorSchema(): object {
   const schema = z.toJSONSchema(configSchema, { io: 'input' }) as unknown as JsonSchema
   const server = schema.properties.mcpServers?.additionalProperties.properties ?? {}
   server.transport?.enum?.push(...Object.keys(transportAliases))
+  for (const [key, description] of Object.entries(serverExtras)) {
+    server[key] = { type: 'string', description } as unknown as JsonSchema
+  }
   for (const [alias, description] of Object.entries(serverAliases)) {
     server[alias] = { description, deprecated: true } as unknown as JsonSchema
   }

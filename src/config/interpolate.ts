@@ -1,4 +1,7 @@
+import { resolve } from 'node:path'
+import { inHome } from './absolute-paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
+import { readSecretFile } from './secret-file.ts'
 import { type Branch, branch, keyPath, type Leaf, type Path, type Tree } from './tree.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -6,10 +9,16 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Text with its variables filled in, or why that is impossible. */
 export type Expansion = { readonly text: string } | { readonly fault: string; readonly unset?: string }
 
+/** What stands in a file that is named by `${file:PATH}`. */
+type ReadFile = (path: string) => { readonly text: string } | { readonly fault: string }
+
 const variable = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
-/** Fills in `${VAR}`, `${VAR:-default}` and `${env:VAR}`, once: what a variable holds is never looked at again. */
-export function expand(text: string, env: Environment): Expansion {
+/**
+ * Fills in `${VAR}`, `${VAR:-default}`, `${env:VAR}` and, where files can be read, `${file:PATH}`; once: what a
+ * variable or a file holds is never looked at again.
+ */
+export function expand(text: string, env: Environment, readFile?: ReadFile): Expansion {
   let expanded = ''
   let from = 0
   for (;;) {
@@ -22,34 +31,55 @@ export function expand(text: string, env: Environment): Expansion {
     }
     const end = text.indexOf('}', start)
     if (end < 0) return { fault: 'a ${ has no closing }; write $${ if the text itself is meant' }
-    const body = text.slice(start + 2, end)
-    const [, name, fallback] = variable.exec(body) ?? []
-    if (name === undefined || fallback?.includes('${')) return { fault: foreign(body) }
-    const value = Object.hasOwn(env, name) ? env[name] : undefined
-    if (value === undefined && fallback === undefined) {
-      const fault = `the variable ${name} is not set; set it, or write \${${name}:-default}`
-      return { fault, unset: name }
-    }
-    expanded += text.slice(from, start) + (fallback !== undefined && !value ? fallback : value)
+    const found = meaning(text.slice(start + 2, end), env, readFile)
+    if ('fault' in found) return found
+    expanded += text.slice(from, start) + found.text
     from = end + 1
   }
+}
+
+/** What one `${…}` stands for. */
+function meaning(body: string, env: Environment, readFile: ReadFile | undefined): Expansion {
+  const path = /^file:(.+)$/s.exec(body)?.[1]
+  if (path !== undefined && readFile) return readFile(path)
+  const [, name, fallback] = variable.exec(body) ?? []
+  if (name === undefined || fallback?.includes('${')) return { fault: foreign(body) }
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
+  if (value === undefined && fallback === undefined) {
+    const fault = `the variable ${name} is not set; set it, or write \${${name}:-default}`
+    return { fault, unset: name }
+  }
+  return { text: fallback !== undefined && !value ? fallback : (value as string) }
 }
 
 function foreign(body: string): string {
   const written = `\${${body}}`
   if (body.startsWith('input:'))
     return `${written} is asked for by an editor; write a variable such as \${NAME} instead`
-  return `${written} is not a variable; write \${NAME}, \${NAME:-default} or \${env:NAME}, or $\${ if the text itself is meant`
+  return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME} or \${file:PATH}, or $\${ if the text itself is meant`
+}
+
+/** A document with its variables filled in. */
+interface Interpolated {
+  readonly tree: Branch
+  readonly problems: readonly ConfigProblem[]
+  /** The files that were read for `${file:PATH}`: a change of one may mean another configuration. */
+  readonly files: readonly string[]
 }
 
 /** Fills in the variables of a document; those of a disabled section need not be set. */
-export function interpolate(tree: Branch, env: Environment): { tree: Branch; problems: readonly ConfigProblem[] } {
+export function interpolate(tree: Branch, env: Environment, home = ''): Interpolated {
   const problems: ConfigProblem[] = []
+  const files = new Set<string>()
 
   const fill = (leaf: Leaf, path: Path, disabled: boolean): Leaf => {
     if (typeof leaf.value !== 'string') return leaf
     const finish = leaf.finish ?? ((text: string) => text)
-    const expansion = expand(leaf.value, env)
+    const expansion = expand(leaf.value, env, (named) => {
+      const file = inHome(named, home) ?? resolve(leaf.at.file.path, '..', named)
+      files.add(file)
+      return readSecretFile(file)
+    })
     if ('text' in expansion) {
       return { ...leaf, value: finish(expansion.text), ...(expansion.text !== leaf.value && { variables: 'filled' }) }
     }
@@ -70,7 +100,7 @@ export function interpolate(tree: Branch, env: Environment): { tree: Branch; pro
     return branch(part.at, members)
   }
 
-  return { tree: walk(tree, [], false) as Branch, problems }
+  return { tree: walk(tree, [], false) as Branch, problems, files: [...files] }
 }
 
 /** Whether a section says of itself that it is not in use. */

@@ -90,7 +90,7 @@ function suggest(issue: Issue, tree: Tree, path: Path): string | undefined {
 }
 
 /** The nearest name that a server may have. */
-function plainName(name: string): string | undefined {
+export function plainName(name: string): string | undefined {
   const plain = name
     .replace(/[^A-Za-z0-9_.-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+|-+$/g, '')

@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import * as clients from './import/client-files.fixture.ts'
 import { translate } from './import/dialect.ts'
+import { withPlainNames } from './import/plain-names.ts'
 import { interpolate } from './interpolate.ts'
 import { parseDocument } from './parse/document.ts'
 import { validate } from './validate.ts'
 
-const samples: Readonly<Record<string, string>> = {
+const samples: Record<string, string> = {
   'a.yaml': await readFile(new URL('../../toolway.example.yaml', import.meta.url), 'utf8'),
   'a.json':
     '{"mcpServers": {"a": {"type": "http", "url": "http://x", "headers": {"A": "b"}, "enabled": true}}, "agents": {"b": {"allow": {"servers": ["*"]}}}}',
@@ -15,6 +17,17 @@ const samples: Readonly<Record<string, string>> = {
   'b.yaml':
     'mcp_endpoints:\n  - { name: a, endpoint: "http://x", auth_token: "${T}", read_only: true, enabled: false }\n',
 }
+
+Object.assign(samples, {
+  '.claude.json': clients.claudeCode,
+  '.cursor/mcp.json': clients.cursor,
+  '.vscode/mcp.json': clients.vscode,
+  '.codex/config.toml': clients.codex,
+  'opencode.json': clients.opencode,
+  '.gemini/settings.json': clients.gemini,
+  'zed/settings.json': clients.zed,
+  'cline_mcp_settings.json': clients.cline,
+})
 
 /** One stretch of a sample replaced by something else. */
 const damaged = fc
@@ -36,8 +49,8 @@ test('whatever a file holds, it loads or its problems are told at their places; 
   await fc.assert(
     fc.asyncProperty(damaged, async (file) => {
       const { tree, problems } = await parseDocument(file)
-      const translation = translate(tree)
-      const filled = interpolate(translation.tree, {})
+      const translation = translate(tree, '')
+      const filled = interpolate(withPlainNames(translation.tree, translation), {})
       const outcome = validate(filled.tree)
       const all = [
         ...problems,
@@ -53,6 +66,6 @@ test('whatever a file holds, it loads or its problems are told at their places; 
         expect(message).not.toMatch(/undefined|\[object|Invalid input/)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 600 },
   )
 })

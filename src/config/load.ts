@@ -3,6 +3,7 @@ import { absolutePaths } from './absolute-paths.ts'
 import { withDefaultAgent } from './default-agent.ts'
 import { readDocuments, rulePlaces } from './documents.ts'
 import { doubts } from './doubts.ts'
+import { withEnvFiles } from './env-file.ts'
 import { withFolders } from './folders.ts'
 import type { Dialect } from './import/dialect.ts'
 import { type InactiveKey, inactiveKeys } from './inactive.ts'
@@ -21,7 +22,7 @@ export interface LoadedConfig {
   readonly config: Config
   /** The files it was read from, in the order in which they were merged. */
   readonly files: readonly { readonly path: string; readonly dialect: Dialect }[]
-  /** Where a change may mean another configuration: these files, those that were looked for, rules beside them. */
+  /** Where a change may mean another configuration: files that were read or looked for, rules, secrets. */
   readonly places: readonly string[]
   /** What was understood, file by file. */
   readonly notes: readonly string[]
@@ -46,17 +47,19 @@ const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 export async function loadConfig({ paths = [], env, cwd, whileRunning = false }: LoadOptions): Promise<LoadedConfig> {
   const home = env.HOME || homedir()
   const located = await locate(paths, env, cwd, home)
-  const read = await readDocuments(located.paths, { env, cwd, whileRunning })
+  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning })
   const { documents } = read
   const merged = withDefaultAgent(
     documents.reduce((base, { tree }) => merge(base, tree), nothing),
     documents,
     env,
   )
-  const filled = interpolate(merged, env)
+  const complete = await withEnvFiles(merged, env, home)
+  const filled = interpolate(complete.tree, env, home)
   const outcome = validate(absolutePaths(filled.tree, home))
   const problems = [
     ...documents.flatMap((document) => document.problems),
+    ...complete.problems,
     ...filled.problems,
     ...('problems' in outcome ? outcome.problems : []),
   ]
@@ -65,7 +68,9 @@ export async function loadConfig({ paths = [], env, cwd, whileRunning = false }:
   return {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
-    places: [...new Set([...located.places, ...rulePlaces(located.places, env, cwd)])],
+    places: [
+      ...new Set([...located.places, ...rulePlaces(located.places, env, cwd), ...complete.files, ...filled.files]),
+    ],
     notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
     warnings: [
       ...located.warnings,

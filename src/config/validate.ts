@@ -9,7 +9,8 @@ type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly p
 /** Where programs and servers want text, a number or a flag counts as it was written: 1.10 stays 1.10. */
 const textKeys = ['mcpServers.*.args.*', 'mcpServers.*.env.*', 'mcpServers.*.headers.*', 'sinks.*.headers.*']
 
-const asText = (part: Leaf, path: Path): Leaf =>
+/** A leaf as programs get it, where they want text. */
+export const asText = (part: Leaf, path: Path): Leaf =>
   (typeof part.value === 'number' || typeof part.value === 'boolean') && textKeys.some((pattern) => fits(pattern, path))
     ? { ...part, value: part.written }
     : part

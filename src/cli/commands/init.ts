@@ -1,42 +1,134 @@
-import { writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { discover, type FoundFile } from '../../clients/discover.ts'
+import { look, replace, type Snapshot } from '../../clients/file.ts'
+import { placed } from '../../clients/merge.ts'
+import { serversBlock } from '../../clients/yaml-servers.ts'
+import { clientLabels } from '../../config/import/client-kind.ts'
+import { confirm, isInteractive } from '../confirm.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
-import { createOutput } from '../output.ts'
+import { createOutput, type Output } from '../output.ts'
 import { type Shell, spelling } from '../shell.ts'
-import { starter } from '../starter.ts'
+import { starter, starterWith } from '../starter.ts'
+import { told } from '../told.ts'
 import { UsageError } from '../usage.ts'
+import { clientNamed, surroundings } from './connect-state.ts'
+import { asWritten, count, noteOf, type Prepared, prepare, type SecretsPlace } from './import-prepare.ts'
+import { printFound } from './init-found.ts'
 
 export interface InitOptions extends CommonOptions {
   readonly output: string
   readonly force?: boolean
+  readonly yes?: boolean
+  readonly dryRun?: boolean
+  readonly from?: readonly string[]
+  readonly secrets: SecretsPlace
 }
 
-/** Writes a starter configuration. */
-export async function init(shell: Shell, { output: file, force, json }: InitOptions): Promise<ExitCode> {
-  if (!/\.ya?ml$/.test(file)) throw new UsageError(`The starter is YAML, so ${file} should end in .yaml.`)
+/** Writes a configuration with the servers of all clients on this machine, or a starter where there are none. */
+export const init = (shell: Shell, options: InitOptions): Promise<ExitCode> => told(() => run(shell, options))
+
+async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
+  const { output: file, force, json, dryRun } = options
+  if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} should end in .yaml.`)
   const path = resolve(shell.cwd, file)
-  try {
-    await writeFile(path, starter, { flag: force ? 'w' : 'wx' })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST')
-      throw new UsageError(`${file} is there already.`, 'Replace it with --force, or choose --output.')
-    if (code === 'ENOENT') throw new UsageError(`There is no folder to write ${file} into.`)
-    throw error
+  const before = await look(path)
+  if (!existsSync(dirname(before.target))) throw new UsageError(`There is no folder to write ${file} into.`)
+  if (before.bytes && !force && !dryRun) {
+    throw new UsageError(
+      `${file} is there already.`,
+      'Replace it with --force, add to it with import, or choose --output.',
+    )
   }
   const output = createOutput(shell, json)
-  if (json) output.value({ path })
-  else output.print(nextSteps(file, spelling(shell.env)))
+  const found = await foundFiles(shell, options)
+  const prepared = await prepare(shell, usable(found, path), new Map(), options.secrets)
+  const text = prepared.added.length > 0 ? starterWith(serversBlock(prepared.added.map(asWritten))) : starter
+
+  if (!json) printFound(found, prepared, output, shell)
+  if (dryRun) {
+    if (json) output.value(asJson(path, found, prepared, { dryRun: true, text }))
+    else for (const line of text.trimEnd().split('\n')) output.print(line)
+    return exit.ok
+  }
+  if (!json && !options.yes && prepared.added.length > 0 && isInteractive(shell)) {
+    if (!(await confirm(shell, `Write ${file}?`))) return exit.failed
+  }
+  await prepared.writeSecrets()
+  if (before.bytes && before.text.trim() !== '') await keepOld(before, `${path}.backup`, output)
+  await replace({ ...before, mode: before.bytes ? before.mode : 0o644 }, Buffer.from(text))
+  if (json) output.value(asJson(path, found, prepared))
+  else tell(file, found, prepared, options, output, spelling(shell.env))
   return exit.ok
 }
 
-function nextSteps(file: string, command: string): string {
-  const config = file === 'toolway.yaml' ? '' : ` --config ${file}`
-  return [
-    `Wrote ${file}. Next:`,
-    `  1. put your servers under mcpServers in it`,
-    `  2. ${command} validate${config}`,
-    `  3. ${command} serve${config}`,
-  ].join('\n')
+/** What is replaced may be the only place that has somebody's servers. */
+async function keepOld(before: Snapshot, path: string, { note }: Output): Promise<void> {
+  await replace({ ...(await look(path)), mode: before.mode }, before.bytes ?? Buffer.alloc(0))
+  note(`What was there is in ${path}.`)
 }
+
+async function foundFiles(shell: Shell, { from }: InitOptions): Promise<FoundFile[]> {
+  const clients = from?.map(clientNamed)
+  const found = await discover(surroundings(shell), clients)
+  if (clients && found.length === 0) {
+    throw new UsageError(`No file of ${clients.map((client) => clientLabels[client]).join(', ')} was found.`)
+  }
+  return found.filter(({ content }) => content.servers.length > 0 || content.problems.length > 0)
+}
+
+/** The servers that can be used, each as it would stand in the configuration. */
+const usable = (found: readonly FoundFile[], into: string) =>
+  found.flatMap(({ client, path, scope, content }) =>
+    content.servers
+      .filter(({ problems }) => problems.length === 0)
+      .map((server) => placed(server, { client, path, scope }, into)),
+  )
+
+function tell(
+  file: string,
+  found: readonly FoundFile[],
+  prepared: Prepared,
+  { secrets }: InitOptions,
+  output: Output,
+  command: string,
+): void {
+  const config = file === 'toolway.yaml' ? '' : ` --config ${file}`
+  if (prepared.added.length === 0) {
+    output.print(
+      [
+        `Wrote ${file}. Next:`,
+        '  1. put your servers under mcpServers in it',
+        `  2. ${command} validate${config}`,
+        `  3. ${command} serve${config}`,
+      ].join('\n'),
+    )
+    return
+  }
+  output.print(`Wrote ${file} with ${count(prepared.added.length, 'server')}. Next:`)
+  output.print(`  1. ${command} tools${config}`)
+  const sources = found.filter(({ content }) => content.servers.length > 0)
+  for (const [index, { client, scope }] of sources.entries()) {
+    const project = scope === 'project' ? ' --project' : ''
+    output.print(`  ${index === 0 ? '2.' : '  '} ${command} connect ${client}${project} --replace${config}`)
+  }
+  noteOf(prepared, output, secrets)
+}
+
+const asJson = (path: string, found: readonly FoundFile[], prepared: Prepared, more = {}) => ({
+  path,
+  found: found.map(({ client, path: file, scope, content }) => ({
+    client,
+    file,
+    scope,
+    servers: content.servers.map(({ name }) => name),
+    problems: [...content.problems, ...content.servers.flatMap(({ problems }) => problems)],
+    warnings: content.warnings,
+  })),
+  servers: prepared.added.map(({ name, origins }) => ({ name, from: origins.map(({ client }) => client ?? null) })),
+  notes: prepared.notes,
+  secrets: prepared.secrets,
+  unset: prepared.unset,
+  ...more,
+})

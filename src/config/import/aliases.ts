@@ -12,9 +12,15 @@ export const serverAliases: Readonly<Record<string, string>> = {
   enabled: 'The opposite of disabled.',
   includeTools: 'Another spelling of tools.include.',
   excludeTools: 'Another spelling of tools.exclude.',
+  disabledTools: 'Another spelling of tools.exclude.',
   alwaysAllow: 'Read and left aside: approval is up to the client.',
   autoApprove: 'Read and left aside: approval is up to the client.',
   trust: 'Read and left aside: approval is up to the client.',
+}
+
+/** Keys that are taken up before the rest of a server is checked. */
+export const serverExtras: Readonly<Record<string, string>> = {
+  envFile: 'File of NAME=value lines that join env; what env says itself wins.',
 }
 
 /** Spellings of the transports in other clients' files. */
@@ -49,7 +55,7 @@ export function normaliseServer(server: Branch, name: string, report: Report): B
     else if (key === 'httpUrl' || key === 'serverUrl') put('url', entry, value)
     else if (key === 'enabled') put('disabled', entry, inverted(value))
     else if (key === 'includeTools') put('include', entry, value, tools)
-    else if (key === 'excludeTools') put('exclude', entry, value, tools)
+    else if (key === 'excludeTools' || key === 'disabledTools') put('exclude', entry, value, tools)
     else if (leftAside.includes(key)) {
       report.warnings.push(
         `mcpServers.${name}.${key} has no effect: which calls need no question is up to the client; list tools that need a person's yes under approve`,

@@ -1,14 +1,27 @@
+import { basename } from 'node:path'
 import type { Branch } from '../tree.ts'
+import { isClaudeCode, translateClaudeCode } from './claude-code.ts'
+import { type ClientKind, kindOf } from './client-kind.ts'
+import { isCodex, translateCodex } from './codex.ts'
 import { isEndpoints, translateEndpoints } from './endpoints.ts'
 import { isRules, translateRules } from './gateway-rules.ts'
+import { isGemini, translateGemini } from './gemini.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
+import { isMcpJson, isPlainClient, translateMcpJson } from './mcp-json.ts'
+import { isOpencode, translateOpencode } from './opencode.ts'
 import { withoutOurselves } from './ourselves.ts'
 import { isPlain, translateOwn } from './own.ts'
 import { createReport, type Report } from './report.ts'
 import { isVscode, translateVscode } from './vscode.ts'
+import { isZed, translateZed } from './zed.ts'
+
+/** Files of other programs that hold servers and, as a rule, us among them. */
+const foreignDialects = ['mcpServers', 'vscode', 'claude-code', 'codex', 'opencode', 'gemini', 'zed'] as const
 
 /** Whose way of writing a file follows. */
-export type Dialect = 'toolway' | 'mcpServers' | 'vscode' | 'gateway-rules' | 'mcp-client' | 'mcp-endpoints'
+export type Dialect = 'toolway' | 'gateway-rules' | 'mcp-client' | 'mcp-endpoints' | (typeof foreignDialects)[number]
+
+export const isForeign = (dialect: Dialect): boolean => (foreignDialects as readonly string[]).includes(dialect)
 
 export interface Translation extends Report {
   readonly dialect: Dialect
@@ -16,27 +29,58 @@ export interface Translation extends Report {
   readonly tree: Branch
 }
 
+type Translate = (tree: Branch, report: Report, home: string) => Branch
+
 interface Reader {
   readonly dialect: Dialect
-  readonly recognises: (tree: Branch) => boolean
-  readonly translate: (tree: Branch, report: Report) => Branch
+  readonly translate: Translate
 }
 
 /** The first one that recognises a document reads it; our own shape comes last because it takes anything. */
-const readers: readonly Reader[] = [
+const readers: readonly (Reader & { readonly recognises: (tree: Branch) => boolean })[] = [
   { dialect: 'mcp-endpoints', recognises: isEndpoints, translate: translateEndpoints },
+  { dialect: 'opencode', recognises: isOpencode, translate: translateOpencode },
+  { dialect: 'gemini', recognises: isGemini, translate: translateGemini },
   { dialect: 'mcp-client', recognises: isMcpClient, translate: translateMcpClient },
   { dialect: 'gateway-rules', recognises: isRules, translate: translateRules },
+  { dialect: 'codex', recognises: isCodex, translate: translateCodex },
+  { dialect: 'zed', recognises: isZed, translate: translateZed },
+  { dialect: 'claude-code', recognises: isClaudeCode, translate: translateClaudeCode },
   { dialect: 'vscode', recognises: isVscode, translate: translateVscode },
-  { dialect: 'mcpServers', recognises: isPlain, translate: translateOwn },
+  { dialect: 'mcpServers', recognises: isPlain, translate: translatePlain },
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
 
-/** Recognises the dialect of a document and puts it into our own shape. */
-export function translate(tree: Branch): Translation {
+/** A plain file under our own name is held to our own keys. */
+function translatePlain(tree: Branch, report: Report, home: string): Branch {
+  const own = basename(tree.at.file.path).startsWith('toolway.')
+  return own ? translateOwn(tree, report) : translateMcpJson(tree, report, home)
+}
+
+/** How a file is read that is known to be a client's, whatever it holds; nothing where it cannot be after all. */
+function readerOf(kind: ClientKind, tree: Branch): Reader | undefined {
+  if (kind === 'vscode') {
+    return tree.members.has('mcpServers') ? undefined : { dialect: 'vscode', translate: translateVscode }
+  }
+  if (kind === 'claude-code' && basename(tree.at.file.path) !== '.mcp.json') {
+    return { dialect: 'claude-code', translate: translateClaudeCode }
+  }
+  if (isPlainClient(kind)) {
+    // Our own sections in a project's .mcp.json make it a configuration of ours.
+    const fits = kind === 'claude-code' ? isPlain(tree) : isMcpJson(tree)
+    return fits ? { dialect: 'mcpServers', translate: (...given) => translateMcpJson(...given, kind) } : undefined
+  }
+  return readers.find(({ dialect }) => dialect === kind)
+}
+
+/** Recognises the dialect of a document and puts it into our own shape; `kind` says whose it is, where that is known. */
+export function translate(
+  tree: Branch,
+  home: string,
+  kind: ClientKind | undefined = kindOf(tree.at.file.path),
+): Translation {
   const report = createReport()
-  const reader = readers.find(({ recognises }) => recognises(tree)) as Reader
-  const read = reader.translate(tree, report)
-  const foreign = reader.dialect === 'mcpServers' || reader.dialect === 'vscode'
-  return { dialect: reader.dialect, tree: foreign ? withoutOurselves(read, report) : read, ...report }
+  const reader = (kind && readerOf(kind, tree)) ?? (readers.find(({ recognises }) => recognises(tree)) as Reader)
+  const read = reader.translate(tree, report, home)
+  return { dialect: reader.dialect, tree: isForeign(reader.dialect) ? withoutOurselves(read, report) : read, ...report }
 }

@@ -83,16 +83,16 @@ test('an error about another spelling points at that spelling', async () => {
   ])
 })
 
-test("an editor's mcp.json is read, and what it would ask for is refused with a way out", async () => {
+test("an editor's mcp.json is read, and what it would ask for is looked for in a variable", async () => {
   const servers = { a: { type: 'http', url: 'https://x/mcp' }, b: { command: 'x', env: { K: '${input:key}' } } }
   const { load, problems } = await project({
-    'good.json': JSON.stringify({ servers: { a: servers.a }, inputs: [{ id: 'key' }] }),
+    'good.json': JSON.stringify({ servers, inputs: [{ id: 'key' }] }),
     'bad.json': JSON.stringify({ servers, inputs: [], sevrers: {} }),
   })
-  const { config, files, notes, warnings } = await load({ paths: ['good.json'] })
-  expect(config.mcpServers.a?.transport).toBe('http')
+  const { config, files, notes, warnings } = await load({ paths: ['good.json'], env: { INPUT_KEY: 'k' } })
+  expect(config.mcpServers).toMatchObject({ a: { transport: 'http' }, b: { env: { K: 'k' } } })
   expect(files[0]?.dialect).toBe('vscode')
-  expect(notes[0]).toMatch(/read as an editor's mcp\.json: 1 server$/)
-  expect(warnings).toEqual([expect.stringMatching(/^inputs are asked for by the editor/)])
+  expect(notes.some((note) => note.endsWith("read as an editor's mcp.json: 2 servers"))).toBe(true)
+  expect(warnings).toEqual([])
   expect((await problems({ paths: ['bad.json'] })).map(({ key }) => key)).toEqual(['mcpServers.b.env.K', 'sevrers'])
 })

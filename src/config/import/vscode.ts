@@ -1,23 +1,52 @@
-import { countServers, mapServers } from '../map-servers.ts'
-import type { Branch } from '../tree.ts'
-import { normaliseServer } from './aliases.ts'
-import { count, type Report } from './report.ts'
-import { membersOf, shape } from './shape.ts'
+import { type Branch, find, type Leaf, mapLeaves, type Tree } from '../tree.ts'
+import { folderOf, workspaceOf } from './client-kind.ts'
+import { clientServers } from './client-servers.ts'
+import type { Report } from './report.ts'
+import { instead, membersOf } from './shape.ts'
+import { editorVariables, inputVariable } from './variables.ts'
 
 /** An editor's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
 export const isVscode = ({ members }: Branch): boolean =>
   members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers')
 
-/** Its servers are ours; what it would ask a person for has to come from variables. */
-export function translateVscode(tree: Branch, report: Report): Branch {
-  const members = membersOf(tree, ['servers', 'inputs', '$schema'], report)
-  const inputs = members.get('inputs')?.value
-  if (inputs?.kind === 'list' && inputs.items.length > 0) {
-    report.warnings.push(
-      'inputs are asked for by the editor and left aside; write ${NAME} where a server uses ${input:…}',
-    )
+/** Its servers are ours; what it would ask a person for comes from variables. */
+export function translateVscode(document: Branch, report: Report, home: string): Branch {
+  membersOf(document, ['servers', 'inputs', '$schema'], report)
+  const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as Branch
+  const folder = folderOf(tree.at.file.path)
+  const manner = {
+    label: 'the editor',
+    respell: editorVariables(workspaceOf(tree.at.file.path, home)),
+    folder,
+    tolerant: true,
   }
-  const shaped = shape(tree.at, { mcpServers: members.get('servers') })
-  report.notes.push(`read as an editor's mcp.json: ${count(countServers(shaped), 'server')}`)
-  return mapServers(shaped, (server, name) => normaliseServer(server, name, report))
+  const servers = tree.members.get('servers')
+  return clientServers({ tree, servers, manner, called: "an editor's mcp.json", known: ['inputs'] }, report)
+}
+
+/** Puts `${INPUT_ID}` in the place of `${input:id}`, with the default that the editor would have offered. */
+function inputs(section: Tree | undefined, report: Report): (part: Leaf) => Leaf {
+  const defaults = new Map<string, string>()
+  for (const input of section?.kind === 'list' ? section.items : []) {
+    const [id, fallback] = ['id', 'default'].map((key) => find(input, [key]))
+    if (id?.kind === 'leaf' && fallback?.kind === 'leaf' && typeof fallback.value === 'string') {
+      defaults.set(String(id.value), fallback.value)
+    }
+  }
+  const said = new Set<string>()
+  const variable = (id: string): string => {
+    const name = inputVariable(id)
+    const note = `what the editor asks for as ${id} is taken from the variable ${name}`
+    if (!said.has(name)) report.notes.push(note)
+    said.add(name)
+    const fallback = defaults.get(id)
+    return fallback === undefined || /[{}]/.test(fallback) ? `\${${name}}` : `\${${name}:-${fallback}}`
+  }
+  return (part) =>
+    typeof part.value === 'string' && part.value.includes('${input:')
+      ? instead(
+          part,
+          part.value.replace(/(?<!\$)\$\{input:([^}]+)\}/g, (_, id: string) => variable(id)),
+        )
+      : part
 }

@@ -1,0 +1,80 @@
+import { type ClientText, ownName } from '../../clients/edit.ts'
+import { replace } from '../../clients/file.ts'
+import { placed } from '../../clients/merge.ts'
+import type { ClientFile } from '../../clients/places.ts'
+import { clientLabels } from '../../config/import/client-kind.ts'
+import type { ServersFile } from '../../config/import/read-servers.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import { keyPath } from '../../config/tree.ts'
+import { short } from '../home.ts'
+import type { Output } from '../output.ts'
+import { printDiff } from '../print-diff.ts'
+import type { Shell } from '../shell.ts'
+import { UsageError } from '../usage.ts'
+import { knownIn, lookInto, withServers } from './import.ts'
+import { count, noteOf, prepare } from './import-prepare.ts'
+
+/** Servers that go from a client's file into our configuration. */
+export interface Move {
+  /** As the client's file calls them. */
+  readonly names: readonly string[]
+  /** Servers that cannot go, and why. */
+  readonly kept: readonly string[]
+  preview(output: Output): void
+  /** Writes our configuration. It comes first: a server is never in neither file. */
+  write(): Promise<void>
+  tell(output: Output): void
+}
+
+export const noMove: Move = { names: [], kept: [], preview() {}, write: async () => {}, tell() {} }
+
+/** Plans to move all servers of a client, but for ourselves, behind us. */
+export async function planMove(
+  shell: Shell,
+  file: ClientFile,
+  text: ClientText,
+  content: ServersFile,
+  loaded: LoadedConfig,
+): Promise<Move> {
+  const into = loaded.files.findLast(({ path, dialect }) => dialect === 'toolway' && /\.ya?ml$/.test(path))?.path
+  if (into === undefined) {
+    throw new UsageError('There is no toolway.yaml to move the servers into.', '`toolway init` writes one.')
+  }
+  const { client, path, scope } = file
+  const others = Object.keys(text.servers).filter((name) => name !== ownName)
+  const found = others.map((name) => ({
+    name,
+    server: content.servers.find(({ key }) => key === keyPath([...text.path, name])),
+  }))
+  const movable = found.filter(({ server }) => server && server.problems.length === 0)
+  const kept = found.filter((one) => !movable.includes(one)).map(({ name }) => name)
+  const servers = movable.flatMap(({ server }) => (server ? [placed(server, { client, path, scope }, into)] : []))
+  const target = await lookInto(into, short(into, shell))
+  const known = await knownIn(target, shell)
+  const prepared = await prepare(shell, servers, known, 'file')
+  const after = withServers(target, prepared, short(into, shell))
+  const names = movable.map(({ name }) => name)
+  return {
+    names,
+    kept,
+    preview(output) {
+      if (after !== target.text) {
+        output.print(output.paint('bold', short(into, shell)))
+        printDiff(target.text, after, [...known.values()], output)
+      }
+      for (const name of kept) {
+        output.note(output.paintNote('yellow', `${name} stays with ${clientLabels[client]}: Toolway cannot run it.`))
+      }
+    },
+    async write() {
+      if (prepared.added.length === 0) return
+      await prepared.writeSecrets()
+      await replace(target, Buffer.from(target.mark + after))
+    },
+    tell(output) {
+      if (names.length > 0)
+        output.print(`${count(names.length, 'server')} of it now behind Toolway: ${names.join(', ')}.`)
+      noteOf(prepared, output, 'file')
+    },
+  }
+}

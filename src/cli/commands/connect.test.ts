@@ -1,0 +1,205 @@
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import * as files from '../../config/import/client-files.fixture.ts'
+import { user } from './clients.fixture.ts'
+
+const config = { 'shop/toolway.yaml': 'version: 1\nserver: { port: 4400 }\n' }
+const cursor =
+  '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "x", "env": { "TOKEN": "s3cr3t-value" } }\n  }\n}\n'
+
+describe('B11: connect points a client at Toolway', () => {
+  test('which the client starts with absolute paths; undo gives back every byte', async () => {
+    const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
+    const { code, stdout } = await run('connect', 'cursor', '--yes', '--agent', 'me')
+    expect(code).toBe(0)
+    expect(stdout).toContain('+     "toolway": {')
+    expect(stdout).not.toContain('s3cr3t-value')
+    const written = await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')
+    expect(written).toContain('// mine')
+    const { toolway: entry } = JSON.parse(written.replace('// mine', '')).mcpServers
+    expect(entry).toEqual({
+      type: 'stdio',
+      command: process.execPath,
+      args: [
+        expect.stringMatching(/^\/.*\/cli\/main\.ts$/),
+        'stdio',
+        '--config',
+        at('shop', 'toolway.yaml'),
+        '--agent',
+        'me',
+      ],
+    })
+    expect(existsSync(entry.args[0])).toBe(true)
+    expect((await run('connect', 'cursor', '--undo')).stdout).toContain('is as it was')
+    expect(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).toBe(cursor)
+  })
+
+  test('--dry-run and a missing yes write nothing', async () => {
+    const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
+    expect((await run('connect', 'cursor', '--dry-run')).code).toBe(0)
+    expect(await run('connect', 'cursor')).toMatchObject({ code: 2, stderr: expect.stringContaining('Add --yes') })
+    expect((await run('connect', 'cursor', '--json')).code).toBe(2)
+    expect(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).toBe(cursor)
+    expect(existsSync(at('home', '.local'))).toBe(false)
+  })
+
+  test('--http refers to the token, which is made if need be, and says where it is', async () => {
+    const { run, at } = await user(config)
+    const { stdout, stderr } = await run('connect', 'codex', '--http', '--yes')
+    expect(stdout).toContain('+ bearer_token_env_var = "TOOLWAY_TOKEN"')
+    expect(stderr).toContain(`cat ${at('home', '.local', 'state', 'toolway', 'token')}`)
+    const token = (await readFile(at('home', '.local', 'state', 'toolway', 'token'), 'utf8')).trim()
+    expect(await readFile(at('home', '.codex', 'config.toml'), 'utf8')).toBe(
+      '[mcp_servers.toolway]\nurl = "http://127.0.0.1:4400/mcp"\nbearer_token_env_var = "TOOLWAY_TOKEN"\n',
+    )
+    const { stdout: zed } = await run('connect', 'zed', '--http', '--with-token', '--yes')
+    expect(zed).not.toContain(token)
+    expect(await readFile(at('home', '.config', 'zed', 'settings.json'), 'utf8')).toContain(token)
+    expect((await stat(at('home', '.config', 'zed', 'settings.json'))).mode & 0o777).toBe(0o600)
+    expect((await run('connect', 'zed', '--undo')).stdout).toContain('there was none before')
+    expect(existsSync(at('home', '.config'))).toBe(false)
+  })
+
+  test('--replace moves the other servers behind Toolway, with their secrets as references', async () => {
+    const { run, at } = await user(
+      { ...config, 'home/.codex/config.toml': files.codex },
+      { LOCAL_TOKEN: 'a', OTHER_TOKEN: 'b' },
+    )
+    const { code, stdout } = await run('connect', 'codex', '--replace', '--yes')
+    expect(code).toBe(0)
+    expect(stdout).toContain('3 servers of it now behind Toolway: context7, shell, figma')
+    const toml = await readFile(at('home', '.codex', 'config.toml'), 'utf8')
+    expect(toml).toContain('[profiles.fast]\nmodel_reasoning_effort = "low"\n')
+    expect(toml.match(/^\[mcp_servers.*$/gm)).toEqual(['[mcp_servers.toolway]'])
+    const { mcpServers, server } = parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))
+    expect(Object.keys(mcpServers)).toEqual(['context7', 'shell', 'figma'])
+    expect(server).toEqual({ port: 4400 })
+    expect((await run('connect', 'codex', '--undo')).code).toBe(0)
+    expect(await readFile(at('home', '.codex', 'config.toml'), 'utf8')).toBe(files.codex)
+    expect((await run('connect', 'codex', '--replace', '--yes')).stdout).not.toContain('+   context7:')
+  })
+
+  test('--replace leaves with the client what Toolway cannot run', async () => {
+    const { run, at } = await user({ ...config, 'home/.config/zed/settings.json': files.zed })
+    const { stderr } = await run('connect', 'zed', '--replace', '--yes')
+    expect(stderr).toContain('from-extension stays with Zed')
+    const written = await readFile(at('home', '.config', 'zed', 'settings.json'), 'utf8')
+    expect(written).toContain('"from-extension": { "settings": { "token": "abc" } }')
+    expect(written).not.toContain('"older"')
+  })
+
+  test('--remove takes our entry out of a file that has changed since', async () => {
+    const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
+    const path = at('home', '.cursor', 'mcp.json')
+    await run('connect', 'cursor', '--yes')
+    await writeFile(path, (await readFile(path, 'utf8')).replace('// mine', '// theirs'))
+    expect(await run('connect', 'cursor', '--undo')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('changed since'),
+    })
+    expect((await run('connect', 'cursor', '--remove', '--yes')).code).toBe(0)
+    expect(await readFile(path, 'utf8')).toBe(cursor.replace('mine', 'theirs'))
+    expect((await run('connect', 'cursor', '--remove', '--yes')).stdout).toContain('Cursor is not connected')
+  })
+
+  test('--undo --force says what it loses', async () => {
+    const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
+    await run('connect', 'cursor', '--yes')
+    await writeFile(at('home', '.cursor', 'mcp.json'), '{}')
+    expect((await run('connect', 'cursor', '--undo', '--force')).stderr).toContain(
+      'It had been changed since; that is lost',
+    )
+    expect(await readFile(at('home', '.cursor', 'mcp.json'), 'utf8')).toBe(cursor)
+  })
+
+  test('--project edits the file of the project; not every client has one', async () => {
+    const { run, at } = await user(config)
+    await run('connect', 'vscode', '--project', '--yes')
+    expect(JSON.parse(await readFile(at('shop', '.vscode', 'mcp.json'), 'utf8')).servers.toolway.type).toBe('stdio')
+    expect((await run('connect', 'windsurf', '--project')).stderr).toContain('Windsurf has no file in a project')
+  })
+
+  test('a second time changes nothing', async () => {
+    const { run } = await user(config)
+    await run('connect', 'gemini', '--yes')
+    expect((await run('connect', 'gemini', '--yes')).stdout).toBe('Gemini CLI is connected like this already.\n')
+  })
+})
+
+test('B11: connect alone lists every client and its state', async () => {
+  const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor, 'home/.gemini/settings.json': '{' })
+  await run('connect', 'zed', '--yes')
+  const { stdout } = await run('connect', '--json')
+  const { clients } = JSON.parse(stdout)
+  expect(clients).toHaveLength(10)
+  expect(clients).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        client: 'cursor',
+        state: 'not connected',
+        servers: 1,
+        file: at('home', '.cursor', 'mcp.json'),
+      }),
+      expect.objectContaining({ client: 'zed', state: 'connected', way: 'stdio', undo: true }),
+      expect.objectContaining({ client: 'gemini', state: 'unreadable' }),
+      expect.objectContaining({ client: 'codex', state: 'no file' }),
+    ]),
+  )
+  expect((await run('connect')).stdout).toMatch(/^zed +Zed +connected \(stdio\)/m)
+})
+
+describe('B11: what stands in the way is said, and nothing is lost', () => {
+  test.each([
+    ['a client that there is not', ['connect', 'cursr'], config, /did you mean "cursor"/],
+    ['half a name', ['connect', 'claude'], config, /claude-code and claude-desktop/],
+    ['no configuration', ['connect', 'zed', '--yes'], {}, /no configuration for the client.*toolway init/s],
+    ['two ways at once', ['connect', 'zed', '--stdio', '--http'], config, /exclude each other/],
+    ['a client that starts programs only', ['connect', 'claude-desktop', '--http'], config, /only starts programs/],
+    ['nothing to undo', ['connect', 'zed', '--undo'], config, /nothing to undo/],
+    [
+      'a broken file',
+      ['connect', 'zed', '--yes'],
+      { ...config, 'home/.config/zed/settings.json': '{ "a": ' },
+      /left alone: it is not valid JSON/,
+    ],
+    ['a broken configuration', ['connect', 'zed', '--yes'], { 'shop/toolway.yaml': 'prot: 1' }, /toolway\.yaml:1:1/],
+    [
+      'the very file that Toolway reads',
+      ['connect', 'claude-code', '--project', '--yes'],
+      { 'shop/.mcp.json': cursor },
+      /is the file of Claude Code itself/,
+    ],
+    [
+      'nowhere to move servers',
+      ['connect', 'zed', '--replace', '--yes'],
+      { 'shop/toolway.json': '{"version": 1}' },
+      /no toolway\.yaml to move/,
+    ],
+  ])('%s', async (_, words, given, message) => {
+    const { run } = await user(given as Record<string, string>)
+    const { code, stderr } = await run(...words)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
+  })
+
+  test.skipIf(process.getuid?.() === 0)('a folder that cannot be written to', async () => {
+    const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
+    await chmod(at('home', '.cursor'), 0o500)
+    expect(await run('connect', 'cursor', '--yes')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('permission denied'),
+    })
+    await chmod(at('home', '.cursor'), 0o700)
+  })
+
+  test('a folder where a file should be', async () => {
+    const { run, at } = await user(config)
+    await mkdir(at('home', '.cursor', 'mcp.json'), { recursive: true })
+    expect(await run('connect', 'cursor', '--yes')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is not a regular file'),
+    })
+  })
+})

@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type ImportPlan, type PlannedServer, planImport } from '../../clients/import-plan.ts'
+import { fileKeeper, variableKeeper } from '../../clients/keepers.ts'
+import { called, type FoundServer } from '../../clients/merge.ts'
+import { homeOf } from '../../clients/places.ts'
+import { filesIn, variablesIn } from '../../clients/secrets.ts'
+import { writeSecrets } from '../../clients/write-secrets.ts'
+import type { NewServer } from '../../clients/yaml-servers.ts'
+import { inHome } from '../../config/absolute-paths.ts'
+import type { Definition } from '../../config/import/read-servers.ts'
+import { folder } from '../../config/locate.ts'
+import { readSecretFile } from '../../config/secret-file.ts'
+import { findSecrets } from '../find-secrets.ts'
+import { inTilde } from '../home.ts'
+import type { Output } from '../output.ts'
+import type { Shell } from '../shell.ts'
+
+/** Where secrets go: into files that only their owner can read, or nowhere, so that somebody sets variables. */
+export type SecretsPlace = 'file' | 'env'
+
+/** An import that has been thought through and not yet been done. */
+export interface Prepared extends ImportPlan {
+  /** Writes the secrets; the configuration refers to them. */
+  writeSecrets(): Promise<void>
+  /** Where they are written, as people write it. */
+  readonly secretsFolder: string
+  /** Variables that must be set and are not. */
+  readonly unset: readonly string[]
+}
+
+/** Thinks an import through: what is added, and where its secrets go. */
+export async function prepare(
+  { env }: Pick<Shell, 'env'>,
+  found: readonly FoundServer[],
+  known: ReadonlyMap<string, Definition>,
+  secrets: SecretsPlace,
+): Promise<Prepared> {
+  const home = homeOf(env)
+  const place = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway', 'secrets')
+  const secretsFolder = inTilde(place, home)
+  const files = fileKeeper(place, secretsFolder)
+  const { keep } = secrets === 'file' ? files : variableKeeper()
+  const unset = (value: unknown) => variablesIn(value).filter((variable) => env[variable] === undefined)
+  const missing = (definition: Definition) => [...unset(definition), ...missingFiles(definition, home)]
+  const plan = await planImport(found, { known, find: findSecrets, keep, missing })
+  return {
+    ...plan,
+    secretsFolder,
+    unset: unset(plan.added.map(({ definition }) => definition)),
+    writeSecrets: () => writeSecrets(files.files),
+  }
+}
+
+/** Files that a server refers to and that cannot be read. */
+function missingFiles(definition: Definition, home: string): string[] {
+  const absolute = (path: string) => inHome(path, home) ?? path
+  const { envFile } = definition
+  const variables = typeof envFile === 'string' && !envFile.includes('${') ? [absolute(envFile)] : []
+  const secrets = filesIn(definition).map(absolute)
+  return [
+    ...variables.filter((path) => !existsSync(path)),
+    ...secrets.filter((path) => 'fault' in readSecretFile(path)),
+  ].map((path) => `the file ${inTilde(path, home)}`)
+}
+
+/** A server as it is written, with a word about where it comes from and what it waits for. */
+export const asWritten = ({ name, definition, origins, waiting }: PlannedServer): NewServer => ({
+  name,
+  definition,
+  comment: [
+    `from ${[...new Set(origins.map(called))].join(', ')}`,
+    ...(waiting.length > 0 ? [`disabled until there is ${waiting.join(', ')}`] : []),
+  ].join('; '),
+})
+
+/** Says what became of the servers and their secrets. */
+export function noteOf(prepared: Prepared, { note, paintNote }: Output, secrets: SecretsPlace): void {
+  for (const line of prepared.notes) note(line)
+  if (prepared.secrets > 0 && secrets === 'file') {
+    note(`${count(prepared.secrets, 'secret')} in ${prepared.secretsFolder}, which only you can read.`)
+  }
+  for (const { name, waiting } of prepared.added) {
+    if (waiting.length === 0) continue
+    note(paintNote('yellow', `${name} is disabled until there is ${waiting.join(', ')}; remove \`disabled\` then.`))
+  }
+  const mine = prepared.unset.filter((name) => prepared.added.every(({ waiting }) => !waiting.includes(name)))
+  if (mine.length > 0) note(paintNote('yellow', `Set ${mine.join(', ')} before you start.`))
+}
+
+export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`

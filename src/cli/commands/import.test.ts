@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs'
+import { chmod, lstat, readFile, stat, symlink } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import * as files from '../../config/import/client-files.fixture.ts'
+import { user } from './clients.fixture.ts'
+
+const mine = `# My own words.
+version: 1
+
+mcpServers:
+  first:      { command: x }     # aligned as I like it
+
+server:   {port: 4400}   # not 4322
+`
+
+const servers = (value: object) => JSON.stringify({ mcpServers: value })
+
+describe('B11: import adds the servers of a file to a configuration', () => {
+  test('and leaves every other byte as it is', async () => {
+    const { run, at } = await user({
+      'shop/toolway.yaml': mine,
+      'shop/other.json': servers({ second: { command: 'y', args: ['-v'] } }),
+    })
+    const { code, stdout } = await run('import', 'other.json')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/\+ {3}second:\n/)
+    expect(await readFile(at('shop', 'toolway.yaml'), 'utf8')).toBe(
+      mine.replace('like it\n', 'like it\n  # from other.json\n  second:\n    command: y\n    args: [-v]\n'),
+    )
+    expect((await run('validate')).code).toBe(0)
+  })
+
+  test('twice is once; another server of that name is kept beside it', async () => {
+    const { run, at } = await user({
+      'shop/toolway.yaml': mine,
+      'home/.config/Claude/claude_desktop_config.json': files.claudeDesktop,
+      'shop/other.json': servers({ github: { url: 'https://x/mcp' }, first: { command: 'x' } }),
+    })
+    const file = at('home', '.config', 'Claude', 'claude_desktop_config.json')
+    await run('import', file)
+    const again = await run('import', file, '--json')
+    expect(JSON.parse(again.stdout)).toMatchObject({ added: [], present: ['filesystem', 'github'], written: false })
+    const { stdout, stderr } = await run('import', 'other.json')
+    expect(stdout).toContain('first is in toolway.yaml already')
+    expect(stderr).toContain('another server is called github already; that of other.json is github-other')
+    const { mcpServers } = parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))
+    expect(Object.keys(mcpServers)).toEqual(['first', 'filesystem', 'github', 'github-other'])
+  })
+
+  test('secrets become references; nothing of them is shown', async () => {
+    const { run, at } = await user({
+      'shop/cline.json': servers({
+        a: { url: 'https://x/mcp?api_key=s3cr3t-one', headers: { Authorization: 'Bearer s3cr3t-two' } },
+      }),
+    })
+    const { stdout, stderr } = await run('import', 'cline.json')
+    const written = await readFile(at('shop', 'toolway.yaml'), 'utf8')
+    for (const text of [stdout, stderr, written]) expect(text).not.toContain('s3cr3t')
+    expect(parse(written).mcpServers.a).toEqual({
+      url: 'https://x/mcp?api_key=${file:~/.config/toolway/secrets/a.api_key}',
+      headers: { Authorization: 'Bearer ${file:~/.config/toolway/secrets/a.Authorization}' },
+    })
+    const { stdout: tools } = await run('validate', '--json')
+    expect(JSON.parse(tools)).toMatchObject({ valid: true })
+  })
+
+  test('--dry-run writes nothing, --into names another file, which is made if need be', async () => {
+    const { run, at } = await user({ 'shop/codex.toml': files.codex })
+    expect((await run('import', 'codex.toml', '--dry-run', '--into', 'new.yaml')).stdout).toContain('+   context7:')
+    expect(existsSync(at('shop', 'new.yaml'))).toBe(false)
+    await run('import', 'codex.toml', '--into', 'new.yaml')
+    expect((await run('validate', '--config', 'new.yaml')).code).toBe(0)
+  })
+
+  test('the file keeps its mode and stays behind its link', async () => {
+    const { run, at } = await user({
+      'dotfiles/toolway.yaml': mine,
+      'shop/other.json': servers({ b: { command: 'y' } }),
+    })
+    await chmod(at('dotfiles', 'toolway.yaml'), 0o640)
+    await symlink(at('dotfiles', 'toolway.yaml'), at('shop', 'toolway.yaml'))
+    expect((await run('import', 'other.json')).code).toBe(0)
+    expect((await lstat(at('shop', 'toolway.yaml'))).isSymbolicLink()).toBe(true)
+    expect((await stat(at('dotfiles', 'toolway.yaml'))).mode & 0o777).toBe(0o640)
+    expect(await readFile(at('dotfiles', 'toolway.yaml'), 'utf8')).toContain('  b:\n')
+  })
+
+  test('what has rules beside its servers is said to be more than an import', async () => {
+    const { run } = await user({
+      'shop/rules.toml':
+        '[[mcp_client.servers]]\nname = "a"\ncommand = "x"\n[tool_forwarding.security]\nblocked_tools = ["a::b"]\n',
+    })
+    expect((await run('import', 'rules.toml')).stderr).toContain('Only servers are imported; policy of that file')
+  })
+})
+
+describe('B11: bad input is an error and changes nothing', () => {
+  test.each([
+    ['a file that is not there', {}, 'gone.json', /gone\.json: there is no such file/],
+    ['a broken file', { 'shop/a.json': '{"mcpServers": {' }, 'a.json', /a\.json:1:\d+: not valid JSON/],
+    [
+      'a broken configuration',
+      { 'shop/a.json': servers({ b: { command: 'x' } }), 'shop/toolway.yaml': 'a: [' },
+      'a.json',
+      /toolway\.yaml:1/,
+    ],
+    [
+      'a configuration in braces',
+      { 'shop/a.json': servers({ b: { command: 'x' } }), 'shop/toolway.yaml': '{"version": 1}' },
+      'a.json',
+      /written in braces/,
+    ],
+    ['the configuration itself', { 'shop/toolway.yaml': mine }, 'toolway.yaml', /into itself/],
+  ])('%s', async (_, given, file, message) => {
+    const { run, at } = await user(given as Record<string, string>)
+    const before = existsSync(at('shop', 'toolway.yaml'))
+      ? await readFile(at('shop', 'toolway.yaml'), 'utf8')
+      : undefined
+    const { code, stderr } = await run('import', file)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
+    expect(
+      existsSync(at('shop', 'toolway.yaml')) ? await readFile(at('shop', 'toolway.yaml'), 'utf8') : undefined,
+    ).toBe(before)
+  })
+
+  test('a configuration that is not YAML', async () => {
+    const { run } = await user({ 'shop/a.json': servers({ b: { command: 'x' } }) })
+    expect(await run('import', 'a.json', '--into', 'toolway.toml')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('should end in .yaml'),
+    })
+  })
+})

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { secretTexts } from './find-secrets.ts'
+
+test.each([
+  ['a variable with a telling name', { env: { GITHUB_TOKEN: 'abc', API_KEY: 'x1' } }, ['abc', 'x1']],
+  ['a value that nobody would make up', { env: { SOMETHING: 'a8F3kd93kDk29dkW0' } }, ['a8F3kd93kDk29dkW0']],
+  [
+    'a value of a well-known form',
+    { env: { X: 'ghp_0123456789abcdefghijABCDEFGHIJ012345' } },
+    ['ghp_0123456789abcdefghijABCDEFGHIJ012345'],
+  ],
+  [
+    'an address with a password',
+    { env: { DATABASE_URL: 'postgres://me:hunter2@db/x' } },
+    ['postgres://me:hunter2@db/x'],
+  ],
+  ['a header, behind its scheme', { headers: { Authorization: 'Bearer abc', 'X-Api-Key': 'k1' } }, ['abc', 'k1']],
+  ['a token of ours', { auth: { type: 'bearer', token: 'abc' } }, ['abc']],
+  [
+    'parts of a url',
+    { url: 'https://me:pw@x.example/a8F3kd93kDk29dkW0/mcp?api_key=abc&page=1' },
+    ['pw', 'a8F3kd93kDk29dkW0', 'abc'],
+  ],
+  [
+    'an option and its value',
+    { args: ['--api-key', 'abc', '--token=def', '-e', 'MY_SECRET=ghi'] },
+    ['abc', 'def', 'ghi'],
+  ],
+  ['a header among arguments', { args: ['--header', 'Authorization: Bearer abc'] }, ['abc']],
+  ['an address among arguments', { args: ['--db=postgres://me:pw@db/x', 'redis://:pw2@r/0'] }, ['pw', 'pw2']],
+])('B11: %s is found', (_, definition, texts) => {
+  expect(secretTexts(definition)).toEqual(texts)
+})
+
+test.each([
+  [
+    'what refers to something else',
+    { env: { TOKEN: '${TOKEN}' }, headers: { Authorization: 'Bearer ${env:T}' }, url: 'https://x/?key=${K}' },
+  ],
+  [
+    'ordinary settings',
+    {
+      env: { LOG_LEVEL: 'debug', PORT: '8080', HOME_FOLDER: '/home/me', TOKEN_FILE: '/run/token', REGION: 'eu-west-1' },
+    },
+  ],
+  [
+    'ordinary words',
+    {
+      command: 'npx',
+      args: ['-y', '@modelcontextprotocol/server-filesystem', '/home/me', '--port=8080', '--token-file', '/x'],
+    },
+  ],
+  ['an ordinary address', { url: 'https://mcp.example.com/v1/mcp?version=2' }],
+])('B11: %s is left alone', (_, definition) => {
+  expect(secretTexts(definition)).toEqual([])
+})

@@ -1,0 +1,99 @@
+import { type FindSecrets, type Secret, textAt } from '../clients/secrets.ts'
+import type { Definition } from '../config/import/read-servers.ts'
+import type { Path } from '../config/tree.ts'
+import { isCommonplace, isPath, isRandom, isSecret, isSecretName } from '../telemetry/redact/looks-secret.ts'
+import { concealPatterns } from '../telemetry/redact/patterns.ts'
+
+/** A stretch of one text that is a secret, and what it is called. */
+type Stretch = Omit<Secret, 'path'>
+
+/** What in a server's definition must not be copied: the same that is kept out of logs and audit, and short ones, too. */
+export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
+  ...named(env, ['env'], ofVariable),
+  ...named(headers, ['headers'], ofHeader),
+  ...named(auth, ['auth'], (name, value) => (name === 'token' ? whole(name, value) : [])),
+  ...at(['url'], typeof url === 'string' ? ofUrl(url) : []),
+  ...(Array.isArray(args) ? args.flatMap((_, index) => at(['args', index], ofArgument(args, index))) : []),
+]
+
+/** The secrets of a server as texts. */
+export const secretTexts = (definition: Definition): string[] =>
+  findSecrets(definition).map((secret) => textAt(definition, secret))
+
+function named(section: unknown, path: Path, of: (name: string, value: string) => readonly Stretch[]): Secret[] {
+  if (typeof section !== 'object' || section === null) return []
+  return Object.entries(section).flatMap(([name, value]) =>
+    typeof value === 'string' && !isReference(value) ? at([...path, name], of(name, value)) : [],
+  )
+}
+
+const at = (path: Path, stretches: readonly Stretch[]): Secret[] =>
+  stretches.filter(({ start, end }) => end > start).map((stretch) => ({ path, ...stretch }))
+
+/** What already refers to something else holds no secret itself. */
+const isReference = (text: string): boolean => /(?<!\$)\$\{/.test(text)
+
+const whole = (key: string, text: string): Stretch[] => [{ key, start: 0, end: text.length }]
+
+/** Credentials that show what they are by their form. */
+const hasForm = (text: string): boolean => concealPatterns(text) !== text
+
+function ofVariable(name: string, value: string): Stretch[] {
+  if (isCommonplace(value) || isPath(value)) return []
+  if (ofUrl(value).length > 0) return whole(name, value)
+  return isSecret(name, value) || hasForm(value) ? whole(name, value) : []
+}
+
+/** A scheme before a credential tells nothing, and says what the credential is for. */
+function ofHeader(name: string, value: string): Stretch[] {
+  const scheme = /^\s*(?:bearer|basic|token|apikey|digest)\s+/i.exec(value)?.[0]
+  if (scheme !== undefined) return [{ key: name, start: scheme.length, end: value.length }]
+  return ofVariable(name, value)
+}
+
+/** The password, secret parameters, and whatever in the path nobody would make up; as they are spelt. */
+function ofUrl(text: string): Stretch[] {
+  const [, head = '', path = '', query = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(text) ?? []
+  if (head === '' || isReference(text)) return []
+  const found: Stretch[] = []
+  const user = /^([^:]+:\/\/[^:@]*:)([^@]+)@/.exec(head)
+  if (user?.[1] && user[2]) found.push({ key: 'password', start: user[1].length, end: user[1].length + user[2].length })
+  for (const { 0: segment, index } of path.matchAll(/[^/]+/g)) {
+    const start = head.length + index
+    if (isRandom(segment)) found.push({ key: 'url', start, end: start + segment.length })
+  }
+  for (const { 1: name = '', 2: value = '', index } of query.matchAll(/[?&#]([^=&#]+)=([^&#]*)/g)) {
+    const start = head.length + path.length + index + 1 + name.length + 1
+    if (isSecret(decoded(name), decoded(value))) found.push({ key: name, start, end: start + value.length })
+  }
+  return found
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** `--api-key=…`, `--token …`, `KEY=…`, `Authorization: Bearer …`, and addresses. */
+function ofArgument(words: readonly unknown[], index: number): Stretch[] {
+  const [before, word] = [words[index - 1], words[index]].map((one) => (typeof one === 'string' ? one : ''))
+  if (word === undefined || word === '' || isReference(word)) return []
+  const shifted = (head: string, stretches: readonly Stretch[]) =>
+    stretches.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
+  const [, option, name = '', value] = /^((?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
+  if (option !== undefined && value !== undefined && !word.includes('://')) {
+    return isSecretName(name) || hasForm(value) ? shifted(option, whole(name, value)) : []
+  }
+  const [, header, field = '', content] = /^(([\w-]+):\s*)([^/\s].*)$/s.exec(word) ?? []
+  if (header !== undefined && content !== undefined && isSecretName(field)) {
+    return shifted(header, ofHeader(field, content))
+  }
+  const flag = /^--?([A-Za-z][\w-]*)$/.exec(before ?? '')?.[1]
+  if (flag !== undefined && isSecretName(flag) && !word.startsWith('-') && !isPath(word)) return whole(flag, word)
+  const address = /[a-z][a-z\d+.-]*:\/\/\S+/i.exec(word)
+  if (address) return shifted(word.slice(0, address.index), ofUrl(address[0]))
+  return hasForm(word) ? whole('argument', word) : []
+}

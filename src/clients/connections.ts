@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ClientKind } from '../config/import/client-kind.ts'
+import { look, remove, replace, type Snapshot } from './file.ts'
+import { FileProblem } from './file-problem.ts'
+
+/** What we did to a client's file, so that it can be undone. */
+interface Connection {
+  readonly version: 1
+  readonly client: ClientKind
+  readonly path: string
+  /** Whether there was a file before. */
+  readonly existed: boolean
+  readonly mode: number
+  /** Hashes of the file as it was, and as we left it. */
+  readonly before: string
+  readonly after: string
+  /** Folders that were made for it, the innermost first. */
+  readonly folders: readonly string[]
+  readonly at: string
+}
+
+/** Writes clients' files and puts them back. Everything that is needed for that is kept in `folder`. */
+export interface Connections {
+  /** Writes new content, after the old one is safe; answers where that is. */
+  write(client: ClientKind, before: Snapshot, content: string): Promise<{ readonly backup: string }>
+  /** Puts a file back as it was; `force` also where somebody has changed it since. */
+  undo(client: ClientKind, path: string, force: boolean): Promise<Undone>
+  /** Whether there is something to undo. */
+  has(client: ClientKind, path: string): Promise<boolean>
+}
+
+export interface Undone {
+  /** What there was before: nothing, if there was no file. */
+  readonly restored: boolean
+  /** Whether later changes were lost. */
+  readonly forced: boolean
+  /** Where the content that was there until now is kept, if it was forced. */
+  readonly kept?: string
+}
+
+const hashOf = (bytes: Buffer | undefined): string =>
+  bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex')
+
+export function createConnections(folder: string, now: () => number): Connections {
+  const stem = (client: ClientKind, path: string) =>
+    join(folder, `${client}-${createHash('sha256').update(path).digest('hex').slice(0, 12)}`)
+
+  const keep = async (file: string, bytes: Buffer): Promise<void> => {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const found = await look(file)
+    await replace({ ...found, mode: 0o600, owner: undefined }, bytes)
+  }
+
+  const recorded = async (client: ClientKind, path: string): Promise<Connection | undefined> => {
+    try {
+      return JSON.parse(await readFile(`${stem(client, path)}.json`, 'utf8')) as Connection
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw new FileProblem(`${stem(client, path)}.json cannot be read.`, 'The backup lies beside it.')
+    }
+  }
+
+  const forget = async (client: ClientKind, path: string): Promise<void> => {
+    await rm(`${stem(client, path)}.json`, { force: true })
+    await rm(`${stem(client, path)}.backup`, { force: true })
+  }
+
+  return {
+    async write(client, before, content) {
+      const { path } = before
+      const bytes = Buffer.from(before.mark + content)
+      const backup = `${stem(client, path)}.backup`
+      const earlier = await recorded(client, path)
+      // Connected again: what was there before the first time is what undoing means.
+      const first = earlier && earlier.after === hashOf(before.bytes) ? earlier : undefined
+      if (!first) await keep(backup, before.bytes ?? Buffer.alloc(0))
+      const record: Connection = {
+        version: 1,
+        client,
+        path,
+        existed: first?.existed ?? before.bytes !== undefined,
+        mode: first?.mode ?? before.mode,
+        before: first?.before ?? hashOf(before.bytes),
+        after: hashOf(bytes),
+        folders: first?.folders ?? [],
+        at: new Date(now()).toISOString(),
+      }
+      const note = (connection: Connection) =>
+        keep(`${stem(client, path)}.json`, Buffer.from(`${JSON.stringify(connection, undefined, 2)}\n`))
+      await note(record)
+      const folders = await replace(before, bytes)
+      if (folders.length > 0) await note({ ...record, folders })
+      return { backup }
+    },
+
+    async undo(client, path, force) {
+      const record = await recorded(client, path)
+      if (!record) throw new FileProblem(`There is nothing to undo: ${path} was not changed by Toolway.`)
+      const found = await look(path)
+      const current = hashOf(found.bytes)
+      const changed = current !== record.after && current !== record.before
+      if (changed && !force) {
+        throw new FileProblem(
+          `${path} has been changed since it was connected; undoing would lose that.`,
+          '--remove takes out our entry alone; --force puts the file back as it was all the same.',
+        )
+      }
+      const kept = changed && found.bytes ? `${stem(client, path)}.changed` : undefined
+      if (kept && found.bytes) await keep(kept, found.bytes)
+      if (current !== record.before) await putBack(record, found, await backupOf(stem(client, path), record))
+      await forget(client, path)
+      return { restored: record.existed, forced: changed, ...(kept !== undefined && { kept }) }
+    },
+
+    has: async (client, path) => (await recorded(client, path)) !== undefined,
+  }
+}
+
+async function backupOf(stem: string, { existed, before }: Connection): Promise<Buffer> {
+  if (!existed) return Buffer.alloc(0)
+  const bytes = await readFile(`${stem}.backup`).catch(() => undefined)
+  if (bytes === undefined || hashOf(bytes) !== before) {
+    throw new FileProblem(`The backup ${stem}.backup is damaged or gone; nothing was changed.`)
+  }
+  return bytes
+}
+
+async function putBack({ existed, mode, folders }: Connection, found: Snapshot, backup: Buffer): Promise<void> {
+  if (existed) {
+    await replace({ ...found, mode }, backup)
+    return
+  }
+  await remove(found)
+  for (const folder of folders) {
+    // Somebody may have put something there meanwhile: then it stays.
+    const gone = await rmdir(folder).then(
+      () => true,
+      () => false,
+    )
+    if (!gone) return
+  }
+}

@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { diff } from './diff.ts'
+
+const shown = (before: string, after: string) =>
+  diff(before, after).map(({ kind, text }) => `${{ same: ' ', removed: '-', added: '+', gap: '…' }[kind]}${text}`)
+
+test('B11: a difference shows what changes with a few lines around it', () => {
+  const lines = Array.from({ length: 20 }, (_, index) => String(index))
+  expect(shown(lines.join('\n'), lines.toSpliced(10, 1, 'new', 'newer').join('\n'))).toEqual([
+    '…',
+    ' 7',
+    ' 8',
+    ' 9',
+    '-10',
+    '+new',
+    '+newer',
+    ' 11',
+    ' 12',
+    ' 13',
+    '…',
+  ])
+  expect(shown('', 'a\nb\n')).toEqual(['+a', '+b'])
+  expect(shown('a\r\nb', 'a\nb\n')).toEqual(['…'])
+})
+
+test('B11: what is kept and removed is the old text, what is kept and added the new one', () => {
+  const text = fc.array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 1, maxLength: 12 })
+  fc.assert(
+    fc.property(text, text, (before, after) => {
+      const lines = diff(before.join('\n'), after.join('\n')).filter(({ kind }) => kind !== 'gap')
+      const kinds = (...wanted: string[]) => lines.filter(({ kind }) => wanted.includes(kind)).map(({ text }) => text)
+      const changed = lines.some(({ kind }) => kind !== 'same')
+      if (before.length <= 4 && after.length <= 4 && changed) {
+        expect(kinds('same', 'removed').join('\n')).toBe(before.join('\n').replace(/\n$/, ''))
+        expect(kinds('same', 'added').join('\n')).toBe(after.join('\n').replace(/\n$/, ''))
+      }
+      expect(changed).toBe(before.join('\n').replace(/\n$/, '') !== after.join('\n').replace(/\n$/, ''))
+    }),
+  )
+})

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import { chmod, chown, mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { FileProblem } from './file-problem.ts'
+
+/** A file as it was when we looked at it; writing compares with that. */
+export interface Snapshot {
+  /** Where it was asked for. */
+  readonly path: string
+  /** Where it really is: links stay links. */
+  readonly target: string
+  /** Nothing where there is no file. */
+  readonly bytes: Buffer | undefined
+  readonly mode: number
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined
+  /** Without the byte order mark. */
+  readonly text: string
+  readonly mark: string
+}
+
+/** Far above any real settings; whatever is larger was named by mistake. */
+const maxBytes = 64 * 1024 * 1024
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder',
+  ELOOP: 'its symbolic link leads back to itself',
+  ENOTDIR: 'a part of its path is a file',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'the disk is full',
+}
+
+function because(path: string, doing: string, thrown: unknown): FileProblem {
+  const code = (thrown as NodeJS.ErrnoException).code
+  return new FileProblem(`${path} cannot be ${doing}: ${reasons[code ?? ''] ?? code ?? String(thrown)}.`)
+}
+
+/** Looks at a file, following links; that there is none is no fault. */
+export async function look(path: string): Promise<Snapshot> {
+  try {
+    const target = await targetOf(path)
+    const facts = await stat(target).catch((thrown: NodeJS.ErrnoException) => {
+      if (thrown.code === 'ENOENT') return undefined
+      throw thrown
+    })
+    if (!facts) return { path, target, bytes: undefined, mode: 0o600, owner: undefined, text: '', mark: '' }
+    if (!facts.isFile()) throw new FileProblem(`${path} is not a regular file.`)
+    if (facts.size > maxBytes) throw new FileProblem(`${path} is larger than 64 MiB.`)
+    const bytes = await readFile(target)
+    const { mode, uid, gid } = facts
+    return { path, target, bytes, mode: mode & 0o7777, owner: { uid, gid }, ...decoded(path, bytes) }
+  } catch (thrown) {
+    throw thrown instanceof FileProblem ? thrown : because(path, 'read', thrown)
+  }
+}
+
+/** Where a path leads, also where the last link leads to a file that is not there yet. */
+async function targetOf(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown
+  }
+  const link = await readlink(path).catch(() => undefined)
+  return link === undefined ? path : resolve(dirname(path), link)
+}
+
+function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    return text.startsWith('\ufeff') ? { text: text.slice(1), mark: '\ufeff' } : { text, mark: '' }
+  } catch {
+    throw new FileProblem(`${path} is not UTF-8 text.`, 'Save it as UTF-8 first.')
+  }
+}
+
+/**
+ * Puts new content in the place of what was looked at, whole or not at all, with the same mode, behind the same links.
+ * A file that somebody else has changed meanwhile is left alone. Answers with the folders that had to be made.
+ */
+export async function replace(before: Snapshot, bytes: Buffer): Promise<readonly string[]> {
+  await refuseChanged(before)
+  const folder = dirname(before.target)
+  const draft = join(folder, `.${basename(before.target)}.${randomUUID()}`)
+  try {
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 })
+    try {
+      await write(draft, bytes, before)
+      await rename(draft, before.target)
+    } catch (thrown) {
+      await rm(draft, { force: true })
+      throw thrown
+    }
+    return made === undefined ? [] : foldersFrom(made, folder)
+  } catch (thrown) {
+    throw because(before.path, 'written', thrown)
+  }
+}
+
+async function write(draft: string, bytes: Buffer, { mode, owner }: Snapshot): Promise<void> {
+  await using file = await open(draft, 'wx', 0o600)
+  await file.writeFile(bytes)
+  await file.sync()
+  // Somebody else's file stays theirs; only root can do that, and only root needs to.
+  if (owner && owner.uid !== process.getuid?.()) await chown(draft, owner.uid, owner.gid).catch(() => {})
+  await chmod(draft, mode)
+}
+
+/** Takes a file away that was looked at. */
+export async function remove(before: Snapshot): Promise<void> {
+  await refuseChanged(before)
+  await rm(before.target, { force: true }).catch((thrown) => {
+    throw because(before.path, 'removed', thrown)
+  })
+}
+
+async function refuseChanged(before: Snapshot): Promise<void> {
+  const now = await look(before.path)
+  const same =
+    now.target === before.target && (now.bytes ? before.bytes?.equals(now.bytes) : before.bytes === undefined)
+  if (!same) throw new FileProblem(`${before.path} has changed meanwhile; nothing was written.`, 'Try again.')
+}
+
+function foldersFrom(first: string, last: string): string[] {
+  const folders = [last]
+  for (let folder = last; folder !== first && dirname(folder) !== folder; ) {
+    folder = dirname(folder)
+    folders.push(folder)
+  }
+  return folders
+}

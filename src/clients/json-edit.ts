@@ -1,0 +1,155 @@
+import { type Node, type ParseError, parseTree } from 'jsonc-parser'
+import { FileProblem } from './file-problem.ts'
+
+/** The text of a JSON file, with comments or without, in which a member is set or removed and nothing else changes. */
+export interface JsonText {
+  /** `value` at `path`, in the file's own style; sections on the way are made. */
+  set(path: readonly string[], value: unknown): string
+  /** Without the member at `path`. */
+  remove(path: readonly string[]): string
+}
+
+interface Style {
+  readonly eol: string
+  readonly unit: string
+}
+
+export function jsonText(text: string): JsonText {
+  const faults: ParseError[] = []
+  const root = parseTree(text, faults, { allowTrailingComma: true, allowEmptyContent: true })
+  if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Mend it first, then try again.')
+  if (root && root.type !== 'object') throw new FileProblem('it does not hold an object', 'Mend it first.')
+  const style: Style = {
+    eol: text.includes('\r\n') ? '\r\n' : '\n',
+    unit: /^([ \t]+)["}]/m.exec(text)?.[1] ?? '  ',
+  }
+
+  return {
+    set(path, value) {
+      if (!root) {
+        const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
+        const gap = text === '' || text.endsWith('\n') ? '' : style.eol
+        return `${text}${gap}${render(whole, '', style)}${style.eol}`
+      }
+      let section = root
+      for (const [depth, key] of path.entries()) {
+        const found = childOf(section, key)
+        const rest = path.slice(depth + 1).reduceRight<unknown>((inner, name) => ({ [name]: inner }), value)
+        if (!found) return insert(text, section, key, rest, style)
+        const last = depth === path.length - 1
+        if (last || found.type === 'null') return replaceValue(text, found, rest, style)
+        if (found.type !== 'object') throw new FileProblem(`its ${path.slice(0, depth + 1).join('.')} is no section`)
+        section = found
+      }
+      return text
+    },
+    remove(path) {
+      let section: Node | undefined = root
+      for (const key of path.slice(0, -1)) section = section && childOf(section, key)
+      const index = section?.children?.findIndex((one) => one.children?.[0]?.value === path.at(-1)) ?? -1
+      return section && index >= 0 ? removed(text, section, index) : text
+    },
+  }
+}
+
+const childOf = (section: Node, key: string): Node | undefined =>
+  section.children?.find((property) => property.children?.[0]?.value === key)?.children?.[1]
+
+const endOf = ({ offset, length }: Node): number => offset + length
+
+function render(value: unknown, indent: string, { eol, unit }: Style): string {
+  return JSON.stringify(value, undefined, unit).replaceAll('\n', eol + indent)
+}
+
+/** The white space that the line of a place begins with. */
+function indentAt(text: string, offset: number): string {
+  const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset)
+  return /^[ \t]*/.exec(line)?.[0] ?? ''
+}
+
+function replaceValue(text: string, node: Node, value: unknown, style: Style): string {
+  const compact = isOneLine(text, node)
+  const content = compact ? spaced(value) : render(value, indentAt(text, node.offset), style)
+  return text.slice(0, node.offset) + content + text.slice(endOf(node))
+}
+
+/** Whether a file keeps everything on one line. */
+const isOneLine = (text: string, node: Node): boolean => {
+  let root = node
+  while (root.parent) root = root.parent
+  return !text.slice(root.offset, endOf(root)).includes('\n') && (root.children?.length ?? 0) > 0
+}
+
+const spaced = (value: unknown): string => JSON.stringify(value, undefined, ' ').replace(/\n\s*/g, ' ')
+
+function insert(text: string, section: Node, key: string, value: unknown, style: Style): string {
+  const children = section.children ?? []
+  const last = children.at(-1)
+  const close = endOf(section) - 1
+  const { end, comma } = lastTokenBefore(text, last ? endOf(last) : section.offset + 1, close)
+  const separator = last && !comma ? ',' : ''
+  const at = last ? endOf(last) : end
+  const kept = text.slice(at, end)
+  const multiline = text.slice(section.offset, close).includes('\n') || (!last && !isOneLine(text, section))
+  if (!multiline) {
+    const gap = last ? ' ' : ''
+    return `${text.slice(0, at)}${separator}${kept}${gap}${JSON.stringify(key)}: ${spaced(value)}${text.slice(end)}`
+  }
+  const outer = indentAt(text, section.offset)
+  const first = children[0]
+  const ownLine = first && /^[ \t]*$/.test(text.slice(text.lastIndexOf('\n', first.offset - 1) + 1, first.offset))
+  const inner = first && ownLine ? indentAt(text, first.offset) : outer + style.unit
+  const closing = text.slice(end, close).includes('\n') ? '' : style.eol + outer
+  const entry = `${style.eol}${inner}${JSON.stringify(key)}: ${render(value, inner, style)}${closing}`
+  // White space that stood alone between the braces goes; it has the line break for the closing one now.
+  const rest = closing === '' ? text.slice(end) : text.slice(close)
+  return `${text.slice(0, at)}${separator}${kept}${entry}${rest}`
+}
+
+/** Where the last comma or comment before a closing brace ends, and whether there was a comma. */
+function lastTokenBefore(text: string, from: number, close: number): { end: number; comma: boolean } {
+  const found = between(text, from, close)
+  return { end: found.at(-1)?.end ?? from, comma: found.some(({ kind }) => kind === 'comma') }
+}
+
+interface Token {
+  readonly kind: 'comma' | 'comment'
+  readonly start: number
+  readonly end: number
+}
+
+/** What stands between two members beside white space. */
+function between(text: string, from: number, to: number): Token[] {
+  return [...text.slice(from, to).matchAll(/,|\/\/[^\r\n]*|\/\*.*?\*\//gs)].map(({ 0: token, index }) => ({
+    kind: token === ',' ? 'comma' : 'comment',
+    start: from + index,
+    end: from + index + token.length,
+  }))
+}
+
+function removed(text: string, section: Node, index: number): string {
+  const children = section.children ?? []
+  const property = children[index] as Node
+  const next = children[index + 1]
+  const comma = commaIn(text, endOf(property), next?.offset ?? endOf(section) - 1)
+  const [from, to] = wholeLines(text, property.offset, comma === undefined ? endOf(property) : comma + 1)
+  const without = text.slice(0, from) + text.slice(to)
+  const before = children[index - 1]
+  const leading = before && commaIn(text, endOf(before), property.offset)
+  // What is the last one now must not end with a comma, unless the file does so itself.
+  if (comma !== undefined || leading === undefined) return without
+  return without.slice(0, leading) + without.slice(leading + 1)
+}
+
+const commaIn = (text: string, from: number, to: number): number | undefined =>
+  between(text, from, to).find(({ kind }) => kind === 'comma')?.start
+
+/** The stretch with its line, where nothing else stands on it. */
+function wholeLines(text: string, from: number, to: number): [number, number] {
+  const start = text.lastIndexOf('\n', from - 1) + 1
+  const feed = text.indexOf('\n', to)
+  const alone = feed >= 0 && /^\s*$/.test(text.slice(start, from)) && /^\s*$/.test(text.slice(to, feed))
+  if (alone && start > 0) return [start, feed + 1]
+  const space = /^[ \t]*/.exec(text.slice(to))?.[0].length ?? 0
+  return [from, to + space]
+}

@@ -1,0 +1,71 @@
+import { mkdtempDisposable, readFile, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { fileKeeper, variableKeeper } from './keepers.ts'
+import { filesIn, type Secret, variablesIn, withoutSecrets } from './secrets.ts'
+import { writeSecrets } from './write-secrets.ts'
+
+const definition = {
+  command: 'npx',
+  args: ['--header', 'Authorization: Bearer hunter2hunter2', 'e'],
+  env: { TOKEN: 'hunter2hunter2', PIN: 'e', SHELL: 'a $${B}' },
+}
+const at = (path: Secret['path'], start: number, end: number, key: string): Secret => ({ path, start, end, key })
+const find = () => [
+  at(['env', 'TOKEN'], 0, 14, 'TOKEN'),
+  at(['env', 'PIN'], 0, 1, 'PIN'),
+  at(['env', 'SHELL'], 0, 7, 'SHELL'),
+]
+
+describe('B11: secrets are moved, never copied', () => {
+  test('a reference takes the place of each, wherever else a long one stands too', async () => {
+    const kept: string[] = []
+    const moved = await withoutSecrets('a', definition, find, async (secret, server, key) => {
+      kept.push(secret)
+      return `<${server}.${key}>`
+    })
+    expect(moved).toEqual({
+      definition: {
+        command: 'npx',
+        args: ['--header', 'Authorization: Bearer <a.TOKEN>', 'e'],
+        env: { TOKEN: '<a.TOKEN>', PIN: '<a.PIN>', SHELL: '<a.SHELL>' },
+      },
+      moved: 3,
+    })
+    // What is not written in our own file needs no escapes any more.
+    expect(kept).toEqual(['hunter2hunter2', 'e', 'a ${B}'])
+  })
+
+  test('each goes into a file that only its owner can read; one that is there already is used', async () => {
+    await using place = await mkdtempDisposable(join(tmpdir(), 'toolway-secrets-'))
+    const folder = join(place.path, 'secrets')
+    const keeper = fileKeeper(folder, '~/secrets')
+    expect(await keeper.keep('one', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN}')
+    expect(await keeper.keep('one', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN}')
+    expect(await keeper.keep('two', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN-2}')
+    await writeSecrets(keeper.files)
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    expect((await stat(join(folder, 'my-server.TOKEN'))).mode & 0o777).toBe(0o600)
+    expect(await readFile(join(folder, 'my-server.TOKEN-2'), 'utf8')).toBe('two\n')
+    const again = fileKeeper(folder, '~/secrets')
+    expect(await again.keep('two', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN-2}')
+    expect(again.files).toEqual([])
+  })
+
+  test('or stays where it is, and a variable is referred to that somebody sets', async () => {
+    const { keep } = variableKeeper()
+    expect(await keep('one', 'github', 'GITHUB_TOKEN')).toBe('${GITHUB_TOKEN}')
+    expect(await keep('one', 'other', 'GITHUB_TOKEN')).toBe('${GITHUB_TOKEN}')
+    expect(await keep('two', 'other', 'GITHUB_TOKEN')).toBe('${OTHER_GITHUB_TOKEN}')
+    expect(await keep('three', 'other', 'GITHUB_TOKEN')).toBe('${OTHER_GITHUB_TOKEN_2}')
+    expect(await keep('four', 'docs', 'Authorization')).toBe('${DOCS_AUTHORIZATION}')
+    expect(await keep('five', '7up', 'KEY')).toBe('${_7UP_KEY}')
+  })
+})
+
+test('B11: what a definition needs from outside', () => {
+  const value = { a: ['${A} ${env:B} ${C:-c} $${D}'], b: { c: '${file:~/x}${file:/y}' } }
+  expect(variablesIn(value)).toEqual(['A', 'B'])
+  expect(filesIn(value)).toEqual(['~/x', '/y'])
+})

@@ -1,0 +1,93 @@
+import type { Definition } from '../config/import/read-servers.ts'
+import type { Path } from '../config/tree.ts'
+
+/** A stretch of a text inside a definition that must not be copied. */
+export interface Secret {
+  readonly path: Path
+  readonly start: number
+  readonly end: number
+  /** The name under which it stood: a variable, a header, an option. */
+  readonly key: string
+}
+
+/** Finds the secrets of a server. Handed in: what secrets look like is known where they are kept out of logs. */
+export type FindSecrets = (definition: Definition) => readonly Secret[]
+
+/** Puts a secret somewhere and says how to refer to it. */
+export type Keep = (secret: string, server: string, key: string) => Promise<string>
+
+/** What is shorter may stand in other texts by chance. */
+const unmistakable = 8
+
+/** The same server with a reference in the place of each secret, wherever else it may stand in it, too. */
+export async function withoutSecrets(
+  server: string,
+  definition: Definition,
+  find: FindSecrets,
+  keep: Keep,
+): Promise<{ readonly definition: Definition; readonly moved: number }> {
+  const references = new Map<string, string>()
+  const spans = new Map<string, Secret[]>()
+  for (const secret of find(definition)) {
+    const place = JSON.stringify(secret.path)
+    const text = textAt(definition, secret)
+    spans.set(place, [...(spans.get(place) ?? []), secret])
+    if (!references.has(text))
+      references.set(
+        text,
+        await keep(
+          text.replaceAll('$${', () => '${'),
+          server,
+          secret.key,
+        ),
+      )
+  }
+  // A secret may be part of a longer one.
+  const wanted = [...references].filter(([text]) => text.length >= unmistakable).sort(([a], [b]) => b.length - a.length)
+  const elsewhere = (text: string): string => {
+    for (const [secret, reference] of wanted) {
+      const at = text.indexOf(secret)
+      if (at >= 0) return elsewhere(text.slice(0, at)) + reference + elsewhere(text.slice(at + secret.length))
+    }
+    return text
+  }
+  const replaced = (text: string, path: Path): string => {
+    let result = ''
+    let done = 0
+    for (const { start, end } of (spans.get(JSON.stringify(path)) ?? []).toSorted((a, b) => a.start - b.start)) {
+      result += elsewhere(text.slice(done, start)) + references.get(text.slice(start, end))
+      done = end
+    }
+    return result + elsewhere(text.slice(done))
+  }
+  return { definition: mapTexts(definition, replaced) as Definition, moved: references.size }
+}
+
+/** The stretch itself. */
+export function textAt(definition: Definition, { path, start, end }: Secret): string {
+  const found = path.reduce<unknown>((part, key) => (part as Record<string | number, unknown>)[key], definition)
+  return String(found).slice(start, end)
+}
+
+/** The same value with each of its texts changed; names stay. */
+function mapTexts(value: unknown, change: (text: string, path: Path) => string, path: Path = []): unknown {
+  if (typeof value === 'string') return change(value, path)
+  if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, change, [...path, index]))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, mapTexts(part, change, [...path, key])]))
+}
+
+/** The variables that somebody must set before a definition can be used. */
+export const variablesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{(?:env:)?([A-Za-z_]\w*)\}/g)
+
+/** The files from which a definition takes secrets. */
+export const filesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{file:([^}]+)\}/g)
+
+function namesIn(value: unknown, pattern: RegExp): string[] {
+  const names = new Set<string>()
+  mapTexts(value, (text) => {
+    for (const [, name = ''] of text.matchAll(pattern)) names.add(name)
+    return text
+  })
+  return [...names]
+}

@@ -1,0 +1,121 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  Document,
+  isMap,
+  isScalar,
+  isSeq,
+  type Pair,
+  type ParsedNode,
+  parse,
+  parseDocument,
+  visit,
+  type YAMLMap,
+} from 'yaml'
+import type { Definition } from '../config/import/read-servers.ts'
+import { FileProblem } from './file-problem.ts'
+
+/** A server to write into a configuration. */
+export interface NewServer {
+  readonly name: string
+  readonly definition: Definition
+  /** Where it comes from, for whoever reads the file. */
+  readonly comment?: string
+}
+
+const unit = '  '
+
+/** Servers as they stand under `mcpServers`, each line indented by `indent`. */
+export function serversBlock(servers: readonly NewServer[], indent = unit): string {
+  return servers.map((server) => entryLines(server).replace(/^(?=.)/gm, indent)).join('')
+}
+
+function entryLines({ name, definition, comment }: NewServer): string {
+  const document = new Document({ [name]: definition })
+  visit(document, {
+    Seq(_, list) {
+      // A list of short words reads best on one line.
+      list.flow = list.items.every(isScalar) && JSON.stringify(list.toJSON()).length <= 90
+    },
+    Scalar(_, scalar) {
+      if (typeof scalar.value === 'string' && /[\0-\x1f]/.test(scalar.value)) scalar.type = 'QUOTE_DOUBLE'
+    },
+  })
+  const text = document.toString({ lineWidth: 0, flowCollectionPadding: false })
+  const exact = isDeepStrictEqual(parse(text), JSON.parse(JSON.stringify({ [name]: definition })))
+  // JSON is YAML, too: not as nice, but beyond doubt.
+  const lines = exact ? text : `${JSON.stringify(name)}: ${JSON.stringify(definition)}\n`
+  return `${comment === undefined ? '' : `# ${comment.replaceAll('\n', ' ')}\n`}${lines}`
+}
+
+/** The same configuration with more servers; everything that is there stays as it is written, to the byte. */
+export function addServers(text: string, servers: readonly NewServer[]): string {
+  if (servers.length === 0) return text
+  const document = parseDocument(text)
+  const [fault] = document.errors
+  if (fault) throw new FileProblem(`it is not valid YAML: ${fault.message.split('\n', 1)[0]}`)
+  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+  const changed = inserted(text, document.contents, servers, eol)
+  const wanted = { ...(document.toJS() ?? {}) }
+  wanted.mcpServers = { ...wanted.mcpServers, ...Object.fromEntries(servers.map((one) => [one.name, one.definition])) }
+  // Whatever somebody may have written there: either it says exactly this now, or it is left alone.
+  const check = parseDocument(changed)
+  if (check.errors.length > 0 || !isDeepStrictEqual(check.toJS(), JSON.parse(JSON.stringify(wanted)))) {
+    throw new FileProblem('it is written in a way that cannot be added to safely', 'Put the servers in by hand.')
+  }
+  return changed
+}
+
+function inserted(text: string, root: ParsedNode | null, servers: readonly NewServer[], eol: string): string {
+  const lines = (indent: string) => serversBlock(servers, indent).replaceAll('\n', eol)
+  const atEnd = () =>
+    `${text}${text === '' || text.endsWith('\n') ? '' : eol}${text.trim() === '' ? '' : eol}mcpServers:${eol}${lines(unit)}`
+  if (root === null || (isScalar(root) && root.value === null)) return atEnd()
+  if (!isMap(root) || root.flow)
+    throw new FileProblem('its sections are written in braces', 'Put the servers in by hand.')
+  const section = root.items.find(({ key }) => isScalar(key) && key.value === 'mcpServers') as
+    | Pair<ParsedNode, ParsedNode | null>
+    | undefined
+  if (!section) return atEnd()
+  const { value } = section
+  const [start, end] = value?.range ?? [section.key.range[1] + 1, section.key.range[1] + 1]
+  if (isMap(value) && value.flow && value.items.length > 0) return intoBraces(text, value, servers)
+  if (isMap(value) && !value.flow) {
+    const first = value.items[0]?.key as ParsedNode
+    const indent = text.slice(text.lastIndexOf('\n', first.range[0] - 1) + 1, first.range[0])
+    return splice(text, endOfEntries(text, value, indent.length), lines(indent), eol)
+  }
+  if (isSeq(value) || (isScalar(value) && value.value !== null)) {
+    throw new FileProblem('its mcpServers is no section', 'Put the servers in by hand.')
+  }
+  // Nothing, `null` or `{}`: the servers take its place.
+  const line = text.indexOf('\n', end)
+  const rest = text.slice(end, line < 0 ? text.length : line + 1)
+  const before = `${text.slice(0, start).trimEnd()}${rest.trim() === '' ? '' : ` ${rest.trim()}`}`
+  return `${before}${eol}${lines(unit)}${line < 0 ? '' : text.slice(line + 1)}`
+}
+
+function intoBraces(text: string, map: YAMLMap, servers: readonly NewServer[]): string {
+  const last = map.items.at(-1) as Pair<ParsedNode, ParsedNode | null>
+  const at = last.value?.range[1] ?? last.key.range[1]
+  const entries = servers.map(({ name, definition }) => `, ${JSON.stringify(name)}: ${JSON.stringify(definition)}`)
+  return text.slice(0, at) + entries.join('') + text.slice(at)
+}
+
+/** Behind the last entry, and behind comments that are indented like a part of it. */
+function endOfEntries(text: string, map: YAMLMap, indent: number): number {
+  const last = map.items.at(-1) as Pair<ParsedNode, ParsedNode | null>
+  const end = last.value?.range[1] ?? last.key.range[1]
+  const lineAfter = (offset: number) => {
+    const found = text.indexOf('\n', offset)
+    return found < 0 ? text.length : found + 1
+  }
+  let at = text[end - 1] === '\n' ? end : lineAfter(end)
+  for (;;) {
+    const comment = /^([ \t]*)#/.exec(text.slice(at, lineAfter(at)))
+    if (!comment || (comment[1] as string).length <= indent) return at
+    at = lineAfter(at)
+  }
+}
+
+const splice = (text: string, at: number, block: string, eol: string): string =>
+  `${text.slice(0, at)}${at > 0 && text[at - 1] !== '\n' ? eol : ''}${block}${text.slice(at)}`

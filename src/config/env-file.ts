@@ -1,0 +1,72 @@
+import { dirname, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { inHome } from './absolute-paths.ts'
+import { type Environment, expand, isDisabled } from './interpolate.ts'
+import { mapServers, withMember } from './map-servers.ts'
+import { type ConfigProblem, problemAt } from './problems.ts'
+import { readSource } from './read.ts'
+import { type Branch, branch, find, type Leaf, leaf, type Member, member } from './tree.ts'
+
+interface WithEnvFiles {
+  readonly tree: Branch
+  readonly problems: readonly ConfigProblem[]
+  /** The files that were named: a change of one may mean another configuration. */
+  readonly files: readonly string[]
+}
+
+/** Puts the variables of each server's `envFile` under its `env`; what stands there already wins. */
+export async function withEnvFiles(tree: Branch, env: Environment, home: string): Promise<WithEnvFiles> {
+  const problems: ConfigProblem[] = []
+  const read = new Map<Leaf, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
+  for (const named of envFiles(tree)) {
+    const expansion = expand(String(named.value), env)
+    if (!('text' in expansion)) {
+      problems.push(problemAt(named.at, expansion.fault))
+      continue
+    }
+    const path = inHome(expansion.text, home) ?? resolve(dirname(named.at.file.path), expansion.text)
+    const source = await readSource(path)
+    if ('message' in source) problems.push(problemAt(named.at, `${path}: ${source.message}`))
+    read.set(named, { path, variables: 'message' in source ? {} : parseEnv(source.text) })
+  }
+  const changed = mapServers(tree, (server) => {
+    const named = server.members.get('envFile')?.value
+    if (named?.kind !== 'leaf' || typeof named.value !== 'string') return server
+    return withVariables(server, named, read.get(named)?.variables ?? {})
+  })
+  return { tree: changed, problems, files: [...read.values()].map(({ path }) => path) }
+}
+
+function envFiles(tree: Branch): Leaf[] {
+  const found: Leaf[] = []
+  mapServers(tree, (server) => {
+    const named = server.members.get('envFile')?.value
+    if (named?.kind === 'leaf' && typeof named.value === 'string' && !isDisabled(server)) found.push(named)
+    return server
+  })
+  return found
+}
+
+function withVariables(server: Branch, named: Leaf, variables: NodeJS.Dict<string>): Branch {
+  const members = new Map(server.members)
+  members.delete('envFile')
+  const rest = branch(server.at, members)
+  const written = find(server, ['env'])
+  // Something else under env is for the schema to complain about.
+  if (written !== undefined && written.kind !== 'branch') return rest
+  const env = new Map<string, Member>()
+  for (const [name, value] of Object.entries(variables)) {
+    env.set(
+      name,
+      member({
+        ...leaf(
+          named.at,
+          (value ?? '').replaceAll('${', () => '$${'),
+        ),
+        variables: 'filled',
+      }),
+    )
+  }
+  for (const [name, value] of written?.members ?? []) env.set(name, value)
+  return env.size === 0 ? rest : withMember(rest, 'env', member(branch(written?.at ?? named.at, env)))
+}

@@ -1,0 +1,86 @@
+import { basename } from 'node:path'
+import { isDisabled } from '../interpolate.ts'
+import { plainName } from '../issues.ts'
+import { withMember } from '../map-servers.ts'
+import { type Branch, branch, find, leaf, type Member, member, plain, type Tree } from '../tree.ts'
+import { clientServer } from './client-server.ts'
+import { dependsOnFolder } from './depends-on-folder.ts'
+import { fingerprint } from './fingerprint.ts'
+import { count, type Report } from './report.ts'
+import { shape } from './shape.ts'
+
+/** Claude Code's `~/.claude.json`: servers of the user, and servers of each project. */
+export const isClaudeCode = (tree: Branch): boolean => {
+  const projects = find(tree, ['projects'])
+  if (projects?.kind !== 'branch') return false
+  return [...projects.members.values()].some(({ value }) => find(value, ['mcpServers'])?.kind === 'branch')
+}
+
+/**
+ * All servers of such a file. One that several projects define alike is one server; where they differ, those of a
+ * project carry its name, too.
+ */
+export function translateClaudeCode(tree: Branch, report: Report): Branch {
+  const found = new Map<string, Member>()
+  const read = (section: Tree | undefined, folder: string | undefined) => {
+    if (section?.kind !== 'branch') return
+    const manner = { label: 'Claude Code', timeout: 'ms', tolerant: true, ...(folder && { folder }) } as const
+    for (const [name, { at, value }] of section.members) {
+      const server = value.kind === 'branch' ? clientServer(value, name, manner, report) : value
+      add(found, name, { at, value: server }, folder, report)
+    }
+  }
+  read(find(tree, ['mcpServers']), undefined)
+  const projects = find(tree, ['projects'])
+  for (const [folder, { value }] of projects?.kind === 'branch' ? projects.members : []) {
+    read(switchedOff(value), folder)
+  }
+  report.notes.push(`read as Claude Code's own file: ${count(found.size, 'server')}`)
+  const servers = tree.members.get('mcpServers')
+  return shape(tree.at, { mcpServers: member(branch(servers?.value.at ?? tree.at, found), servers?.at ?? tree.at) })
+}
+
+/** The servers of a project, those disabled that the project has switched off. */
+function switchedOff(project: Tree): Tree | undefined {
+  const section = find(project, ['mcpServers'])
+  const off = find(project, ['disabledMcpServers'])
+  if (section?.kind !== 'branch' || off?.kind !== 'list') return section
+  const names = off.items.map((item) => (item.kind === 'leaf' ? item.value : undefined))
+  const members = [...section.members].map(([name, { at, value }]): [string, Member] => [
+    name,
+    names.includes(name) && value.kind === 'branch'
+      ? { at, value: withMember(value, 'disabled', member(leaf(at, true))) }
+      : { at, value },
+  ])
+  return branch(section.at, members)
+}
+
+function add(
+  found: Map<string, Member>,
+  name: string,
+  entry: Member,
+  folder: string | undefined,
+  report: Report,
+): void {
+  const known = found.get(name)
+  if (!known) {
+    found.set(name, entry)
+    return
+  }
+  if (markOf(known.value) === markOf(entry.value)) {
+    // In use in one project is in use.
+    if (isDisabled(known.value)) found.set(name, entry)
+    return
+  }
+  const project = plainName(basename(folder ?? '')) ?? basename(folder ?? '')
+  let other = `${name}-${project}`
+  for (let number = 2; found.has(other); number++) other = `${name}-${project}-${number}`
+  report.notes.push(`the project ${folder} has another server ${name}, which is called ${other} here`)
+  found.set(other, entry)
+}
+
+/** What tells servers apart; the folder does not where nobody looks at it. */
+function markOf(server: Tree): string {
+  const { cwd, ...rest } = plain(server) as Record<string, unknown>
+  return fingerprint(dependsOnFolder(rest) ? { ...rest, cwd } : rest)
+}

@@ -1,0 +1,273 @@
+import { chmod } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { parseDocument } from '../parse/document.ts'
+import { type Project, project } from '../project.fixture.ts'
+import * as files from './client-files.fixture.ts'
+import { translate } from './dialect.ts'
+
+/** What one file means, read from where its client keeps it and from a place that says nothing. */
+async function read(path: string, text: string, env = {}, more: Readonly<Record<string, string>> = {}) {
+  const place = await project({ [path]: text, ...more })
+  return { place, ...(await place.load({ paths: [path], env })) }
+}
+
+const shown = ({ folder }: Project, lines: readonly string[]) => lines.map((line) => line.replaceAll(folder, ''))
+
+describe('B11: the files of other clients are configurations as they stand', () => {
+  test('Claude Desktop, with its other settings', async () => {
+    const { config, notes, warnings, place } = await read('home/claude_desktop_config.json', files.claudeDesktop)
+    expect(Object.keys(config.mcpServers)).toEqual(['filesystem', 'github'])
+    expect(config.mcpServers.github).toMatchObject({ transport: 'stdio', command: 'docker' })
+    expect(warnings).toEqual([])
+    expect(shown(place, notes)).toEqual([
+      '/home/claude_desktop_config.json: read as the file of Claude Desktop: 2 servers',
+      '/home/claude_desktop_config.json: 2 settings of Claude Desktop itself left aside',
+    ])
+  })
+
+  test('Claude Code, with the servers of its projects', async () => {
+    const { config, notes, warnings, files: read_, place } = await read('home/.claude.json', files.claudeCode)
+    expect(read_[0]?.dialect).toBe('claude-code')
+    expect(config.mcpServers).toMatchObject({
+      sentry: { transport: 'http', timeout: 600_000 },
+      memory: { command: 'npx', cwd: '/work/shop' },
+      local: { args: ['server.py'], cwd: '/work/shop', disabled: true },
+      'local-blog': { args: ['server.py'], cwd: '/work/blog', disabled: false },
+      internal: { transport: 'http' },
+    })
+    expect(Object.keys(config.mcpServers)).toHaveLength(5)
+    expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.internal\.headersHelper has no effect/)])
+    expect(shown(place, notes).join('\n')).toContain('/work/blog has another server local, which is called local-blog')
+  })
+
+  test('Cursor, with its variables and an environment file', async () => {
+    const env = { HOME: '/home/me', NOTES_KEY: 'k', DOCS_TOKEN: 't' }
+    const { config, warnings, place } = await read('shop/.cursor/mcp.json', files.cursor, env, {
+      'shop/.env': '# secrets\nKEY=not this one\nOTHER="two words ${X}"\n',
+    })
+    expect(config.mcpServers).toMatchObject({
+      files: { args: ['-y', '@modelcontextprotocol/server-filesystem', place.at('shop')], cwd: place.at('shop') },
+      notes: { args: ['/home/me/notes/server.py'], env: { KEY: 'k', OTHER: 'two words ${X}' } },
+      docs: { headers: { Authorization: 'Bearer t' }, auth: { type: 'oauth', clientId: 'abc', scopes: ['read'] } },
+    })
+    expect(warnings).toEqual([expect.stringContaining('mcpServers.docs: the client secret is left aside')])
+  })
+
+  test('VS Code, whose inputs come from variables', async () => {
+    const env = { INPUT_PERPLEXITY_KEY: 'k' }
+    const { config, notes, warnings, place } = await read('shop/.vscode/mcp.json', files.vscode, env, {
+      'shop/.env': 'A=b\n',
+    })
+    expect(config.mcpServers).toMatchObject({
+      perplexity: {
+        args: ['-y', 'server-perplexity-ask', '--region=eu'],
+        env: { PERPLEXITY_API_KEY: 'k', ROOT: place.at('shop', 'src') },
+        cwd: place.at('shop'),
+      },
+      local: { env: { A: 'b' }, cwd: place.at('shop') },
+      github: { transport: 'http', url: 'https://api.githubcopilot.com/mcp/' },
+    })
+    expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.local\.sandboxEnabled has no effect/)])
+    expect(notes.join('\n')).toContain('asks for as perplexity-key is taken from the variable INPUT_PERPLEXITY_KEY')
+  })
+
+  test('VS Code: what is asked for and not there is an error that names the server, the field and the variable', async () => {
+    const { problems } = await project({ '.vscode/mcp.json': files.vscode, '.env': '' })
+    expect(await problems({ paths: ['.vscode/mcp.json'] })).toMatchObject([
+      { key: 'mcpServers.perplexity.env.PERPLEXITY_API_KEY', message: expect.stringContaining('INPUT_PERPLEXITY_KEY') },
+    ])
+  })
+
+  test('Codex, in seconds, with what it takes from the environment', async () => {
+    const env = { LOCAL_TOKEN: 'a', OTHER_TOKEN: 'b', FIGMA_OAUTH_TOKEN: 'c', FIGMA_TEAM: 'd', HOME: '/home/me' }
+    const { config, warnings, place } = await read('home/.codex/config.toml', files.codex, env)
+    expect(config.mcpServers).toMatchObject({
+      context7: {
+        env: { LOCAL_TOKEN: 'a', OTHER_TOKEN: 'b', LEVEL: 'debug' },
+        timeout: 45_500,
+        tools: { include: ['resolve-library-id', 'get-library-docs'], exclude: ['noisy'] },
+        cwd: place.at('home'),
+      },
+      shell: { args: ['-lc', 'exec server --home ${HOME}'], disabled: true },
+      figma: {
+        transport: 'http',
+        auth: { type: 'bearer', token: 'c' },
+        headers: { 'X-Figma-Region': 'us-east-1', 'X-Team': 'd' },
+      },
+    })
+    expect(warnings.map((warning) => warning.split(' ', 1)[0])).toEqual([
+      'mcpServers.figma.tools',
+      'mcpServers.figma.default_tools_approval_mode',
+    ])
+  })
+
+  test('OpenCode, in milliseconds, with variables and files in braces', async () => {
+    const env = { EVERYTHING_KEY: 'k' }
+    const { config, warnings } = await read('opencode.jsonc', files.opencode, env)
+    expect(config.mcpServers).toMatchObject({
+      everything: {
+        command: 'npx',
+        args: ['-y', '@modelcontextprotocol/server-everything'],
+        env: { KEY: 'k', SHELL_TEXT: '${NOT_A_VARIABLE}' },
+        timeout: 8000,
+        disabled: false,
+      },
+      jira: { url: 'https://jira.example.com/mcp', disabled: true, auth: undefined },
+    })
+    expect(warnings).toEqual(['the server company is left out: it only switches one that is defined elsewhere'])
+  })
+
+  test('OpenCode, in its newer form', async () => {
+    const { config } = await read('opencode.json', files.opencodeNewer)
+    expect(config.mcpServers).toMatchObject({
+      everything: { command: 'npx', args: ['-y', 'server-everything'], disabled: true },
+      docs: { auth: { type: 'oauth', clientId: 'abc', scopes: ['a', 'b'] } },
+    })
+  })
+
+  test('Gemini CLI, in milliseconds, with its lists of servers', async () => {
+    const env = { DB_CONNECTION_STRING: 'db', EXTERNAL_API_KEY: 'k', API_TOKEN: 't' }
+    const { config, warnings, place } = await read('shop/.gemini/settings.json', files.gemini, env)
+    expect(config.mcpServers).toMatchObject({
+      python: {
+        env: { DATABASE_URL: 'db', API_KEY: 'k' },
+        cwd: place.at('shop', 'mcp-servers', 'python'),
+        timeout: 15_000,
+      },
+      http: {
+        transport: 'http',
+        headers: { Authorization: 'Bearer t' },
+        tools: { include: ['safe_tool'], exclude: ['dangerous_tool'] },
+        auth: { type: 'oauth', scopes: ['https://example.com/read'] },
+        disabled: false,
+      },
+      extra: { transport: 'sse', disabled: true },
+      unlisted: { disabled: true },
+    })
+    expect(warnings.map((warning) => warning.split(' ', 1)[0])).toEqual([
+      'mcpServers.python.trust',
+      'mcpServers.http.authProviderType',
+    ])
+  })
+
+  test('Windsurf, with its spelling of url and a secret in a file', async () => {
+    const { load, at } = await project({
+      'home/.codeium/windsurf/mcp_config.json': files.windsurf,
+      'home/.secrets/github': 'a secret\n',
+    })
+    await chmod(at('home', '.secrets', 'github'), 0o600)
+    const { config, places } = await load({
+      paths: ['home/.codeium/windsurf/mcp_config.json'],
+      env: { AUTH_TOKEN: 't' },
+    })
+    expect(config.mcpServers).toMatchObject({
+      'remote-http-mcp': {
+        transport: 'http',
+        headers: { API_KEY: 'Bearer t' },
+        tools: { exclude: ['delete_everything'] },
+      },
+      'github-mcp-server': { env: { GITHUB_PERSONAL_ACCESS_TOKEN: 'a secret' } },
+    })
+    expect(places).toContain(at('home', '.secrets', 'github'))
+  })
+
+  test('Zed, in seconds, in both forms; what an extension runs is left out and said', async () => {
+    const { config, warnings } = await read('home/.config/zed/settings.json', files.zed)
+    expect(config.mcpServers).toMatchObject({
+      local: { command: 'npx', timeout: 120_000, disabled: false },
+      older: { command: 'uvx', args: ['mcp-server-git'], env: { A: 'b' } },
+      remote: { headers: { Authorization: 'Bearer abc' }, disabled: true },
+    })
+    expect(Object.keys(config.mcpServers)).toHaveLength(3)
+    expect(warnings).toEqual(['the server from-extension is left out: it is run by an extension of Zed'])
+  })
+
+  test('Cline, in seconds, whose names are addresses', async () => {
+    const { config, notes, warnings } = await read('cline_mcp_settings.json', files.cline)
+    expect(config.mcpServers).toMatchObject({
+      github: { timeout: 60_000, disabled: false },
+      remote: { transport: 'http', disabled: true },
+    })
+    expect(notes.join('\n')).toContain(
+      'the server github.com/modelcontextprotocol/servers/tree/main/src/github is called',
+    )
+    expect(warnings).toHaveLength(2)
+  })
+
+  test.each([
+    ['codex.toml', files.codex, 'codex'],
+    ['zed.json', files.zed, 'zed'],
+    ['gemini.json', files.gemini, 'gemini'],
+    ['vscode.json', files.vscode, 'vscode'],
+    ['open.json', files.opencode, 'opencode'],
+    ['open.json', files.opencodeNewer, 'opencode'],
+    ['claude.json', files.claudeCode, 'claude-code'],
+    ['cursor.json', files.cursor, 'mcpServers'],
+    ['windsurf.json', files.windsurf, 'mcpServers'],
+  ])('a copy under the name %s is known by what it holds', async (path, text, dialect) => {
+    const { tree } = await parseDocument({ path, text })
+    expect(translate(tree, '').dialect).toBe(dialect)
+  })
+
+  test.each([
+    ['.codex/config.toml', 'model = "gpt-5-codex"\n'],
+    ['.claude.json', '{"numStartups": 1, "projects": {"/a": {"history": []}}}'],
+    ['claude_desktop_config.json', '{"preferences": {}}'],
+    ['.gemini/settings.json', '{"theme": "x", "agents": {"overrides": {}}}'],
+    ['zed/settings.json', '{"theme": "x"}'],
+    ['opencode.json', '{"theme": "x"}'],
+    ['.vscode/mcp.json', '{}'],
+    ['.cursor/mcp.json', ''],
+  ])('%s without any server is no mistake', async (path, text) => {
+    const { load } = await project({ [path]: text })
+    const { config, warnings } = await load({ paths: [path] })
+    expect({ servers: config.mcpServers, warnings }).toEqual({ servers: {}, warnings: [] })
+  })
+})
+
+describe('B11: nothing of a client is dropped without a word', () => {
+  test("a key that nobody knows is a warning in a client's file, and a near miss an error", async () => {
+    const { load, problems } = await project({
+      '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "flavour": 1}}}',
+      'cline_mcp_settings.json': '{"mcpServers": {"a": {"command": "x", "arg": ["y"]}}}',
+    })
+    expect((await load({ paths: ['.cursor/mcp.json'] })).warnings).toEqual([
+      'mcpServers.a.flavour is left aside: Toolway does not know what Cursor means by it',
+    ])
+    expect(await problems({ paths: ['cline_mcp_settings.json'] })).toMatchObject([{ suggestion: 'args' }])
+  })
+
+  test('a bare number is refused where nobody says what it counts', async () => {
+    const { problems } = await project({ '.cursor/mcp.json': '{"mcpServers": {"a": {"command": "x", "timeout": 60}}}' })
+    expect(await problems({ paths: ['.cursor/mcp.json'] })).toMatchObject([{ suggestion: '60s (or 60ms)' }])
+  })
+
+  test('sections of ours in such a file are in force, whoever it belongs to', async () => {
+    const { load } = await project({
+      '.mcp.json': '{"mcpServers": {"a": {"command": "x"}}, "agents": {"b": {"deny": {"servers": ["*"]}}}}',
+    })
+    const { config, files: read_ } = await load()
+    expect(read_[0]?.dialect).toBe('toolway')
+    expect(config.agents.b?.deny.servers).toEqual(['*'])
+  })
+
+  test('a server that rules speak of keeps its name', async () => {
+    const { problems } = await project({
+      '.mcp.json': '{"mcpServers": {"my server": {"command": "x"}}}',
+      '.mcp-gateway-rules.json': '{"agents": {"a": {"deny": {"servers": ["my server"]}}}}',
+    })
+    expect(await problems()).toMatchObject([{ suggestion: 'my-server' }])
+  })
+
+  test('names of ours and names that collide become others', async () => {
+    const { load } = await project({
+      '.cursor/mcp.json': JSON.stringify({
+        mcpServers: Object.fromEntries(
+          ['native', 'a b', 'a-b', '日本', 'x/ok', 'ok'].map((name) => [name, { command: 'x' }]),
+        ),
+      }),
+    })
+    const { config } = await load({ paths: ['.cursor/mcp.json'] })
+    expect(Object.keys(config.mcpServers)).toEqual(['native-server', 'a-b-2', 'a-b', 'server', 'ok-2', 'ok'])
+  })
+})

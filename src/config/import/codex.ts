@@ -1,0 +1,95 @@
+import { mapServers } from '../map-servers.ts'
+import { type Branch, branch, find, type Leaf, leaf, type Member, mapLeaves, member, type Tree } from '../tree.ts'
+import { folderOf } from './client-kind.ts'
+import { inUnit } from './client-server.ts'
+import { clientServers } from './client-servers.ts'
+import type { Report } from './report.ts'
+import { instead, shape } from './shape.ts'
+import { withoutVariables } from './variables.ts'
+
+/** Codex's `config.toml`: `[mcp_servers.NAME]` beside its other settings. */
+export const isCodex = ({ members }: Branch): boolean => members.get('mcp_servers')?.value.kind === 'branch'
+
+/** Its servers; what it takes from its environment becomes variables. */
+export function translateCodex(document: Branch, report: Report): Branch {
+  const tree = mapLeaves(document, literally) as Branch
+  const named = shape(tree.at, { mcpServers: tree.members.get('mcp_servers') })
+  const servers = mapServers(named, (server, name) => codexServer(server, name, report)).members.get('mcpServers')
+  const manner = { label: 'Codex', folder: folderOf(tree.at.file.path), tolerant: true }
+  return clientServers({ tree, servers, manner, called: "Codex's config.toml", known: ['mcp_servers'] }, report)
+}
+
+const literally = (part: Leaf): Leaf =>
+  typeof part.value === 'string' ? instead(part, withoutVariables(part.value)) : part
+
+const renamed: Readonly<Record<string, string>> = { enabled_tools: 'includeTools', disabled_tools: 'excludeTools' }
+
+function codexServer(server: Branch, name: string, report: Report): Branch {
+  const members = new Map(server.members)
+  const taken = (key: string): Tree | undefined => {
+    const found = members.get(key)?.value
+    members.delete(key)
+    return found
+  }
+  for (const [key, alias] of Object.entries(renamed)) {
+    const entry = members.get(key)
+    if (entry) members.set(alias, entry)
+    members.delete(key)
+  }
+  const timeout = taken('tool_timeout_sec')
+  if (timeout) members.set('timeout', member(inUnit(timeout, 's')))
+  addVariables(members, 'env', forwarded(taken('env_vars'), name, report))
+  const headers = taken('http_headers')
+  if (headers) members.set('headers', member(headers))
+  addVariables(members, 'headers', headerVariables(taken('env_http_headers')))
+  const bearer = asVariable(taken('bearer_token_env_var')) ?? taken('bearer_token')
+  const scopes = taken('scopes')
+  const oauth = taken('oauth')
+  if (bearer) members.set('auth', member(shape(bearer.at, { type: leaf(bearer.at, 'bearer'), token: bearer })))
+  else if (scopes || oauth) {
+    members.set('oauth', member(shape((scopes ?? oauth ?? server).at, { ...parts(oauth), scopes })))
+  }
+  if (taken('tools')) {
+    report.warnings.push(`mcpServers.${name}.tools is left aside: which calls ask a person is up to Codex`)
+  }
+  return branch(server.at, members)
+}
+
+const parts = (section: Tree | undefined): Record<string, Member> =>
+  section?.kind === 'branch' ? Object.fromEntries(section.members) : {}
+
+const asVariable = (part: Tree | undefined): Leaf | undefined =>
+  part?.kind === 'leaf' && typeof part.value === 'string' ? instead(part, `\${${part.value}}`) : undefined
+
+/** `env_vars`: names of variables that are handed on, or `{name, source}`. */
+function forwarded(part: Tree | undefined, server: string, report: Report): [string, Leaf][] {
+  if (part?.kind !== 'list') return []
+  return part.items.flatMap((item): [string, Leaf][] => {
+    const name = item.kind === 'branch' ? find(item, ['name']) : item
+    const variable = asVariable(name)
+    const source = find(item, ['source'])
+    if (source?.kind === 'leaf' && source.value === 'remote') {
+      report.warnings.push(`mcpServers.${server}.env_vars: a variable of another machine is left aside`)
+      return []
+    }
+    return variable && name?.kind === 'leaf' ? [[String(name.value), variable]] : []
+  })
+}
+
+const headerVariables = (part: Tree | undefined): [string, Leaf][] =>
+  part?.kind === 'branch'
+    ? [...part.members].flatMap(([header, { value }]): [string, Leaf][] => {
+        const variable = asVariable(value)
+        return variable ? [[header, variable]] : []
+      })
+    : []
+
+/** Adds to a section what it does not say itself. */
+function addVariables(members: Map<string, Member>, key: string, variables: readonly [string, Leaf][]): void {
+  const [first] = variables
+  if (!first) return
+  const section = members.get(key)?.value
+  const own = section?.kind === 'branch' ? section.members : new Map<string, Member>()
+  const added = variables.map(([name, value]) => [name, member(value)] as const)
+  members.set(key, member(branch(section?.at ?? first[1].at, [...added, ...own])))
+}

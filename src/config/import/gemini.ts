@@ -1,0 +1,39 @@
+import { mapServers, withMember } from '../map-servers.ts'
+import { type Branch, find, leaf, member, type Tree } from '../tree.ts'
+import { folderOf } from './client-kind.ts'
+import { clientServers } from './client-servers.ts'
+import type { Report } from './report.ts'
+import { bareVariables } from './variables.ts'
+
+/** Settings that no other program has beside its servers. */
+const signs = [
+  ['selectedAuthType'],
+  ['contextFileName'],
+  ['hasSeenIdeIntegrationNudge'],
+  ['security', 'auth', 'selectedType'],
+  ['mcp', 'allowed'],
+  ['mcp', 'excluded'],
+  ['mcp', 'serverCommand'],
+]
+
+/** Gemini CLI's `settings.json`: `mcpServers` beside its other settings. */
+export const isGemini = (tree: Branch): boolean =>
+  find(tree, ['mcpServers'])?.kind === 'branch' && signs.some((path) => find(tree, path) !== undefined)
+
+/** Its servers; those that its lists keep out are read as disabled. */
+export function translateGemini(tree: Branch, report: Report): Branch {
+  const folder = folderOf(tree.at.file.path)
+  const manner = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const
+  const servers = tree.members.get('mcpServers')
+  const read = clientServers({ tree, servers, manner, called: "Gemini CLI's settings", known: ['mcp'] }, report)
+  const allowed = namesIn(find(tree, ['mcp', 'allowed']))
+  const excluded = namesIn(find(tree, ['mcp', 'excluded'])) ?? []
+  return mapServers(read, (server, name, at) => {
+    if (!excluded.includes(name) && (allowed === undefined || allowed.includes(name))) return server
+    report.notes.push(`the server ${name} is kept out by mcp.allowed or mcp.excluded, so it is read as disabled`)
+    return withMember(server, 'disabled', member(leaf(at, true)))
+  })
+}
+
+const namesIn = (part: Tree | undefined): string[] | undefined =>
+  part?.kind === 'list' ? part.items.flatMap((item) => (item.kind === 'leaf' ? [String(item.value)] : [])) : undefined

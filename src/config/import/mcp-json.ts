@@ -1,0 +1,39 @@
+import { type Branch, find } from '../tree.ts'
+import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
+import { clientServers } from './client-servers.ts'
+import type { Manner } from './manner.ts'
+import { isPlain } from './own.ts'
+import type { Report } from './report.ts'
+import { editorVariables } from './variables.ts'
+
+/** Clients that share one form: `{"mcpServers": {…}}`. */
+export type PlainClient = Extract<ClientKind, 'claude-code' | 'claude-desktop' | 'cursor' | 'windsurf' | 'cline'>
+
+const plainClients: readonly string[] = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline']
+
+export const isPlainClient = (kind: ClientKind | undefined): kind is PlainClient =>
+  kind !== undefined && plainClients.includes(kind)
+
+const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
+
+/** Whose section beside the servers would be ours: leaving it out would let through what somebody meant to forbid. */
+const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
+
+/** A file of one of these clients, also where the client keeps other settings in it. */
+export const isMcpJson = (tree: Branch): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))
+
+/** The servers of a file in the form that most clients share; `kind` says whose it is, where that is known. */
+export function translateMcpJson(tree: Branch, report: Report, home: string, kind?: PlainClient): Branch {
+  const folder = folderOf(tree.at.file.path)
+  const unit = kind && units[kind]
+  const manner: Manner = {
+    label: kind ? clientLabels[kind] : 'a client',
+    respell: editorVariables(workspaceOf(tree.at.file.path, home)),
+    folder,
+    tolerant: kind !== undefined,
+    ...(unit && { timeout: unit }),
+  }
+  const called =
+    kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `the file of ${clientLabels[kind]}`
+  return clientServers({ tree, servers: tree.members.get('mcpServers'), manner, called }, report)
+}

@@ -1,0 +1,57 @@
+import { mapServers } from '../map-servers.ts'
+import { type Branch, branch, find, list, type Member, type Tree } from '../tree.ts'
+import { clientServers, withoutThose } from './client-servers.ts'
+import type { Report } from './report.ts'
+import { shape } from './shape.ts'
+import { bracedVariables } from './variables.ts'
+
+/** OpenCode's `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. */
+export function isOpencode(tree: Branch): boolean {
+  const schema = find(tree, ['$schema'])
+  if (schema?.kind === 'leaf' && String(schema.value).includes('opencode.ai')) return true
+  return [...entriesOf(tree)].some(({ value }) => typeOf(value) === 'local' || typeOf(value) === 'remote')
+}
+
+function* entriesOf(tree: Branch): Iterable<Member> {
+  for (const path of [['mcp'], ['mcp', 'servers']]) {
+    const section = find(tree, path)
+    if (section?.kind === 'branch') yield* section.members.values()
+  }
+}
+
+function typeOf(part: Tree): unknown {
+  const type = find(part, ['type'])
+  return type?.kind === 'leaf' ? type.value : undefined
+}
+
+/** Its servers: a command with its arguments in one list, and variables in braces. */
+export function translateOpencode(tree: Branch, report: Report): Branch {
+  const section = tree.members.get('mcp')
+  const newer = section?.value.kind === 'branch' ? section.value.members.get('servers') : undefined
+  const written = newer?.value.kind === 'branch' && typeOf(newer.value) === undefined ? newer : section
+  const complete = withoutThose(written, reasonFor, report)
+  const shaped = shape(tree.at, { mcpServers: complete })
+  const servers = mapServers(shaped, opencodeServer).members.get('mcpServers')
+  const manner = { label: 'OpenCode', timeout: 'ms', respell: bracedVariables, tolerant: true } as const
+  return clientServers({ tree, servers, manner, called: "OpenCode's configuration", known: ['mcp'] }, report)
+}
+
+/** An entry may also just switch a server on or off that OpenCode knows from elsewhere. */
+const reasonFor = ({ members }: Branch): string | undefined =>
+  members.has('command') || members.has('url') ? undefined : 'it only switches one that is defined elsewhere'
+
+function opencodeServer(server: Branch): Branch {
+  const members = new Map(server.members)
+  // What is reached elsewhere says nothing about how: the address does.
+  if (typeOf(server) === 'remote') members.delete('type')
+  const environment = members.get('environment')
+  if (environment) members.set('env', environment)
+  members.delete('environment')
+  const command = members.get('command')
+  if (command?.value.kind === 'list') {
+    const [program, ...words] = command.value.items
+    if (program) members.set('command', { at: command.at, value: program })
+    if (words.length > 0) members.set('args', { at: command.at, value: list(command.value.at, words) })
+  }
+  return branch(server.at, members)
+}

@@ -1,0 +1,37 @@
+import { plainName } from '../issues.ts'
+import { withMember } from '../map-servers.ts'
+import { type Branch, branch, type Member } from '../tree.ts'
+import type { Report } from './report.ts'
+
+/** Names that stand for parts of Toolway. */
+const reserved = ['native', 'sink']
+
+/** Gives servers a name that we can use where a client took a sentence or an address for one; each is said. */
+export function withPlainNames(tree: Branch, report: Report): Branch {
+  const servers = tree.members.get('mcpServers')
+  if (servers?.value.kind !== 'branch') return tree
+  const written = [...servers.value.members.keys()]
+  const renamed = new Map<string, Member>()
+  for (const [name, entry] of servers.value.members) {
+    const taken = (other: string) => renamed.has(other) || (other !== name && written.includes(other))
+    const other = unused(usable(name), taken)
+    if (other !== name) report.notes.push(`the server ${name} is called ${other} here`)
+    renamed.set(other, entry)
+  }
+  return withMember(tree, 'mcpServers', { at: servers.at, value: branch(servers.value.at, renamed) })
+}
+
+/** The name itself, or else what is left of it; the end of a path says more than its beginning. */
+function usable(name: string): string {
+  if (reserved.includes(name)) return `${name}-server`
+  const whole = plainName(name)
+  if (whole === undefined) return /^[A-Za-z0-9]/.test(name) ? name : 'server'
+  const last = name.split('/').at(-1) ?? ''
+  return last !== name && last !== '' && plainName(last) === undefined && /^[A-Za-z]/.test(last) ? last : whole
+}
+
+function unused(name: string, taken: (name: string) => boolean): string {
+  let other = name
+  for (let number = 2; taken(other); number++) other = `${name.slice(0, 60)}-${number}`
+  return other
+}

@@ -1,0 +1,121 @@
+import { dirname, resolve } from 'node:path'
+import { isRelative } from '../absolute-paths.ts'
+import { expand, interpolate } from '../interpolate.ts'
+import { parseDocument } from '../parse/document.ts'
+import { type ConfigProblem, problemAt } from '../problems.ts'
+import { readSource } from '../read.ts'
+import { type Branch, branch, fits, type Leaf, mapLeaves, member, type Path, plain } from '../tree.ts'
+import { asText, validate } from '../validate.ts'
+import { type ClientKind, folderOf } from './client-kind.ts'
+import { type Dialect, isForeign, translate } from './dialect.ts'
+import { withPlainNames } from './plain-names.ts'
+import type { Report } from './report.ts'
+
+/** A server as our own file would have it, with its variables and references as they stand. */
+export type Definition = Readonly<Record<string, unknown>>
+
+/** A server that was read from some file. */
+export interface ReadServer {
+  readonly name: string
+  readonly definition: Definition
+  /** Its key path as the file spells it. */
+  readonly key: string
+  /** The folder in which it would be started, where nobody wrote one. */
+  readonly impliedFolder: string | undefined
+  /** Why it cannot be used as it stands. */
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** The servers of a file in any dialect. */
+export interface ServersFile extends Report {
+  readonly path: string
+  readonly dialect: Dialect | undefined
+  readonly servers: readonly ReadServer[]
+  /** Sections beside the servers that mean something to us. */
+  readonly sections: readonly string[]
+}
+
+/** Reads the servers of a file without looking at variables; `kind` says whose file it is, where that is known. */
+export async function readServers(path: string, home: string, kind?: ClientKind): Promise<ServersFile> {
+  const none = { path, dialect: undefined, servers: [], sections: [], notes: [], warnings: [] }
+  const source = await readSource(path)
+  if ('message' in source) return { ...none, problems: [source] }
+  const { tree, problems } = await parseDocument(source)
+  if (problems.length > 0) return { ...none, problems: [...problems] }
+  const { tree: translated, ...translation } = translate(tree, home, kind)
+  const named = isForeign(translation.dialect) ? withPlainNames(translated, translation) : translated
+  const portable = mapLeaves(mapLeaves(named, asText), carried) as Branch
+  const section = portable.members.get('mcpServers')?.value
+  const members = section?.kind === 'branch' ? [...section.members] : []
+  const servers = members.flatMap(([name, { value }]) =>
+    value.kind === 'branch' ? [readServer(name, value, translation.problems)] : [],
+  )
+  const own = servers.flatMap((server) => server.problems)
+  return {
+    path,
+    ...translation,
+    problems: translation.problems.filter((problem) => !own.includes(problem)),
+    servers,
+    sections: [...portable.members.keys()].filter((key) => !['mcpServers', '$schema', 'version'].includes(key)),
+  }
+}
+
+function readServer(name: string, server: Branch, problems: readonly ConfigProblem[]): ReadServer {
+  const { key } = server.at
+  // What an environment file adds is not known here, and nothing can be wrong with it.
+  const checked = branch(
+    server.at,
+    [...server.members].filter(([part]) => part !== 'envFile'),
+  )
+  const outcome = validate(interpolate(alone(name, checked), {}).tree)
+  return {
+    name,
+    definition: plain(server) as Definition,
+    key,
+    impliedFolder: impliedFolder(server),
+    problems: [
+      ...problems.filter((problem) => within(problem.key, key)),
+      ...('problems' in outcome ? outcome.problems : []),
+      ...unfinished(server),
+    ],
+  }
+}
+
+const within = (part: string, whole: string): boolean =>
+  part === whole || part.startsWith(`${whole}.`) || part.startsWith(`${whole}[`)
+
+function impliedFolder(server: Branch): string | undefined {
+  const [command, cwd] = ['command', 'cwd'].map((key) => server.members.get(key))
+  if (!command) return undefined
+  if (!cwd) return folderOf(server.at.file.path)
+  return cwd.at === command.at ? String(plain(cwd.value)) : undefined
+}
+
+/** What would have to be looked at once its variable is known cannot be written down anew. */
+function unfinished(server: Branch): ConfigProblem[] {
+  const found: ConfigProblem[] = []
+  mapLeaves(server, (part) => {
+    if (part.finish) found.push(problemAt(part.at, 'a variable here cannot be carried over; write the value itself'))
+    return part
+  })
+  return found
+}
+
+const alone = (name: string, server: Branch): Branch =>
+  branch(server.at, [['mcpServers', member(branch(server.at, [[name, member(server)]]))]])
+
+const pathKeys = ['mcpServers.*.cwd', 'mcpServers.*.envFile', 'mcpServers.*.guards.*.roots.*']
+
+/** A value that means the same in another file: paths no longer depend on this one. */
+function carried(part: Leaf, path: Path): Leaf {
+  if (typeof part.value !== 'string') return part
+  const { finish, ...rest } = part
+  const expansion = finish && expand(part.value, {})
+  if (finish && expansion && 'text' in expansion) return { ...rest, value: finish(expansion.text) }
+  const folder = dirname(part.at.file.path)
+  const referring = part.value.replace(/(?<!\$)\$\{file:([^}]+)\}/g, (written, named: string) =>
+    isRelative(named) ? `\${file:${resolve(folder, named)}}` : written,
+  )
+  const placed = pathKeys.some((pattern) => fits(pattern, path)) && isRelative(referring)
+  return { ...part, value: placed ? resolve(folder, referring) : referring }
+}

@@ -1,0 +1,44 @@
+import { mapServers } from '../map-servers.ts'
+import { type Branch, branch, find } from '../tree.ts'
+import { folderOf } from './client-kind.ts'
+import { clientServers, withoutThose } from './client-servers.ts'
+import type { Report } from './report.ts'
+import { shape } from './shape.ts'
+import { withoutVariables } from './variables.ts'
+
+/** Zed's `settings.json`: servers under `context_servers`. */
+export const isZed = ({ members }: Branch): boolean => members.get('context_servers')?.value.kind === 'branch'
+
+/** Its servers, also in the older form with `command: {path, args, env}`. */
+export function translateZed(tree: Branch, report: Report): Branch {
+  const runnable = withoutThose(tree.members.get('context_servers'), reasonFor, report)
+  const shaped = shape(tree.at, { mcpServers: runnable })
+  const servers = mapServers(shaped, (server, name) => zedServer(server, name, report)).members.get('mcpServers')
+  const folder = folderOf(tree.at.file.path)
+  const manner = { label: 'Zed', timeout: 's', respell: withoutVariables, folder, tolerant: true } as const
+  return clientServers({ tree, servers, manner, called: "Zed's settings", known: ['context_servers'] }, report)
+}
+
+const reasonFor = ({ members }: Branch): string | undefined =>
+  members.has('command') || members.has('url') ? undefined : 'it is run by an extension of Zed'
+
+function zedServer(server: Branch, name: string, report: Report): Branch {
+  const members = new Map(server.members)
+  const settings = members.get('settings')?.value
+  members.delete('settings')
+  if (settings?.kind === 'branch' && settings.members.size > 0) {
+    report.warnings.push(`mcpServers.${name}.settings is left aside: only extensions of Zed are told about it`)
+  }
+  const command = members.get('command')
+  if (command?.value.kind !== 'branch') return branch(server.at, members)
+  const { value } = command
+  members.delete('command')
+  for (const [key, part] of [
+    ['command', find(value, ['path'])],
+    ['args', find(value, ['args'])],
+    ['env', find(value, ['env'])],
+  ] as const) {
+    if (part && !members.has(key)) members.set(key, { at: command.at, value: part })
+  }
+  return branch(server.at, members)
+}
