@@ -133,7 +133,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     createWorlds<World>({
       first: buildWorld(await prepare(first, surroundings), surroundings),
       clock,
-      async end({ catalog, servers, entrance, pins }) {
+      async end({ catalog, servers, entrance, pins, traces }) {
         catalog[Symbol.dispose]()
         const kept = worlds.living
         const gone = [...servers.values()].filter(
@@ -143,6 +143,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         await Promise.all(gone.map(({ server }) => server[Symbol.asyncDispose]()))
         if (!kept.some((world) => world.entrance === entrance)) await entrance.authenticate[Symbol.asyncDispose]()
         if (!kept.some((world) => world.pins === pins)) await pins[Symbol.asyncDispose]()
+        if (!kept.some((world) => world.traces === traces)) await traces?.[Symbol.asyncDispose]()
       },
     }),
   )
@@ -209,7 +210,18 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         const admin = { ...own, present: () => worlds.present, reload: { ...reload, history }, why, metrics }
         return forPeople({ ...lasting, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
-      const opening = { config: config.server, authenticate, access, info, ready: () => true, people, clock, log }
+      const traced = () => worlds.present.traces !== undefined
+      const opening = {
+        config: config.server,
+        authenticate,
+        access,
+        info,
+        ready: () => true,
+        people,
+        traced,
+        clock,
+        log,
+      }
       door = running.use(await openHttpDoor(opening))
       return door
     },

@@ -30,6 +30,7 @@ import { type Describe, describeArguments } from './telemetry/redact/describe.ts
 import { createRedactor, type Redactor } from './telemetry/redact/redactor.ts'
 import { remember } from './telemetry/redact/remember.ts'
 import { secretsOf } from './telemetry/redact/secrets.ts'
+import { type ChosenTraces, chooseTraces } from './telemetry/traces/choose.ts'
 import { toolSource } from './tools/define.ts'
 import { type GatewayStatus, metaTools } from './tools/meta/index.ts'
 import { nativeTools } from './tools/native/index.ts'
@@ -50,7 +51,7 @@ export interface Surroundings extends Lasting {
 }
 
 /** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
-export interface Chosen {
+export interface Chosen extends ChosenTraces {
   readonly loaded: LoadedConfig
   readonly token: string | undefined
   readonly pins: Pins
@@ -114,12 +115,14 @@ export async function prepare(
   const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
   const provided = auth.jwt !== undefined && !auth.jwt.disabled
   const createVerifier = provided ? (await import('./serve/authenticate/jwt.ts')).createJwtVerifier : undefined
-  return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier }
+  const tracing = { env: process.env, before: before?.traces, version, clock, log }
+  const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
+  return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, ...traced }
 }
 
 /** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
 export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: World): World {
-  const { loaded, token, pins } = chosen
+  const { loaded, token, pins, traces, doubts } = chosen
   const { config } = loaded
   const { access, clock, log } = surroundings
   const guards = guardsOf(config.mcpServers, clock)
@@ -150,13 +153,16 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     clock,
     log,
   })
-  const secrets = secretsOf(config, token === undefined ? [] : [token])
+  const secrets = secretsOf(config, [token ?? '', ...Object.values(traces?.settings.headers ?? {})])
   const redactor = createRedactor({ secrets, keys: config.audit.redact })
   const redactName = remember(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)
+  const tracer = traces?.tracer({ redact: redactName, servers })
+  const observers = [...surroundings.observers, ...(tracer ? [tracer] : [])]
+  if (logsCalls(log)) observers.push(callLog(log, redactName))
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
-    watch: { observers: [...surroundings.observers, ...(logsCalls(log) ? [callLog(log, redactName)] : [])], clock },
+    watch: { observers, tracing: tracer, clock },
     audit: surroundings.audit,
     refusals: surroundings.refusals,
     decide: policy.decide,
@@ -172,7 +178,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     bulkhead: surroundings.bulkhead.interceptor,
     clock,
   })
-  const warnings = [...loaded.warnings, ...policyDoubts(config)]
+  const warnings = [...loaded.warnings, ...policyDoubts(config), ...doubts]
   return {
     ...chosen,
     warnings,

@@ -18,7 +18,6 @@ interface Row {
 const table: readonly Row[] = [
   { feature: 'OAuth', keys: ['mcpServers.*.auth.type'], values: ['oauth'] },
   { feature: 'code mode', keys: ['defaults.expose', 'agents.*.expose'], values: ['code'] },
-  { feature: 'traces', keys: ['telemetry.traces'] },
   { feature: 'models', keys: ['models'] },
   { feature: 'the chat loop', keys: ['chat'] },
   {

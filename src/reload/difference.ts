@@ -16,7 +16,7 @@ export interface Difference {
 
 /** What is open, or has been promised to somebody, stays as it is until the next start. */
 const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
-const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact'])
+const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 
 export function differenceOf(before: Config, after: Config): Difference {
   const old = new Map(Object.entries(before.mcpServers))

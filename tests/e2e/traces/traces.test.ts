@@ -1,0 +1,274 @@
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { toolwayMain } from '../../fixtures/command.ts'
+import { writeConfig } from '../../fixtures/config-file.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { startMirror } from '../../fixtures/mirror-server.ts'
+import { type Collector, startCollector } from '../../fixtures/otlp/collector.ts'
+import { installCollector } from '../../fixtures/otlp/install.ts'
+import { newId } from '../../fixtures/otlp/send-span.ts'
+import { startTracedServer } from '../../fixtures/otlp/traced-server.ts'
+import { rawModern } from '../../fixtures/raw-callers.ts'
+import { startEverything, stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
+import { type TracedClient, tracedClient } from './story.ts'
+import { treeOf } from './tree.ts'
+
+const installed = installCollector()
+const why = 'why' in installed ? installed.why : undefined
+
+// On other people's machines nothing is installed; where we test for all, silence would be a lie.
+if (why !== undefined && process.env.CI) {
+  test('a real OTLP receiver can be had', () => expect.fail(why))
+}
+
+const program = fileURLToPath(new URL('../../fixtures/otlp/traced-server.ts', import.meta.url))
+
+describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (skipped: ${why})`}`, () => {
+  const open = new AsyncDisposableStack()
+  let collector: Collector
+  let toolway: LocalToolway
+  let http: TracedClient
+  let configured: Record<string, unknown> & { mcpServers: Record<string, Record<string, unknown>> }
+  let everythingPort: number
+
+  beforeAll(async () => {
+    collector = open.use(await startCollector('program' in installed ? installed.program : ''))
+    const everything = open.use(await startEverything('streamableHttp'))
+    everythingPort = everything.port
+    configured = {
+      mcpServers: {
+        piped: { command: process.execPath, args: [program, collector.url] },
+        remote: { url: open.use(await startTracedServer(collector.url)).url },
+        everything: { url: everything.url },
+        probe: stdioServers.probe(),
+        modern: { url: open.use(await startMirror('modern')).url },
+      },
+      policy: { blockedTools: ['probe.die'] },
+      defaults: { expose: 'both' },
+      telemetry: { traces: { otlp: collector.url } },
+    }
+    toolway = open.use(await startToolway(configured))
+    http = open.use(await tracedClient({ endpoint: toolway }, collector))
+    await http.client.listTools()
+  })
+
+  afterAll(() => open.disposeAsync())
+
+  test.each(['piped', 'remote'])(
+    'from a client over HTTP to a server that is %s all spans are joined, wherever the client says it',
+    async (server) => {
+      const options = (['meta', 'header', 'both'] as const).map((carrier) => ({
+        carrier,
+        meta: { 'example.com/kept': [1] },
+      }))
+      const calls = []
+      for (const option of options) calls.push(await http.call(`${server}__work`, {}, option))
+      for (const { traceId, said } of calls) {
+        const spans = await collector.whole(traceId, 4)
+        expect(treeOf(spans)).toEqual([
+          'story CLIENT the story',
+          '  toolway SERVER tools/call work',
+          '    toolway CLIENT tools/call work',
+          '      traced-server SERVER tools/call work',
+        ])
+        const attempt = spans.find(({ service, kind }) => service === 'toolway' && kind === 'CLIENT')
+        expect(said.meta).toEqual({ 'example.com/kept': [1], traceparent: `00-${traceId}-${attempt?.spanId}-01` })
+        expect(said.header).toBe(server === 'remote' ? said.meta.traceparent : '')
+      }
+    },
+  )
+
+  test('in the stateless era as well, on both sides', async () => {
+    const [traceId, spanId] = [newId(16), newId(8)]
+    const ask = rawModern(toolway, {}, { traceparent: `00-${traceId}-${spanId}-01` })
+    const answer = await ask('tools/call', { name: 'modern__mirror', arguments: {} })
+    const [call, attempt] = (await collector.whole(traceId, 2)).toSorted((a, b) => (a.kind < b.kind ? 1 : -1))
+    expect(call).toMatchObject({
+      parentId: spanId,
+      kind: 'SERVER',
+      attributes: { 'mcp.protocol.version': '2026-07-28' },
+    })
+    expect(attempt).toMatchObject({ parentId: call?.spanId, kind: 'CLIENT' })
+    expect(answer).toContain(`00-${traceId}-${attempt?.spanId}-01`)
+  })
+
+  test('spans have the names of the MCP conventions, and lie within one another', async () => {
+    const { traceId, spanId } = await http.call('remote__work')
+    const spans = await collector.whole(traceId, 4)
+    const own = spans.filter(({ service }) => service === 'toolway')
+    const [call, attempt] = ['SERVER', 'CLIENT'].map((kind) => own.find((span) => span.kind === kind))
+    const common = {
+      'mcp.method.name': 'tools/call',
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'work',
+      'tool.type': 'forwarded',
+      'toolway.server': 'remote',
+      'mcp.protocol.version': expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+      'network.transport': 'tcp',
+      'network.protocol.name': 'http',
+    }
+    expect(call).toMatchObject({
+      parentId: spanId,
+      status: 'UNSET',
+      attributes: {
+        ...common,
+        'toolway.agent': 'default',
+        'toolway.call.id': expect.any(String),
+        'jsonrpc.request.id': expect.any(String),
+        'mcp.session.id': expect.any(String),
+      },
+    })
+    expect(attempt?.attributes).toMatchObject({
+      ...common,
+      'server.address': '127.0.0.1',
+      'server.port': expect.any(String),
+    })
+    for (const span of own) expect(span.end).toBeGreaterThanOrEqual(span.start)
+    expect(attempt?.start).toBeGreaterThanOrEqual(call?.start as bigint)
+    expect(attempt?.end).toBeLessThanOrEqual(call?.end as bigint)
+  })
+
+  test('real servers need not know of any of this', async () => {
+    const { traceId, said } = await http.call('everything__echo', { message: 'hello' })
+    expect(said).toBe('Echo: hello')
+    const spans = await collector.whole(traceId, 3)
+    expect(treeOf(spans)).toEqual([
+      'story CLIENT the story',
+      '  toolway SERVER tools/call echo',
+      '    toolway CLIENT tools/call echo',
+    ])
+    const attempt = spans.find(({ service, kind }) => service === 'toolway' && kind === 'CLIENT')
+    expect(attempt?.attributes['server.port']).toBe(String(everythingPort))
+  })
+
+  test('what a meta-tool runs stands behind it', async () => {
+    const one = await http.call('execute_tool', { server: 'piped', tool: 'work', args: {} })
+    expect(treeOf(await collector.whole(one.traceId, 5))).toEqual([
+      'story CLIENT the story',
+      '  toolway SERVER tools/call execute_tool',
+      '    toolway INTERNAL tools/call work',
+      '      toolway CLIENT tools/call work',
+      '        traced-server SERVER tools/call work',
+    ])
+    const asked = (server: string) => ({ server, tool: 'work', args: {} })
+    const many = await http.call('execute_tools', { calls: [asked('piped'), asked('remote')] })
+    const tree = treeOf(await collector.whole(many.traceId, 8))
+    expect(tree.slice(0, 2)).toEqual(['story CLIENT the story', '  toolway SERVER tools/call execute_tools'])
+    const branch = [
+      '    toolway INTERNAL tools/call work',
+      '      toolway CLIENT tools/call work',
+      '        traced-server SERVER tools/call work',
+    ]
+    expect(tree.slice(2)).toEqual([...branch, ...branch])
+  })
+
+  test('what goes wrong is told, by whom it went wrong', async () => {
+    const failed = await http.call('piped__work', { fail: true })
+    expect(treeOf(await collector.whole(failed.traceId, 4))).toEqual([
+      'story CLIENT the story',
+      '  toolway SERVER tools/call work [tool_error]',
+      '    toolway CLIENT tools/call work [tool_error]',
+      '      traced-server SERVER tools/call work',
+    ])
+    const denied = await http.call('execute_tool', { server: 'probe', tool: 'die', args: {} })
+    expect(treeOf(await collector.whole(denied.traceId, 3))).toEqual([
+      'story CLIENT the story',
+      '  toolway SERVER tools/call execute_tool [TOOL_BLOCKED]',
+      '    toolway INTERNAL tools/call die [TOOL_BLOCKED]',
+    ])
+    const wrong = await http.call('probe__fail', { error: { code: -32050, message: 'disk full' } })
+    expect(treeOf(await collector.whole(wrong.traceId, 3))).toEqual([
+      'story CLIENT the story',
+      '  toolway SERVER tools/call fail [-32050]',
+      '    toolway CLIENT tools/call fail [-32050]',
+    ])
+  })
+
+  test('what runs in Toolway itself is sent nowhere', async () => {
+    const { traceId } = await http.call('native__hash', { text: 'x', algorithm: 'sha256' })
+    const spans = await collector.whole(traceId, 2)
+    expect(treeOf(spans)).toEqual(['story CLIENT the story', expect.stringMatching('  toolway SERVER tools/call hash')])
+    expect(spans.find(({ service }) => service === 'toolway')?.attributes['tool.type']).toBe('native')
+  })
+
+  test('a trace that its client does not record is not recorded here either, and the server knows', async () => {
+    const { traceId, spanId, said } = await http.call('remote__work', {}, { flags: '00' })
+    expect(said.meta.traceparent).toBe(`00-${traceId}-${spanId}-00`)
+    const next = await http.call('remote__work')
+    await collector.whole(next.traceId, 4)
+    expect(collector.spans(traceId)).toEqual([])
+  })
+
+  test('over stdio as well, by the variables of OpenTelemetry: what a process has seen is sent before it ends', async () => {
+    const { telemetry: _, ...silent } = configured
+    await using folder = await temporaryFolder()
+    const args = [toolwayMain, 'stdio', '--config', await writeConfig(folder.path, silent, randomUUID())]
+    const env = {
+      PATH: String(process.env.PATH),
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_SERVICE_NAME: 'desk',
+    }
+    const client = await tracedClient({ program: { command: process.execPath, args, env } }, collector)
+    await client.client.listTools()
+    const { traceId } = await client.call('piped__work')
+    await client[Symbol.asyncDispose]()
+    const spans = await collector.whole(traceId, 4)
+    expect(treeOf(spans)).toEqual([
+      'story CLIENT the story',
+      '  desk SERVER tools/call work',
+      '    desk CLIENT tools/call work',
+      '      traced-server SERVER tools/call work',
+    ])
+    const call = spans.find(({ kind, service }) => kind === 'SERVER' && service === 'desk')
+    expect(call?.attributes).toMatchObject({ 'network.transport': 'pipe' })
+  })
+
+  test('off, nothing is told to anybody: `_meta` goes on as it came, headers end here', async () => {
+    const { telemetry: _, ...silent } = configured
+    await using other = await startToolway(silent)
+    await using client = await tracedClient({ endpoint: other }, collector)
+    await client.client.listTools()
+    const meta = { tracestate: 'as it = came', baggage: 'a=1' }
+    const { traceId, spanId, said } = await client.call('remote__work', {}, { carrier: 'meta', meta })
+    expect(said).toEqual({ meta: { ...meta, traceparent: `00-${traceId}-${spanId}-01` }, header: '' })
+    expect((await client.call('remote__work', {}, { carrier: 'header' })).said).toEqual({ meta: {}, header: '' })
+    const spans = await collector.whole(traceId, 2)
+    expect(spans.map(({ service }) => service).sort()).toEqual(['story', 'traced-server'])
+  })
+
+  test('a reload turns them on and off', async () => {
+    const { telemetry, ...silent } = configured
+    await using other = await startToolway(silent)
+    await using client = await tracedClient({ endpoint: other }, collector)
+    await client.client.listTools()
+    await other.rewrite({ ...silent, telemetry: telemetry as object })
+    await other.gateway.reload()
+    const { traceId } = await client.call('piped__work')
+    await collector.whole(traceId, 4)
+    await other.rewrite(silent)
+    await other.gateway.reload()
+    const off = await client.call('piped__work')
+    expect((await collector.whole(off.traceId, 2)).map(({ service }) => service)).not.toContain('toolway')
+  })
+
+  test('without a receiver calls go on as if nothing were, and the end is not put off', async () => {
+    const nowhere = { ...configured, telemetry: { traces: { otlp: 'http://127.0.0.1:9' } } }
+    const other = await startToolway(nowhere)
+    const client = await tracedClient({ endpoint: other }, collector)
+    await client.client.listTools()
+    for (let count = 0; count < 20; count++) {
+      expect((await client.call('piped__work')).said.meta.traceparent).toMatch(/^00-/)
+    }
+    await until(() => other.log.lines.some(({ message }) => message.includes('cannot be delivered')), {
+      what: 'a word about it',
+    })
+    await client[Symbol.asyncDispose]()
+    const start = performance.now()
+    await other[Symbol.asyncDispose]()
+    expect(performance.now() - start).toBeLessThan(5_000)
+    expect(other.log.lines.filter(({ message }) => message.includes('cannot be delivered'))).toHaveLength(1)
+  })
+})
