@@ -1,5 +1,6 @@
 import type { Config } from './config/schema.ts'
 import type { Caller } from './core/call.ts'
+import type { Log } from './core/log.ts'
 import type { ReloadStatus } from './reload/reload.ts'
 import type { GatewayStatus } from './tools/meta/index.ts'
 import { version } from './version.ts'
@@ -21,3 +22,12 @@ export function gatewayStatus({ loaded: { config, files }, warnings }: World, re
 
 /** Who is told. */
 export const mayInspect = ({ defaults }: Config, caller: Caller): boolean => defaults.debug || caller.admin
+
+/** Says what there is to say about a configuration, as far as it was not said about the one before. */
+export function announce({ loaded, warnings }: World, before: World | undefined, log: Log): void {
+  for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
+  for (const { key, feature } of loaded.inactive) {
+    const said = before?.loaded.inactive.some((known) => known.key === key)
+    if (!said) log.warn({ key, feature }, `${key} is not active yet`)
+  }
+}

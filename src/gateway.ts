@@ -11,7 +11,7 @@ import type { Caller, Handler } from './core/call.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
-import { gatewayStatus, mayInspect } from './gateway-status.ts'
+import { announce, gatewayStatus, mayInspect } from './gateway-status.ts'
 import { packageFile } from './here.ts'
 import { openLasting } from './lasting.ts'
 import { createHistory } from './reload/history.ts'
@@ -229,13 +229,9 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
   /** Starts what is new in a world, and says what there is to say about it. */
-  async function begin({ loaded, warnings, servers, catalog, pins, origins }: World, before?: World): Promise<void> {
-    for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
-    for (const { key, feature } of loaded.inactive) {
-      if (!before?.loaded.inactive.some((known) => known.key === key)) {
-        log.warn({ key, feature }, `${key} is not active yet`)
-      }
-    }
+  async function begin(next: World, before?: World): Promise<void> {
+    const { servers, catalog, pins, origins } = next
+    announce(next, before, log)
     catalog.onChange(tell)
     if (pins !== before?.pins) watchPins(pins)
     pins.noteOrigins(origins)
