@@ -13,4 +13,4 @@ export const operator: Identity = { principal: 'token', authenticated: true, adm
 export const hasSameRights = (one: Identity, other: Identity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
-  JSON.stringify(one.agents) === JSON.stringify(other.agents)
+  (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))

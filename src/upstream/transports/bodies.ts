@@ -1,4 +1,4 @@
-import { growing } from '../../wire/growing.ts'
+import { type Growing, growing } from '../../wire/growing.ts'
 import type { Body, Head } from './channel.ts'
 
 /** The most that is read of an answer whose content nobody needs. */
@@ -17,33 +17,36 @@ export function ignored(head: Head): Body {
   }
 }
 
+const nothing = Buffer.alloc(0)
+
 /** Reads an answer whole. `tooLong` is told at most once and instead of the other two. */
 export function whole(
   head: Head,
   options: { readonly maxLength: number; done(bytes: Buffer): void; lost(error: Error): void; tooLong(): void },
 ): Body {
-  const gathered = growing()
+  // Most answers come in one piece, which then need not be copied.
   let only: Buffer | undefined
+  let gathered: Growing | undefined
   let dropped = false
   return {
     data(chunk) {
       if (dropped) return
-      if ((only?.length ?? gathered.length) + chunk.length > options.maxLength) {
+      if ((gathered?.length ?? only?.length ?? 0) + chunk.length > options.maxLength) {
         dropped = true
         only = undefined
-        gathered.take()
+        gathered = undefined
         head.abort()
         options.tooLong()
-      } else if (only === undefined && gathered.length === 0) only = chunk
+      } else if (gathered) gathered.append(chunk)
+      else if (only === undefined) only = chunk
       else {
-        // Most answers come in one piece, which then need not be copied.
-        if (only !== undefined) gathered.append(only)
-        only = undefined
+        gathered = growing()
+        gathered.append(only)
         gathered.append(chunk)
       }
     },
     end() {
-      if (!dropped) options.done(only ?? gathered.take())
+      if (!dropped) options.done(gathered?.take() ?? only ?? nothing)
     },
     lost(error) {
       if (!dropped) options.lost(error)

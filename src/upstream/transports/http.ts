@@ -99,14 +99,22 @@ export function httpTransport(options: HttpOptions): Transport {
   }
 
   async function post({ body, exchange, signal, ...message }: Outgoing, until: AbortSignal | undefined): Promise<void> {
-    const refusal = Promise.withResolvers<Buffer | undefined>()
+    let refusal: Promise<Buffer | undefined> | undefined
     const within = session
     const head = await channel.ask(
-      { method: 'POST', path, headers: { ...headers.post, ...message.headers }, body, signal: until },
+      {
+        method: 'POST',
+        path,
+        headers: message.headers ? { ...headers.post, ...message.headers } : headers.post,
+        body,
+        signal: until,
+      },
       (head) => {
         if (head.status < 300) return answer(head, exchange, signal)
-        const nothing = () => refusal.resolve(undefined)
-        return whole(head, { maxLength: maxRefusal, done: refusal.resolve, lost: nothing, tooLong: nothing })
+        const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
+        refusal = promise
+        const nothing = () => resolve(undefined)
+        return whole(head, { maxLength: maxRefusal, done: resolve, lost: nothing, tooLong: nothing })
       },
     )
     if (head.status < 300) {
@@ -114,9 +122,9 @@ export function httpTransport(options: HttpOptions): Transport {
         throw lost(place(), `answered with ${what(head)} instead of a message`)
       return
     }
-    const prompt = await settles(refusal.promise, promptlyMs, clock)
+    const prompt = refusal !== undefined && (await settles(refusal, promptlyMs, clock))
     if (!prompt) head.abort()
-    const said = prompt ? await refusal.promise : undefined
+    const said = prompt ? await refusal : undefined
     const forgotten = within !== undefined && forgets(head, said)
     if (!forgotten && passOn(said, body, exchange)) return
     settled(exchange)
