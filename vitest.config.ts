@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
-// Quick tests beside the code, stories with real servers, the official conformance suite, and the long loops of `npm run test:deep`.
+// Quick tests beside the code, stories with real servers, the official conformance suite, the
+// dashboard in a real browser, and the long loops of `npm run test:deep`.
 export default defineConfig({
   test: {
     coverage: { provider: 'v8', include: ['src/**/*.ts'], exclude: ['src/**/*.test.ts'] },
@@ -8,7 +9,8 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
+          globalSetup: ['tests/promtool.setup.ts'],
           testTimeout: 10_000,
         },
       },
@@ -19,6 +21,15 @@ export default defineConfig({
           include: ['tests/conformance/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: ['tests/browser/**/*.test.ts'],
+          globalSetup: ['tests/browser/build.setup.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
         },
       },
       { test: { name: 'deep', include: ['tests/deep/**/*.test.ts'], testTimeout: 1_800_000, hookTimeout: 120_000 } },

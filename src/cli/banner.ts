@@ -22,6 +22,10 @@ export const claudeCommand = (url: string, token: string | undefined): string =>
   `claude mcp add --transport http toolway ${url}` +
   (token === undefined ? '' : ` --header "Authorization: Bearer ${token}"`)
 
+/** What stands behind the # never leaves the browser, which signs in with it. */
+export const dashboardLink = (url: string, token: string | undefined): string =>
+  `${new URL(url).origin}/${token === undefined ? '' : `#token=${token}`}`
+
 /** The entry that most clients read from a JSON file. */
 export const clientJson = (url: string, token: string | undefined): object => ({
   mcpServers: {
@@ -48,6 +52,7 @@ export function banner(facts: Banner, paint: Paint): string {
       'Token',
       token === undefined ? paint('yellow', 'none: whoever reaches it may use it') : `${token}  ${paint('dim', kept)}`,
     ],
+    ['Dashboard', paint('cyan', dashboardLink(url, token))],
     ['Serving', serving.join(', ')],
     [
       'Config',

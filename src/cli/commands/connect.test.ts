@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
@@ -184,14 +185,21 @@ describe('B11: what stands in the way is said, and nothing is lost', () => {
     expect(stderr).toMatch(message)
   })
 
-  test.skipIf(process.getuid?.() === 0)('a folder that cannot be written to', async () => {
+  test('a folder that cannot be written to', async () => {
     const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
-    await chmod(at('home', '.cursor'), 0o500)
-    expect(await run('connect', 'cursor', '--yes')).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('permission denied'),
-    })
-    await chmod(at('home', '.cursor'), 0o700)
+    execFileSync('chmod', ['-R', 'a+rwX', at('.')])
+    await chmod(at('home', '.cursor'), 0o555)
+    // Root may write anywhere, so it is somebody else for a moment.
+    const isRoot = process.getuid?.() === 0
+    if (isRoot) process.seteuid?.(65534)
+    try {
+      expect(await run('connect', 'cursor', '--yes')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('permission denied'),
+      })
+    } finally {
+      if (isRoot) process.seteuid?.(0)
+    }
   })
 
   test('a folder where a file should be', async () => {

@@ -1,0 +1,150 @@
+import { ToolwayError } from '../../../src/core/errors.ts'
+import type { CallView, ReloadEvent, ServerDetail, ToolView } from '../../../src/serve/admin/contract.ts'
+import type { Admin } from '../../../src/serve/admin/port.ts'
+import { answerOf } from './answers.ts'
+import { searched } from './audit.ts'
+import { createChance } from './chance.ts'
+import { noConfig, usualConfig } from './config.ts'
+import { overviewOf, statsOf } from './figures.ts'
+import type { Scene } from './scene.ts'
+import { figuresOf } from './servers.ts'
+import { callAt, detailOf, seriesOf } from './traffic.ts'
+
+const page = <T>(all: readonly T[], cursor: string | undefined, limit: number) => {
+  const start = Number(cursor ?? 0)
+  const end = start + limit
+  return { part: all.slice(start, end), nextCursor: end < all.length ? String(end) : null }
+}
+
+const brief = ({ definition: _, agents: __, calls: ___, ...tool }: Scene['tools'][number]): ToolView => tool
+
+/** An admin that knows one scene by heart, and in which calls go on while somebody looks. */
+export function createSceneAdmin(scene: Scene, now: () => number): Admin {
+  const startedAt = now() - 11_500_000
+  const chance = createChance(23)
+  let chain: ReturnType<Admin['chain']> = { state: 'unknown', checkedAt: null, records: null, problems: [] }
+  let numbered = 1000
+
+  const tools = (words = '', server?: string) =>
+    scene.tools
+      .filter((tool) => server === undefined || tool.server === server)
+      .filter((tool) =>
+        words
+          .toLowerCase()
+          .split(/\s+/)
+          .every((word) => `${tool.name} ${tool.description}`.toLowerCase().includes(word)),
+      )
+  const serverCalled = (name: string): ServerDetail => {
+    const found = scene.servers.find((one) => one.name === name)
+    if (!found) throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name)}.`)
+    return found
+  }
+  const toolCalled = (name: string) => {
+    const found = scene.tools.find((one) => one.name === name)
+    if (!found) throw new ToolwayError('TOOL_NOT_FOUND', `There is no tool ${JSON.stringify(name)}.`)
+    return found
+  }
+  const told = (): readonly CallView[] => {
+    if (scene.name !== 'usual') return []
+    const call = callAt(now(), `call_${++numbered}`, chance)
+    scene.calls.unshift(call)
+    return [call]
+  }
+
+  return {
+    overview: () => overviewOf(scene, startedAt, now()),
+    series: (_, { from = now() - 3_600_000, to = now() }) =>
+      scene.name === 'empty' ? { from, to, stepMs: 10_000, points: [] } : seriesOf(from, to),
+    stats: (_, by) => statsOf(scene, by, startedAt),
+    servers: () => scene.servers.map(({ stderr: _, ...server }) => server),
+    server: (_, name) => serverCalled(name),
+    async control(_, name, action) {
+      const server = serverCalled(name)
+      const paused = action === 'disable'
+      const next = {
+        ...server,
+        paused,
+        health: paused ? ('disabled' as const) : server.health === 'disabled' ? ('healthy' as const) : server.health,
+        since: now(),
+      }
+      scene.servers[scene.servers.indexOf(server)] = next
+      return next
+    },
+    tools(_, { query, server, cursor, limit }) {
+      const found = tools(query, server)
+      const { part, nextCursor } = page(found, cursor, limit)
+      return { tools: part.map(brief), total: found.length, nextCursor }
+    },
+    tool: async (_, name) => toolCalled(name),
+    tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given, agent),
+    calls: (_, { limit }) => scene.calls.slice(0, limit),
+    async call(_, id) {
+      const call = scene.calls.find((one) => one.id === id)
+      return call && detailOf(call, scene.calls)
+    },
+    audit: async (asked) => searched(scene.audit, asked),
+    chain() {
+      if (chain.state === 'checking')
+        chain = { state: 'intact', checkedAt: now(), records: scene.audit.length, problems: [] }
+      return chain
+    },
+    verifyChain() {
+      chain = { ...chain, state: 'checking' }
+      return chain
+    },
+    agents: () =>
+      scene.agents.map((name, index) => ({
+        ...{
+          name,
+          inherits: name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : null,
+          expose: index === 2 ? 'meta' : 'both',
+        },
+        ...{
+          isDefault: index === 0,
+          tools: scene.tools.length - index,
+          perMinute: index === 2 ? 120 : null,
+          concurrency: index === 1 ? 8 : null,
+        },
+        calls: figuresOf(480 - index * 120, 8, index, index * 2),
+      })),
+    matrix({ query, server, cursor, limit }) {
+      const found = tools(query, server)
+      const { part, nextCursor } = page(found, cursor, limit)
+      const rows = part.map((tool) => ({
+        ...{ server: tool.server, tool: tool.tool },
+        allowed: scene.agents.map((_, index) => tool.agents[index % 4]?.allowed ?? false),
+      }))
+      return { agents: scene.agents, rows, total: found.length, nextCursor }
+    },
+    why: async (_, { agent = 'default', tool }) => {
+      const [server = '', ...rest] = tool.split('.')
+      const allowed = agent === 'default'
+      const rule = allowed ? 'agents.default.allow.servers[0]' : `agents.${agent}.deny.tools.${server}[0]`
+      return {
+        ...{ agent, server, tool: rest.join('.'), allowed, rule },
+        sentence: allowed ? 'It may be used.' : `The agent ${agent} may not use ${tool}: a rule denies it.`,
+        considered: [
+          { rule: 'policy.blockedTools', text: 'passes: it is not blocked' },
+          { rule: 'policy.allowedServers[0]', text: 'passes: the server is allowed' },
+          { rule, text: allowed ? 'allows: the server is allowed' : 'denies: "write_*" fits the name of the tool' },
+        ],
+      }
+    },
+    config: () => (scene.name === 'empty' ? noConfig : usualConfig(now())),
+    lastReload: () => undefined,
+    reload: async (): Promise<ReloadEvent> => ({ at: now(), ok: true, error: null, changes: ['server memory added'] }),
+    onCalls(listener) {
+      const timer = setInterval(() => listener(told()), 900)
+      return { [Symbol.dispose]: () => clearInterval(timer) }
+    },
+    onReload: () => ({ [Symbol.dispose]: () => {} }),
+  }
+}
+
+/** One that can say nothing: every question fails. */
+export const createFailingAdmin = (admin: Admin): Admin =>
+  new Proxy(admin, {
+    get: () => () => {
+      throw new ToolwayError('INTERNAL', 'The store of the gateway is damaged; its log has the cause.')
+    },
+  })

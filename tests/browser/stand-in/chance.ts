@@ -1,0 +1,19 @@
+/** Numbers that look like chance and are the same every time. */
+export function createChance(seed = 1) {
+  let state = seed
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  return {
+    next,
+    /** One of them. */
+    of: <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T,
+    /** Mostly near `usual`, now and then much more, as durations are. */
+    duration: (usual: number): number => usual * Math.exp((next() + next() + next() - 1.5) * 1.6),
+  }
+}
+
+export type Chance = ReturnType<typeof createChance>

@@ -1,0 +1,52 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { systemClock } from '../../../src/core/clock.ts'
+import { silentLog } from '../../../src/core/log.ts'
+import { createTestAccess } from '../../../src/serve/access.fixture.ts'
+import { people } from '../../../src/serve/admin/admin.fixture.ts'
+import { createAdminDoor } from '../../../src/serve/admin/door.ts'
+import { httpConfig } from '../../../src/serve/door.fixture.ts'
+import { asRefusal } from '../../../src/serve/errors.ts'
+import { allowedHosts } from '../../../src/serve/hosts.ts'
+import { listen } from '../../../src/serve/listen.ts'
+import { Refusal, refuse, rpc } from '../../../src/serve/refusal.ts'
+import { createFailingAdmin, createSceneAdmin } from './admin.ts'
+import { createScene, type SceneName } from './scene.ts'
+
+/** A dashboard on a free port. The token of the operator is `operator`, that of somebody without admin rights `dev`. */
+export interface SceneDoor extends AsyncDisposable {
+  readonly origin: string
+}
+
+/** The real door, API and pages, in front of a scene: only what there is to see is made up. */
+export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneDoor> {
+  const server = createServer({ requireHostHeader: false })
+  const port = await listen(server, '127.0.0.1', wantedPort)
+  const config = httpConfig({})
+  const scene = createSceneAdmin(createScene(name, Date.now()), Date.now)
+  const door = createAdminDoor({
+    ...{
+      admin: name === 'failing' ? createFailingAdmin(scene) : scene,
+      access: createTestAccess(),
+      authenticate: people(),
+    },
+    ...{ config, hosts: allowedHosts(config, port), port, version: '0.7.0', clock: systemClock, log: silentLog },
+    folder: join(import.meta.dirname, '../../../web/dist'),
+  })
+  server.on('request', (request: IncomingMessage, response) => {
+    try {
+      const path = (request.url ?? '').split('?')[0] as string
+      if (!door.handle(request, response, path)) throw new Refusal(404, rpc.request, 'There is nothing here.')
+    } catch (thrown) {
+      refuse(response, asRefusal(thrown, silentLog), systemClock)
+    }
+  })
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      door[Symbol.dispose]()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

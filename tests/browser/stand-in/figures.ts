@@ -1,0 +1,46 @@
+import type { Health, Overview, Stats } from '../../../src/serve/admin/contract.ts'
+import type { Scene } from './scene.ts'
+import { figuresOf, noFigures } from './servers.ts'
+
+/** A scene at a glance. */
+export function overviewOf(scene: Scene, startedAt: number, now: number): Overview {
+  const count = (health: Health) => scene.servers.filter((server) => server.health === health).length
+  const direct = scene.tools.reduce((sum, { tokens }) => sum + tokens, 0)
+  const busy = scene.name !== 'empty'
+  return {
+    ...{ version: '0.7.0', startedAt, endpoint: 'http://127.0.0.1:4322/mcp' },
+    calls: busy ? figuresOf(557, 8.6, 22, 15) : noFigures,
+    ...{ inFlight: busy ? 3 : 0, queued: 0, sessions: busy ? 5 : 0 },
+    cache: busy
+      ? { hits: 1840, misses: 912, joined: 44, hitRate: 0.668 }
+      : { hits: 0, misses: 0, joined: 0, hitRate: null },
+    tokens: { direct, exposed: Math.round(direct * 0.12), saved: Math.round(direct * 0.88) },
+    servers: {
+      healthy: count('healthy'),
+      degraded: count('degraded'),
+      unhealthy: count('unhealthy'),
+      stale: count('stale'),
+      disabled: count('disabled'),
+    },
+    tools: scene.tools.length,
+    breakers: scene.servers
+      .filter(({ breaker }) => breaker !== 'closed')
+      .map(({ name, breaker, since }) => ({ server: name, state: breaker, since })),
+    reload: { attempts: busy ? 4 : 0, successes: busy ? 3 : 0, lastAt: busy ? now - 900_000 : null, lastError: null },
+  }
+}
+
+/** Figures by what is asked. */
+export function statsOf({ servers, tools, agents, name }: Scene, by: Stats['by'], since: number): Stats {
+  const names = {
+    agent: agents,
+    server: servers.filter(({ calls }) => calls.calls > 0).map((server) => server.name),
+    operation: name === 'empty' ? [] : ['call_tool', 'list', 'read_resource', 'find'],
+    tool: tools.map(({ server, tool }) => `${server}.${tool}`),
+  }[by]
+  return {
+    by,
+    since,
+    rows: names.map((one, index) => ({ name: one, ...figuresOf(900 - index * 61, 4 + index * 9, index * 3, index) })),
+  }
+}

@@ -1,0 +1,38 @@
+import type { AuditRow, CallView, ServerDetail, ToolDetail } from '../../../src/serve/admin/contract.ts'
+import { records } from './audit.ts'
+import { manyServers, usualServers } from './servers.ts'
+import { agents, manyTools, usualTools } from './tools.ts'
+import { recentCalls } from './traffic.ts'
+
+/** What there is to see. `failing` has everything of `usual`, but cannot say so. */
+export type SceneName = 'usual' | 'empty' | 'crowded' | 'failing'
+
+/** All that one scene is made of. */
+export interface Scene {
+  readonly name: SceneName
+  readonly agents: readonly string[]
+  readonly servers: ServerDetail[]
+  readonly tools: readonly ToolDetail[]
+  readonly calls: CallView[]
+  readonly audit: readonly AuditRow[]
+}
+
+export function createScene(name: SceneName, now: number): Scene {
+  if (name === 'empty') return { name, agents: [], servers: [], tools: [], calls: [], audit: [] }
+  if (name === 'crowded') {
+    const names = Array.from({ length: 12 }, (_, index) => `team.department.agent-with-a-long-name-${index}`)
+    return {
+      ...{ name, agents: names, servers: [...manyServers(now)], tools: manyTools },
+      calls: recentCalls(now, 150).map((call) => ({
+        ...call,
+        server: manyServers(now)[0]?.name ?? '',
+        name: manyTools[0]?.tool ?? '',
+      })),
+      audit: records(now, 2000),
+    }
+  }
+  return {
+    ...{ name, agents, servers: [...usualServers(now)], tools: usualTools },
+    ...{ calls: recentCalls(now, 140), audit: records(now, 320) },
+  }
+}

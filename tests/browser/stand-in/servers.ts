@@ -1,0 +1,118 @@
+import type { Figures, ServerDetail } from '../../../src/serve/admin/contract.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+
+export const noFigures: Figures = {
+  ...{ calls: 0, errors: 0, denials: 0, perSecond: 0 },
+  ...{ averageMs: null, p50Ms: null, p95Ms: null, p99Ms: null },
+}
+
+/** Figures around a usual duration. */
+export const figuresOf = (calls: number, usualMs: number, errors = 0, denials = 0): Figures => ({
+  ...{ calls, errors, denials, perSecond: calls / 60 },
+  ...{ averageMs: usualMs * 1.3, p50Ms: usualMs, p95Ms: usualMs * 3.4, p99Ms: usualMs * 7.2 },
+})
+
+const healthy = (now: number) => ({
+  health: 'healthy' as const,
+  reason: 'answers its pings',
+  since: now - 3 * hour,
+  era: 'legacy' as const,
+  protocolVersion: '2025-11-25',
+  breaker: 'closed' as const,
+  lastError: null,
+  paused: false,
+  stderr: [] as readonly string[],
+})
+
+/** Eight servers, in every state there is. */
+export const usualServers = (now: number): readonly ServerDetail[] => [
+  {
+    ...healthy(now),
+    ...{ name: 'filesystem', description: 'Files under ./sandbox', transport: 'stdio', tools: 14, latencyMs: 1.2 },
+    process: { pid: 48211, startedAt: now - 3 * hour, restarts: 0 },
+    calls: figuresOf(312, 2.1, 3, 4),
+    stderr: [
+      'Secure MCP Filesystem Server running on stdio',
+      'Client does not support MCP Roots, using allowed directories',
+    ],
+  },
+  {
+    ...healthy(now),
+    ...{ name: 'github', description: 'Issues, pull requests and code of the team', transport: 'http', tools: 51 },
+    ...{ health: 'unhealthy', reason: '5 calls in a row failed; it is left alone for 15 seconds', since: now - 40_000 },
+    ...{ breaker: 'open', lastError: 'connect ECONNREFUSED 140.82.121.6:443', latencyMs: null, process: null },
+    ...{ era: 'modern', protocolVersion: '2026-07-28' },
+    calls: figuresOf(48, 240, 17, 0),
+  },
+  {
+    ...healthy(now),
+    ...{ name: 'browser', description: 'A browser with one tab for each caller', transport: 'stdio', tools: 21 },
+    ...{ health: 'degraded', reason: 'slow: its last ping took 2.4 s', since: now - 4 * minute, latencyMs: 2400 },
+    process: { pid: 48377, startedAt: now - 11 * minute, restarts: 2 },
+    calls: figuresOf(22, 1450, 2, 0),
+    stderr: [
+      '[playwright] launching chromium',
+      '[playwright] navigated to https://example.com in 1834 ms',
+      '(node:48377) Warning: page.waitForNavigation is deprecated',
+    ],
+  },
+  {
+    ...healthy(now),
+    ...{
+      name: 'postgres',
+      description: 'The reporting replica, read-only',
+      transport: 'http',
+      tools: 6,
+      latencyMs: 3.8,
+    },
+    ...{ era: 'modern', protocolVersion: '2026-07-28', process: null },
+    calls: figuresOf(96, 12, 0, 11),
+  },
+  {
+    ...healthy(now),
+    ...{
+      name: 'memory',
+      description: 'A knowledge graph that remembers',
+      transport: 'stdio',
+      tools: 9,
+      latencyMs: 0.9,
+    },
+    process: { pid: 48219, startedAt: now - 3 * hour, restarts: 0 },
+    calls: figuresOf(61, 1.4),
+    stderr: ['Knowledge Graph MCP Server running on stdio'],
+  },
+  {
+    ...healthy(now),
+    ...{ name: 'docs', description: 'Documentation of the libraries we use', transport: 'sse', tools: 3 },
+    ...{ health: 'stale', reason: 'not connected; its tools are those of 2 days ago', since: now - 49 * hour },
+    ...{ era: null, protocolVersion: null, latencyMs: null, process: null },
+    calls: noFigures,
+  },
+  {
+    ...healthy(now),
+    ...{ name: 'deploy', description: 'Releases to production', transport: 'http', tools: 0 },
+    ...{ health: 'disabled', reason: 'turned off in the configuration', since: now - 3 * hour },
+    ...{ era: null, protocolVersion: null, latencyMs: null, process: null },
+    calls: noFigures,
+  },
+  {
+    ...healthy(now),
+    ...{ name: 'native', description: "Toolway's own tools", transport: 'in-process', tools: 3, latencyMs: null },
+    ...{ era: null, protocolVersion: null, process: null },
+    calls: figuresOf(18, 0.2),
+  },
+]
+
+/** Very many, with names as long as they may be. */
+export const manyServers = (now: number): readonly ServerDetail[] =>
+  Array.from({ length: 60 }, (_, index) => ({
+    ...healthy(now),
+    ...{ name: `department-of-very-long-names-and-integrations-${index}`, transport: 'http', latencyMs: 5 },
+    description:
+      'A description that somebody wrote with care and at length, so that nobody could ever say it was missing '.repeat(
+        3,
+      ),
+    ...{ tools: 100, process: null, calls: figuresOf(1_234_567, 8.4, 12_345, 6_789) },
+  }))

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+
+/** Somebody at the dashboard, and what went wrong while they looked. */
+export interface Visit extends AsyncDisposable {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Errors of scripts, violations of the CSP, and requests to anybody else. Refusals of the API are none of them. */
+  readonly troubles: readonly string[]
+  /** Serious and critical faults that axe finds on the page as it is. */
+  axe(): Promise<readonly string[]>
+  /** By how many pixels the page is wider than the window. */
+  overflow(): Promise<number>
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Opens a window, and signs in where a token is given. */
+export async function visit(
+  browser: Browser,
+  origin: string,
+  token?: string,
+  options: BrowserContextOptions = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    baseURL: origin,
+    reducedMotion: 'reduce',
+    ...options,
+  })
+  const page = await context.newPage()
+  const troubles: string[] = []
+  page.on('pageerror', ({ message }) => troubles.push(message))
+  page.on('console', (message) => {
+    const refused = message.text().startsWith('Failed to load resource')
+    if (message.type() === 'error' && !refused) troubles.push(message.text())
+  })
+  page.on('request', (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) troubles.push(`asked ${request.url()}`)
+  })
+  if (token !== undefined) {
+    await page.goto(`/#token=${token}`)
+    await page.locator('.shell').waitFor()
+  }
+  return {
+    ...{ page, context, troubles },
+    async axe() {
+      await page.evaluate(axeSource)
+      const found = await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')
+      const { violations } = found as { violations: { id: string; impact: string; nodes: { html: string }[] }[] }
+      return violations
+        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+        .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`)
+    },
+    overflow: async () =>
+      Number(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')),
+    [Symbol.asyncDispose]: () => context.close(),
+  }
+}

@@ -1,0 +1,62 @@
+import type {
+  AgentView,
+  AuditPage,
+  CallDetail,
+  CallView,
+  ChainView,
+  ConfigView,
+  Matrix,
+  Overview,
+  ReloadEvent,
+  Series,
+  ServerDetail,
+  ServerView,
+  Stats,
+  ToolDetail,
+  ToolPage,
+  TryResult,
+  WhyView,
+} from '../../../src/serve/admin/contract.ts'
+import { request, type Values } from './request.ts'
+
+type Signal = AbortSignal | undefined
+
+const get =
+  <T>(path: string, values?: Values) =>
+  (signal: Signal) =>
+    request<T>(path, { signal, ...(values && { values }) })
+
+const post = <T>(path: string, body?: unknown) => request<T>(path, { method: 'POST', body })
+
+const one = encodeURIComponent
+
+/** Everything that can be asked: each returns a function that asks it, so that a page can ask again. */
+export const read = {
+  overview: get<Overview>('overview'),
+  series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
+  stats: (by: Stats['by']) => get<Stats>('stats', { by }),
+  servers: get<readonly ServerView[]>('servers'),
+  server: (name: string) => get<ServerDetail>(`servers/${one(name)}`),
+  tools: (values: Values) => get<ToolPage>('tools', values),
+  tool: (name: string) => get<ToolDetail>(`tools/${one(name)}`),
+  calls: (values: Values) => get<readonly CallView[]>('calls', values),
+  call: (id: string) => get<CallDetail>(`calls/${one(id)}`),
+  audit: (values: Values) => get<AuditPage>('audit', values),
+  chain: get<ChainView>('audit/chain'),
+  agents: get<readonly AgentView[]>('agents'),
+  matrix: (values: Values) => get<Matrix>('agents/matrix', values),
+  why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
+  config: get<ConfigView>('config'),
+}
+
+/** What can be done to a server by hand. */
+export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
+
+/** Everything that changes something. */
+export const act = {
+  server: (name: string, action: ServerAction) => post<unknown>(`servers/${one(name)}/${action}`),
+  tryTool: (name: string, given: unknown, agent: string | undefined) =>
+    post<TryResult>(`tools/${one(name)}/call`, { arguments: given, ...(agent !== undefined && { agent }) }),
+  verifyChain: () => post<ChainView>('audit/chain/verify'),
+  reload: () => post<ReloadEvent>('config/reload'),
+}

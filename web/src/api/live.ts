@@ -1,0 +1,93 @@
+import { batch, signal } from '@preact/signals'
+import type { AdminEvents, CallView, Overview, ReloadEvent, ServerView } from '../../../src/serve/admin/contract.ts'
+import { type StreamState, silenceLimit, stateAfter, waitBefore } from './backoff.ts'
+import { withCalls } from './call-log.ts'
+import { findSession } from './session.ts'
+
+export const streamState = signal<StreamState>('reconnecting')
+/** How often the stream has come back: who missed something asks again. */
+export const reconnections = signal(0)
+
+export const liveOverview = signal<Overview | undefined>(undefined)
+export const liveServers = signal<readonly ServerView[] | undefined>(undefined)
+export const liveCalls = signal<readonly CallView[]>([])
+export const liveReload = signal<ReloadEvent | undefined>(undefined)
+
+/** How many calls are kept for looking at. */
+export const keptCalls = 500
+
+const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
+  overview: (value) => {
+    liveOverview.value = value
+  },
+  servers: (value) => {
+    liveServers.value = value
+  },
+  calls: (value) => {
+    liveCalls.value = withCalls(liveCalls.peek(), value, keptCalls)
+  },
+  reload: (value) => {
+    liveReload.value = value
+  },
+}
+
+/** Opens the one stream of events, and keeps opening it until told to stop. */
+export function startLive(): () => void {
+  let source: EventSource | undefined
+  let failures = 0
+  let wasLive = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let watch: ReturnType<typeof setTimeout> | undefined
+
+  const arrived = () => {
+    clearTimeout(watch)
+    watch = setTimeout(failed, silenceLimit)
+    if (streamState.peek() === 'live') return
+    batch(() => {
+      streamState.value = 'live'
+      if (wasLive) reconnections.value++
+    })
+    failures = 0
+    wasLive = true
+  }
+
+  const failed = () => {
+    source?.close()
+    clearTimeout(watch)
+    clearTimeout(timer)
+    failures++
+    streamState.value = stateAfter(failures, navigator.onLine)
+    timer = setTimeout(open, waitBefore(failures))
+    // The stream does not say why it was refused: a session that has ended would be refused forever.
+    if (failures === 2) void findSession()
+  }
+
+  const open = () => {
+    source = new EventSource('/admin/api/events')
+    source.addEventListener('error', failed)
+    source.addEventListener('open', arrived)
+    for (const [kind, listener] of Object.entries(heard)) {
+      source.addEventListener(kind, (event: MessageEvent<string>) => {
+        arrived()
+        listener(JSON.parse(event.data) as never)
+      })
+    }
+  }
+
+  const retryNow = () => {
+    if (streamState.peek() === 'live') return
+    clearTimeout(timer)
+    source?.close()
+    open()
+  }
+
+  window.addEventListener('online', retryNow)
+  open()
+  return () => {
+    window.removeEventListener('online', retryNow)
+    clearTimeout(timer)
+    clearTimeout(watch)
+    source?.close()
+    streamState.value = 'reconnecting'
+  }
+}

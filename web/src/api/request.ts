@@ -1,0 +1,72 @@
+import type { AdminError } from '../../../src/serve/admin/contract.ts'
+import { withQuery } from '../routing/query.ts'
+
+/** A refusal of the admin API, or its silence (`status` 0). */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** Values of a query; those that are undefined or empty are left out. */
+export type Values = Readonly<Record<string, string | number | undefined>>
+
+interface Asked {
+  readonly method?: 'POST' | 'DELETE'
+  readonly values?: Values
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Who wants to know that a credential is missing or has expired. */
+let turnedAway: () => void = () => {}
+export const onTurnedAway = (listener: () => void): void => {
+  turnedAway = listener
+}
+
+/** Asks the admin API. Rejects with an ApiError, or with the signal's reason. */
+export async function request<T>(path: string, asked: Asked = {}): Promise<T> {
+  const { method = 'GET', values = {}, body, signal } = asked
+  const texts = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
+  const response = await send(withQuery(`/admin/api/${path}`, texts), {
+    method,
+    headers: {
+      ...(method !== 'GET' && { 'Toolway-Admin': '1' }),
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  })
+  const text = await response.text()
+  if (response.ok) return (text === '' ? undefined : parsed(text, response.status)) as T
+  if (response.status === 401 && path !== 'session') turnedAway()
+  throw refusal(text, response.status)
+}
+
+async function send(address: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address, init)
+  } catch (thrown) {
+    if (init.signal?.aborted) throw thrown
+    throw new ApiError(0, 'NO_ANSWER', 'Toolway does not answer. It may have been stopped, or the network is down.')
+  }
+}
+
+function parsed(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ApiError(status, 'NOT_JSON', 'Something other than Toolway answered: a proxy between, perhaps.')
+  }
+}
+
+function refusal(text: string, status: number): ApiError {
+  const { error } = (text.startsWith('{') ? parsed(text, status) : {}) as Partial<AdminError>
+  return new ApiError(status, error?.code ?? `HTTP_${status}`, error?.message ?? `The answer was HTTP ${status}.`)
+}

@@ -1,0 +1,62 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { isVisible } from '../shell/visible.ts'
+import { reconnections, streamState } from './live.ts'
+import { ApiError } from './request.ts'
+
+/** Something asked of the API. What was known stays while it is asked again, and when that fails. */
+export interface Resource<T> {
+  readonly data: T | undefined
+  readonly error: ApiError | undefined
+  readonly loading: boolean
+  reload(): void
+}
+
+interface Options {
+  /** Ask again after so many milliseconds, while somebody looks. */
+  readonly every?: number
+  /** Ask again every ten seconds, but only while the stream of events, which otherwise tells, is down. */
+  readonly withoutStream?: boolean
+}
+
+/** Asks when it is first shown, whenever `key` changes, when the stream is back after an outage, and when told to. */
+export function useResource<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  key: string,
+  { every, withoutStream }: Options = {},
+): Resource<T> {
+  const state = useSignal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: true })
+  const asked = useSignal(0)
+  const back = reconnections.value
+
+  // `key` stands for `ask`, which is another function at every time.
+  useEffect(() => {
+    const stop = new AbortController()
+    state.value = { ...state.peek(), loading: true }
+    ask(stop.signal).then(
+      (data) => {
+        if (!stop.signal.aborted) state.value = { data, error: undefined, loading: false }
+      },
+      (thrown: unknown) => {
+        if (stop.signal.aborted) return
+        const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+        state.value = { ...state.peek(), error, loading: false }
+      },
+    )
+    return () => stop.abort()
+  }, [key, asked.value, back])
+
+  const reload = () => {
+    asked.value++
+  }
+  const interval = every ?? (withoutStream && streamState.value !== 'live' ? 10_000 : undefined)
+  useEffect(() => {
+    if (interval === undefined) return
+    const timer = setInterval(() => {
+      if (isVisible.peek() && !state.peek().loading) reload()
+    }, interval)
+    return () => clearInterval(timer)
+  }, [interval])
+
+  return { ...state.value, reload }
+}

@@ -1,0 +1,72 @@
+import { useEffect } from 'preact/hooks'
+import { startLive } from './api/live.ts'
+import { findSession, session, sessionError } from './api/session.ts'
+import { Audit } from './pages/audit/audit.tsx'
+import { Calls } from './pages/calls/calls.tsx'
+import { Configuration } from './pages/config/configuration.tsx'
+import { ErrorPage } from './pages/errors/error-page.tsx'
+import { Missing } from './pages/missing.tsx'
+import { Overview } from './pages/overview/overview.tsx'
+import { Policy } from './pages/policy/policy.tsx'
+import { ServerPage } from './pages/servers/server-page.tsx'
+import { Servers } from './pages/servers/servers.tsx'
+import { SignIn } from './pages/sign-in.tsx'
+import { ToolPage } from './pages/tools/tool-page.tsx'
+import { Tools } from './pages/tools/tools.tsx'
+import { Failed, Loading } from './parts/states.tsx'
+import { route } from './routing/location.ts'
+import { Shell } from './shell/shell.tsx'
+
+/** Everything: the sign-in for those who must, the pages for the others. */
+export function App() {
+  const known = typeof session.value === 'object'
+  useEffect(() => (known ? startLive() : undefined), [known])
+  if (session.value === 'none') return <SignIn />
+  if (session.value === 'unknown') {
+    const error = sessionError.value
+    return error ? (
+      <main class="main">
+        <h1 class="hidden">Toolway</h1>
+        <Failed error={error} what="the dashboard" retry={() => void findSession()} />
+      </main>
+    ) : (
+      <Loading what="the dashboard" />
+    )
+  }
+  if (route.value.page === 'sign-in') return <SignIn />
+  return (
+    <Shell>
+      <CurrentPage />
+    </Shell>
+  )
+}
+
+function CurrentPage() {
+  const here = route.value
+  if ('name' in here) {
+    return here.page === 'servers' ? (
+      <ServerPage key={here.name} name={here.name} />
+    ) : (
+      <ToolPage key={here.name} name={here.name} />
+    )
+  }
+  if ('code' in here) return <ErrorPage key={here.code} code={here.code} />
+  switch (here.page) {
+    case 'overview':
+      return <Overview />
+    case 'servers':
+      return <Servers />
+    case 'tools':
+      return <Tools />
+    case 'calls':
+      return <Calls id={'id' in here ? here.id : undefined} />
+    case 'policy':
+      return <Policy />
+    case 'audit':
+      return <Audit />
+    case 'config':
+      return <Configuration />
+    default:
+      return <Missing />
+  }
+}

@@ -1,0 +1,80 @@
+import { useSignal } from '@preact/signals'
+import type { Series } from '../../../src/serve/admin/contract.ts'
+import { nothing } from '../format/number.ts'
+import { clockTime } from '../format/time.ts'
+import { setQuery } from '../routing/location.ts'
+import { rangeQuery } from '../routing/time-range.ts'
+import { now } from '../shell/now.ts'
+import { type Chart, type Line, type Point, sentenceOf } from './chart.ts'
+import { ChartTable } from './chart-table.tsx'
+import './chart.css'
+import { Plot } from './plot.tsx'
+
+interface ChartCardProps {
+  readonly chart: Chart
+  readonly series: Series
+}
+
+/** A chart with its legend, which tells the values under the pointer, and the same data as a table. */
+export function ChartCard({ chart, series }: ChartCardProps) {
+  const over = useSignal<number | null>(null)
+  const asTable = useSignal(false)
+  const point = series.points[over.value ?? -1] ?? series.points.at(-1)
+  const events = {
+    over: (index: number | null) => {
+      over.value = index
+    },
+    chosen: (from: number, to: number) => setQuery(rangeQuery({ from: Math.round(from), to: Math.round(to) })),
+  }
+  return (
+    <figure class="card chart">
+      <figcaption class="card-head">
+        <h2>{chart.title}</h2>
+        <span class="quiet small">{point ? clockTime(point.at, now.peek()) : nothing}</span>
+      </figcaption>
+      <div class="chart-body">
+        <ul class="legend">
+          {chart.lines.map((line) => (
+            <Key key={line.name} line={line} chart={chart} point={point} />
+          ))}
+          <li>
+            <button
+              type="button"
+              class="button tiny plain"
+              aria-pressed={asTable.value}
+              onClick={() => (asTable.value = !asTable.value)}
+            >
+              Table
+              <span class="hidden"> of {chart.title}</span>
+            </button>
+          </li>
+        </ul>
+        {asTable.value ? (
+          <ChartTable chart={chart} series={series} />
+        ) : (
+          <div role="img" aria-label={sentenceOf(series, chart)}>
+            <Plot chart={chart} series={series} events={events} />
+          </div>
+        )}
+      </div>
+    </figure>
+  )
+}
+
+interface KeyProps {
+  readonly line: Line
+  readonly chart: Chart
+  readonly point: Point | undefined
+}
+
+function Key({ line, chart, point }: KeyProps) {
+  const value = point ? line.value(point) : null
+  return (
+    <li>
+      <svg viewBox="0 0 18 4" width="18" height="4" aria-hidden="true">
+        <path d="M0 2h18" stroke={`var(${line.colour})`} stroke-width="2.5" stroke-dasharray={line.dash?.join(' ')} />
+      </svg>
+      <span class="quiet">{line.name}</span> <strong>{value === null ? nothing : chart.write(value)}</strong>
+    </li>
+  )
+}

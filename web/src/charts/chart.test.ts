@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { type Chart, charts, columnsOf, lonely, sentenceOf, tickText } from './chart.ts'
+
+const point = (at: number, more: object = {}) => ({
+  at,
+  calls: 0,
+  errors: 0,
+  denials: 0,
+  perSecond: 0,
+  averageMs: null,
+  p50Ms: null,
+  p95Ms: null,
+  p99Ms: null,
+  cacheHits: 0,
+  cacheMisses: 0,
+  ...more,
+})
+
+const series = {
+  from: 0,
+  to: 3000,
+  stepMs: 1000,
+  points: [point(1000), point(2000, { p50Ms: 4, p95Ms: 40, p99Ms: 1200 }), point(3000, { p50Ms: 2, p95Ms: 20 })],
+}
+const latency = charts[1] as Chart
+
+describe('G10: charts', () => {
+  test('times are seconds, and where nothing was called there is a gap', () => {
+    expect(columnsOf(series, latency)).toEqual([
+      [1, 2, 3],
+      [null, 4, 2],
+      [null, 40, 20],
+      [null, 1200, null],
+    ])
+  })
+
+  test('a value without neighbours is a point, since no line leads there', () => {
+    expect(lonely([1, null, 2, null, 3, 4, null, undefined, 5])).toEqual([0, 2, 8])
+    expect(lonely([])).toEqual([])
+  })
+
+  test('the axis of what is counted has no halves', () => {
+    expect([0, 0.5, 1].map((value) => tickText(charts[2] as Chart, value))).toEqual(['0', '', '1'])
+    expect(tickText(charts[0] as Chart, 0.5)).toBe('0.5')
+  })
+
+  test('are told in a sentence', () => {
+    expect(sentenceOf(series, latency)).toBe(
+      'Latency. p50: 2 ms to 4 ms, last 2 ms; p95: 20 ms to 40 ms, last 20 ms; p99: 1.2 s to 1.2 s, last 1.2 s.',
+    )
+    expect(sentenceOf({ ...series, points: [] }, latency)).toContain('p50: nothing')
+  })
+
+  test('no two lines of a chart look alike, whatever colours one sees', () => {
+    for (const { lines } of charts) {
+      expect(new Set(lines.map(({ dash }) => String(dash))).size).toBe(lines.length)
+    }
+  })
+})

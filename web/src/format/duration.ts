@@ -1,0 +1,37 @@
+import { nothing } from './number.ts'
+
+const fine = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+const finer = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+
+/** How long a call took: `0.4 ms`, `42 ms`, `1.25 s`, `2 min 5 s`. */
+export function took(ms: number | null): string {
+  if (ms === null) return nothing
+  if (ms < 1) return `${finer.format(ms)} ms`
+  if (ms < 10) return `${fine.format(ms)} ms`
+  if (ms < 999.5) return `${whole.format(ms)} ms`
+  if (ms < 59_995) return `${finer.format(ms / 1000)} s`
+  return span(ms)
+}
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+] as const
+
+/** A long time in its two largest units: `3 d 4 h`, `12 min 9 s`, `0 s`. */
+export function span(ms: number): string {
+  const rounded = Math.max(0, Math.round(ms / 1000) * 1000)
+  const first = units.findIndex(([, length]) => rounded >= length)
+  if (first < 0) return '0 s'
+  let rest = rounded
+  const parts: string[] = []
+  for (const [unit, length] of units.slice(first, first + 2)) {
+    const number = Math.floor(rest / length)
+    rest -= number * length
+    if (number > 0) parts.push(`${number} ${unit}`)
+  }
+  return parts.join(' ')
+}

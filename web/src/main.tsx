@@ -1,0 +1,16 @@
+import './styles/tokens.css'
+import './styles/base.css'
+import './styles/controls.css'
+import './styles/parts.css'
+import './styles/table.css'
+import './styles/shell.css'
+import { render } from 'preact'
+import { startSession } from './api/session.ts'
+import { App } from './app.tsx'
+import { followLinks } from './routing/location.ts'
+import { listenToKeys } from './shell/keyboard.ts'
+
+followLinks()
+listenToKeys()
+render(<App />, document.getElementById('app') as HTMLElement)
+await startSession()

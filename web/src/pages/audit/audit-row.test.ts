@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { argumentsText, keyOf, latencyOf, reasonOf, targetOf, timeOf } from './audit-row.ts'
+
+const row = {
+  time: '2026-03-01T12:00:00.005Z',
+  lane: 'a',
+  seq: 7,
+  operation: 'call_tool',
+  server: 'github',
+  tool: 'delete_repository',
+  decision: 'DENY',
+  reason: 'tool_not_allowed',
+  rule: 'agents.ci.deny.tools.github[0]',
+  latency_ms: 0.4,
+}
+
+test('G10: a record is read field by field', () => {
+  expect(keyOf(row)).toBe('a:7')
+  expect(targetOf(row)).toBe('github.delete_repository')
+  expect(timeOf(row)).toBe(Date.UTC(2026, 2, 1, 12, 0, 0, 5))
+  expect(reasonOf(row)).toBe('tool_not_allowed · agents.ci.deny.tools.github[0]')
+  expect(latencyOf(row)).toBe(0.4)
+  expect(argumentsText({ ...row, arguments: { a: 1 } })).toBe('{"a":1}')
+  expect(argumentsText({ ...row, arguments: {} })).toBe('call_tool')
+})
+
+test('G10: a record with other fields is shown all the same', () => {
+  const odd = { operation: 'gap', time: 'never', seq: { a: 1 }, latency_ms: null }
+  expect([keyOf(odd), targetOf(odd), timeOf(odd), reasonOf(odd), latencyOf(odd)]).toEqual([':', 'gap', 0, '', null])
+})

@@ -1,0 +1,107 @@
+import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
+import { read } from '../../api/endpoints.ts'
+import { type Paged, usePages } from '../../api/paged.ts'
+import { isAdmin } from '../../api/session.ts'
+import { Code } from '../../parts/code.tsx'
+import { More } from '../../parts/more.tsx'
+import { Page, Refresh } from '../../parts/page.tsx'
+import { AdminsOnly, Empty, Loaded } from '../../parts/states.tsx'
+import { Table } from '../../parts/table.tsx'
+import { query } from '../../routing/location.ts'
+import { timeIn } from '../../routing/time-range.ts'
+import '../calls/calls.css'
+import { auditColumns } from './audit-columns.tsx'
+import { AuditFilters } from './audit-filters.tsx'
+import { keyOf } from './audit-row.ts'
+import { Chain } from './chain.tsx'
+import { RecordPanel } from './record-panel.tsx'
+
+/** Everything that was ever done or refused, to be searched. */
+export function Audit() {
+  if (isAdmin.value) return <Records />
+  return (
+    <Page title="Audit">
+      <AdminsOnly what="the audit log" />
+    </Page>
+  )
+}
+
+function Records() {
+  const given = (name: string) => query.value.get(name) || undefined
+  const filter = {
+    agent: given('agent'),
+    server: given('server'),
+    tool: given('tool'),
+    decision: given('decision'),
+    text: given('q'),
+    from: timeIn(query.value.get('from')),
+    to: timeIn(query.value.get('to')),
+  }
+  const audit = usePages<AuditPage>((cursor) => read.audit({ ...filter, cursor }), JSON.stringify(filter))
+  const rows = audit.pages.flatMap((page) => page.rows)
+  const chosen = rows.find((row) => keyOf(row) === query.value.get('record'))
+  const filtered = Object.values(filter).some((value) => value !== undefined)
+  return (
+    <Page
+      title="Audit"
+      note="Every call and every denial, before and after; arguments as the configuration lets them be written down."
+      actions={<Refresh onClick={audit.first.reload} busy={audit.first.loading} />}
+    >
+      <Chain />
+      <AuditFilters />
+      <div class={chosen ? 'split' : ''}>
+        <div class="card split-list">
+          <Loaded of={audit.first} what="the audit log">
+            {() =>
+              rows.length === 0 ? <NoRecords filtered={filtered} /> : <List audit={audit} rows={rows} chosen={chosen} />
+            }
+          </Loaded>
+        </div>
+        {chosen && <RecordPanel key={keyOf(chosen)} row={chosen} />}
+      </div>
+    </Page>
+  )
+}
+
+interface ListProps {
+  readonly audit: Paged<AuditPage>
+  readonly rows: readonly AuditRow[]
+  readonly chosen: AuditRow | undefined
+}
+
+function List({ audit, rows, chosen }: ListProps) {
+  return (
+    <>
+      <Table
+        label="Audit records"
+        rows={rows}
+        keyOf={keyOf}
+        columns={auditColumns(chosen !== undefined)}
+        current={(row) => row === chosen}
+      />
+      <More of={audit} shown={rows.length} things="records" />
+    </>
+  )
+}
+
+function NoRecords({ filtered }: { readonly filtered: boolean }) {
+  if (filtered) {
+    return (
+      <Empty title="No record fits">
+        <p class="quiet">
+          Every condition must hold. <code>*</code> stands for anything in agent, server and tool; the text is looked
+          for in the arguments, also as <code>name=value</code>.
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <Empty title="Nothing is recorded yet">
+      <p>
+        Every call is written down before it is made and after it has ended, and the records are chained: none can be
+        changed unseen.
+      </p>
+      <Code text="toolway audit tail" label="Command that follows the audit log" />
+    </Empty>
+  )
+}

@@ -1,0 +1,57 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { act, read } from '../../api/endpoints.ts'
+import { useResource } from '../../api/resource.ts'
+import { count } from '../../format/number.ts'
+import { Action } from '../../parts/action.tsx'
+import { chainLooks } from '../../parts/looks.ts'
+import { Mark } from '../../parts/mark.tsx'
+import { Ago } from '../../parts/moment.tsx'
+import { attempt } from '../../parts/notices.tsx'
+import { Loaded, Note } from '../../parts/states.tsx'
+
+/** Whether the records are as they were written. */
+export function Chain() {
+  const checking = useSignal(false)
+  const chain = useResource(read.chain, 'chain', checking.value ? { every: 700 } : {})
+  const state = chain.data?.state
+  useEffect(() => {
+    checking.value = state === 'checking'
+  }, [state, checking])
+  const verify = async () => {
+    await attempt(act.verifyChain, () => 'The chain is being checked.')
+    checking.value = true
+    chain.reload()
+  }
+  return (
+    <Loaded of={chain} what="the state of the chain">
+      {(data) => (
+        <>
+          <div class="row spread card chain">
+            <span class="row">
+              <strong>Hash chain</strong>
+              <Mark look={chainLooks[data.state]} chip />
+              {data.checkedAt !== null && (
+                <span class="quiet">
+                  {data.records !== null && `${count(data.records)} records, `}checked <Ago at={data.checkedAt} />
+                </span>
+              )}
+            </span>
+            <Action name="Verify" icon="check" run={verify} />
+          </div>
+          {data.problems.length > 0 && (
+            <Note tone="bad">
+              <p>
+                <strong>Somebody or something has been at the files.</strong> <code>toolway audit verify</code> tells
+                more.
+              </p>
+              {data.problems.map((problem) => (
+                <p key={problem}>{problem}</p>
+              ))}
+            </Note>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}

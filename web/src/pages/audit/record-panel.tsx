@@ -1,0 +1,43 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
+import { Code } from '../../parts/code.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { decisionLook } from '../../parts/looks.ts'
+import { Mark } from '../../parts/mark.tsx'
+import { pathTo } from '../../routing/route.ts'
+import { recordLink } from './audit-columns.tsx'
+import { targetOf, textIn } from './audit-row.ts'
+
+/** One record in full. */
+export function RecordPanel({ row }: { readonly row: AuditRow }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
+  const call = textIn(row, 'call')
+  return (
+    <aside class="card split-detail" aria-label="Audit record">
+      <div class="card-head">
+        <h2 ref={heading} tabIndex={-1}>
+          {targetOf(row)}
+        </h2>
+        <a
+          class="button plain icon tiny"
+          href={recordLink(undefined)}
+          data-back
+          aria-label="Close the record"
+          title="Close (Esc)"
+        >
+          <Icon name="close" size={14} />
+        </a>
+      </div>
+      <div class="card-body stack">
+        <p class="row">
+          <Mark look={decisionLook(row.decision, row.is_error === true)} chip />
+          {call !== '' && <a href={pathTo('calls', call)}>Timeline of the call</a>}
+        </p>
+        <JsonTree value={row} open={3} />
+        {call !== '' && <Code text={`toolway audit query --call ${call}`} label="The same in a terminal" />}
+      </div>
+    </aside>
+  )
+}

@@ -1,0 +1,73 @@
+import { useSignal } from '@preact/signals'
+import type { CallView } from '../../../../src/serve/admin/contract.ts'
+import { filterCalls, withCalls } from '../../api/call-log.ts'
+import { read } from '../../api/endpoints.ts'
+import { keptCalls, liveCalls } from '../../api/live.ts'
+import { useResource } from '../../api/resource.ts'
+import { counted } from '../../format/number.ts'
+import { Choose, Search } from '../../parts/filters.tsx'
+import { outcomeLooks } from '../../parts/looks.ts'
+import { Page } from '../../parts/page.tsx'
+import { Failed, Loading } from '../../parts/states.tsx'
+import { Table } from '../../parts/table.tsx'
+import { query } from '../../routing/location.ts'
+import { callColumns } from './call-columns.tsx'
+import { CallPanel } from './call-panel.tsx'
+import './calls.css'
+import { NoCalls } from './no-calls.tsx'
+import { PauseButton } from './pause-button.tsx'
+
+const outcomes = Object.entries(outcomeLooks).map(([value, { word }]) => [value, word] as const)
+
+/** What agents are doing right now; one call beside the others where one was chosen. */
+export function Calls({ id }: { readonly id: string | undefined }) {
+  const wanted = (name: string) => query.value.get(name) ?? ''
+  const filter = { agent: wanted('agent'), server: wanted('server'), outcome: wanted('outcome'), text: wanted('q') }
+  // Calls that fit and are older than those of the stream are asked for.
+  const earlier = useResource(read.calls({ ...filter, limit: keptCalls }), JSON.stringify(filter), {
+    withoutStream: true,
+  })
+  const paused = useSignal<readonly CallView[] | undefined>(undefined)
+  const all = withCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * keptCalls)
+  const rows = filterCalls(all, filter)
+  const names = (key: 'agent' | 'server') =>
+    [...new Set(liveCalls.value.map((call) => call[key]))].filter(Boolean).sort()
+  const waiting = earlier.loading && earlier.data === undefined && all.length === 0
+  return (
+    <Page
+      title="Calls"
+      note="As they happen. Only the latest are kept here; the audit log has them all."
+      actions={<PauseButton paused={paused} />}
+    >
+      <div class="filters">
+        <Search label="Search calls" />
+        <Choose label="Agent" name="agent" options={names('agent')} all="all" />
+        <Choose label="Server" name="server" options={names('server')} all="all" />
+        <Choose label="Outcome" name="outcome" options={outcomes} all="any" />
+      </div>
+      {earlier.error && <Failed error={earlier.error} what="earlier calls" retry={earlier.reload} />}
+      <div class={id === undefined ? '' : 'split'}>
+        <div class="card split-list">
+          {waiting && <Loading what="the calls" />}
+          {!waiting && rows.length === 0 && <NoCalls filtered={all.length > 0} />}
+          {rows.length > 0 && (
+            <>
+              <Table
+                label="Calls"
+                rows={rows.slice(0, 200)}
+                keyOf={(call) => call.id}
+                columns={callColumns(id !== undefined)}
+                current={(call) => call.id === id}
+              />
+              <p class="table-foot">
+                {rows.length > 200 ? `The newest 200 of ${counted(rows.length, 'call')}` : counted(rows.length, 'call')}
+                {rows.length < all.length && ` of ${all.length}`}
+              </p>
+            </>
+          )}
+        </div>
+        {id !== undefined && <CallPanel key={id} id={id} />}
+      </div>
+    </Page>
+  )
+}

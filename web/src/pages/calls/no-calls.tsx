@@ -1,0 +1,28 @@
+import { Code } from '../../parts/code.tsx'
+import { Empty } from '../../parts/states.tsx'
+import { pathTo } from '../../routing/route.ts'
+
+/** No call to show: none fits, or none was made. */
+export function NoCalls({ filtered }: { readonly filtered: boolean }) {
+  if (filtered) {
+    return (
+      <Empty title="No recent call fits">
+        <p class="quiet">
+          Only the last calls are kept here. <a href={pathTo('audit')}>The audit log</a> has all of them.
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <Empty title="No calls yet">
+      <p>
+        Every call of every agent appears here the moment it begins. <a href="/">Connect a client</a>, or make one
+        yourself:
+      </p>
+      <Code text="toolway call native.hash data=hello algorithm=sha256" label="Command that makes a call" />
+      <p class="quiet">
+        Or <a href={pathTo('tools')}>try a tool</a> in the browser.
+      </p>
+    </Empty>
+  )
+}

@@ -1,0 +1,33 @@
+import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
+import { took } from '../../format/duration.ts'
+import { now } from '../../shell/now.ts'
+import { barsOf } from './bars.ts'
+
+/** What a call spent its time with. */
+export function Timeline({ call }: { readonly call: CallDetail }) {
+  const bars = barsOf(call, now.value)
+  if (bars.length === 0) {
+    return <p class="quiet">It was never sent: it was refused, or answered by Toolway itself.</p>
+  }
+  return (
+    <ol class="timeline">
+      {bars.map((bar) => (
+        <li key={`${bar.name} ${bar.startMs}`}>
+          <span class="row spread">
+            <span>
+              {bar.name}
+              {bar.error !== null && <span class="tone-bad"> {bar.error}</span>}
+            </span>
+            <span class="quiet">
+              {bar.startMs > 0 && `after ${took(bar.startMs)}, `}
+              {bar.ms === null ? 'still running' : took(bar.ms)}
+            </span>
+          </span>
+          <span class="track" aria-hidden="true">
+            <span class={bar.error === null ? '' : 'failed'} style={{ left: `${bar.left}%`, width: `${bar.width}%` }} />
+          </span>
+        </li>
+      ))}
+    </ol>
+  )
+}

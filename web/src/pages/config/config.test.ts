@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { withoutExcerpt } from './excerpt.ts'
+import { narrowed } from './narrow.ts'
+
+const config = {
+  server: { host: '127.0.0.1', port: 4322 },
+  mcpServers: {
+    github: { url: 'https://mcp.example.com', timeout: 30_000 },
+    memory: { command: 'npx', args: ['-y', 'memory'] },
+  },
+}
+
+test('G10: a search in the configuration keeps what leads to a find', () => {
+  expect(narrowed(config, 'example.com')).toEqual({ mcpServers: { github: { url: 'https://mcp.example.com' } } })
+  expect(narrowed(config, ' PORT ')).toEqual({ server: { port: 4322 } })
+})
+
+test('G10: a key that fits keeps all that is below it, also by its path', () => {
+  expect(narrowed(config, 'github')).toEqual({ mcpServers: { github: config.mcpServers.github } })
+  expect(narrowed(config, 'memory.command')).toEqual({ mcpServers: { memory: { command: 'npx' } } })
+})
+
+test('G10: nothing asked is everything, nothing found is nothing', () => {
+  expect(narrowed(config, '')).toBe(config)
+  expect(narrowed(config, 'nowhere')).toBeUndefined()
+})
+
+test('G8: an error in the history is told without the lines of the file', () => {
+  const error = 'There is a problem:\na.yaml:12:3: unknown key `x`\n  12 |  x: 1\n     |  ^\n'
+  expect(withoutExcerpt(error)).toBe('There is a problem:\na.yaml:12:3: unknown key `x`')
+  expect(withoutExcerpt('  all of it indented')).toBe('  all of it indented')
+})

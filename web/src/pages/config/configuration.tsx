@@ -1,0 +1,90 @@
+import type { ConfigView } from '../../../../src/serve/admin/contract.ts'
+import { act, read } from '../../api/endpoints.ts'
+import { liveReload } from '../../api/live.ts'
+import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
+import { Action } from '../../parts/action.tsx'
+import { Code } from '../../parts/code.tsx'
+import { Copy } from '../../parts/copy.tsx'
+import { attempt } from '../../parts/notices.tsx'
+import { Card, Page } from '../../parts/page.tsx'
+import { AdminsOnly, Loaded, Note } from '../../parts/states.tsx'
+import { ConfigTree } from './config-tree.tsx'
+import { History } from './history.tsx'
+import { NoFiles } from './no-files.tsx'
+
+/** What is in force, where it came from, and how it came to be. */
+export function Configuration() {
+  if (isAdmin.value) return <Whole />
+  return (
+    <Page title="Configuration">
+      <AdminsOnly what="the configuration" />
+    </Page>
+  )
+}
+
+function Whole() {
+  const config = useResource(read.config, `config ${liveReload.value?.at}`)
+  const reload = async () => {
+    await attempt(act.reload, (event) =>
+      event.ok
+        ? `Reloaded: ${event.changes.length === 0 ? 'nothing changed.' : event.changes.join('; ')}`
+        : `Kept as it was: ${event.error}`,
+    )
+    config.reload()
+  }
+  return (
+    <Page
+      title="Configuration"
+      note="Files are read again when they change; a mistake in them changes nothing."
+      actions={<Action name="Reload now" icon="refresh" run={reload} />}
+    >
+      <Loaded of={config} what="the configuration">
+        {(data) => <Parts config={data} />}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Parts({ config }: { readonly config: ConfigView }) {
+  return (
+    <>
+      {config.reload.lastError !== null && (
+        <Note tone="bad">
+          <p>
+            <strong>The last reload failed; what was in force before it still is.</strong>
+          </p>
+          <Code text={config.reload.lastError} label="What is wrong with it" />
+        </Note>
+      )}
+      {config.warnings.length > 0 && (
+        <Note tone="warn">
+          <p>
+            <strong>Understood, but doubtful:</strong>
+          </p>
+          {config.warnings.map((warning) => (
+            <p key={warning}>{warning}</p>
+          ))}
+        </Note>
+      )}
+      <div class="grid-2">
+        <Card title="Files">
+          {config.files.length === 0 ? (
+            <NoFiles />
+          ) : (
+            <ol class="stack tight">
+              {config.files.map(({ path, dialect }) => (
+                <li key={path} class="row">
+                  <code>{path}</code> <span class="chip">{dialect}</span> <Copy text={path} label="Copy the path" />
+                </li>
+              ))}
+              {config.files.length > 1 && <li class="quiet small">They merge in this order; later ones win.</li>}
+            </ol>
+          )}
+        </Card>
+        <History reload={config.reload} history={config.history} />
+      </div>
+      <ConfigTree config={config.config} />
+    </>
+  )
+}

@@ -1,0 +1,57 @@
+import type { ReloadEvent, ReloadView } from '../../../../src/serve/admin/contract.ts'
+import { count } from '../../format/number.ts'
+import { Mark } from '../../parts/mark.tsx'
+import { Ago } from '../../parts/moment.tsx'
+import { Card } from '../../parts/page.tsx'
+import { withoutExcerpt } from './excerpt.ts'
+
+const taken = { tone: 'ok', shape: 'dot', word: 'taken over' } as const
+const kept = { tone: 'bad', shape: 'cross', word: 'refused, kept as it was' } as const
+
+interface HistoryProps {
+  readonly reload: ReloadView
+  readonly history: readonly ReloadEvent[]
+}
+
+/** Every attempt to take over a changed configuration, newest first. */
+export function History({ reload, history }: HistoryProps) {
+  const events = history.toSorted((a, b) => b.at - a.at)
+  return (
+    <Card
+      title="Reloads"
+      side={
+        <span class="quiet small">
+          {count(reload.successes)} of {count(reload.attempts)} taken over
+        </span>
+      }
+    >
+      {events.length === 0 ? (
+        <p class="quiet">None since Toolway started. Save a file, and what changed stands here.</p>
+      ) : (
+        <ol class="stack">
+          {events.map((event) => (
+            <li key={event.at} class="stack tight">
+              <span class="row spread">
+                <Mark look={event.ok ? taken : kept} />
+                <span class="quiet">
+                  <Ago at={event.at} />
+                </span>
+              </span>
+              {event.error !== null && <p class="tone-bad pre">{withoutExcerpt(event.error)}</p>}
+              {event.ok && event.changes.length === 0 && <p class="quiet">Nothing that matters changed.</p>}
+              {event.changes.length > 0 && (
+                <ul>
+                  {event.changes.map((change) => (
+                    <li key={change}>
+                      <code>{change}</code>
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </li>
+          ))}
+        </ol>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,20 @@
+/** The part of a tree that has a text somewhere in its keys or values, with all that leads to it. */
+export function narrowed(value: unknown, text: string): unknown {
+  const wanted = text.trim().toLowerCase()
+  return wanted === '' ? value : part(value, wanted, '')
+}
+
+/** `undefined` where nothing fits. What stands below a key that fits is kept whole. */
+function part(value: unknown, wanted: string, path: string): unknown {
+  if (path.toLowerCase().includes(wanted)) return value
+  if (typeof value !== 'object' || value === null)
+    return String(value).toLowerCase().includes(wanted) ? value : undefined
+  if (Array.isArray(value)) {
+    const items = value.filter((item) => part(item, wanted, '') !== undefined)
+    return items.length > 0 ? items : undefined
+  }
+  const members = Object.entries(value)
+    .map(([key, member]) => [key, part(member, wanted, path === '' ? key : `${path}.${key}`)] as const)
+    .filter(([, member]) => member !== undefined)
+  return members.length > 0 ? Object.fromEntries(members) : undefined
+}

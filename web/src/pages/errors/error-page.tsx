@@ -1,0 +1,30 @@
+import { useResource } from '../../api/resource.ts'
+import { Page } from '../../parts/page.tsx'
+import { Empty, Loaded } from '../../parts/states.tsx'
+import { BlockView } from './block-view.tsx'
+
+/** What a code means, why it comes about, and what to do. */
+export function ErrorPage({ code }: { readonly code: string }) {
+  const page = useResource(async () => (await import('./pages.ts')).pageOf(code), code)
+  return (
+    <Page title={code}>
+      <div class="card">
+        <Loaded of={page} what="the page">
+          {(blocks) =>
+            blocks === null ? (
+              <Empty title="No page about this code">
+                <p class="quiet">It is none of Toolway's own: a server may have answered with it.</p>
+              </Empty>
+            ) : (
+              <div class="card-body stack prose">
+                {blocks.slice(1).map((block, index) => (
+                  <BlockView key={index} block={block} />
+                ))}
+              </div>
+            )
+          }
+        </Loaded>
+      </div>
+    </Page>
+  )
+}

@@ -1,0 +1,69 @@
+/** The little Markdown that the pages about errors are written in. */
+export type Block =
+  | { readonly kind: 'heading'; readonly level: number; readonly text: string }
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'list'; readonly items: readonly string[] }
+  | { readonly kind: 'code'; readonly text: string }
+  | { readonly kind: 'table'; readonly rows: readonly (readonly string[])[] }
+
+/** The blocks of a page, in their order. */
+export function blocksOf(page: string): readonly Block[] {
+  const lines = page.replace(/<!--[\s\S]*?-->/g, '').split('\n')
+  const blocks: Block[] = []
+  while (lines.length > 0) {
+    const line = lines.shift() as string
+    if (line.trim() === '') continue
+    const heading = /^(#{1,6}) (.*)/.exec(line)
+    if (heading) blocks.push({ kind: 'heading', level: heading[1]?.length ?? 1, text: heading[2] ?? '' })
+    else if (line.startsWith('```')) {
+      blocks.push({ kind: 'code', text: taken(lines, (next) => !next.startsWith('```')).join('\n') })
+      lines.shift()
+    } else if (line.startsWith('- ')) blocks.push({ kind: 'list', items: items([line, ...taken(lines, isText)]) })
+    else if (line.startsWith('|')) blocks.push({ kind: 'table', rows: cells([line, ...taken(lines, isText)]) })
+    else blocks.push({ kind: 'text', text: [line, ...taken(lines, isText)].join(' ') })
+  }
+  return blocks
+}
+
+const isText = (line: string): boolean => line.trim() !== '' && !line.startsWith('#') && !line.startsWith('```')
+
+function taken(lines: string[], fits: (line: string) => boolean): readonly string[] {
+  const end = lines.findIndex((line) => !fits(line))
+  return lines.splice(0, end < 0 ? lines.length : end)
+}
+
+/** Lines that are indented go on with the item before them. */
+const items = (lines: readonly string[]): readonly string[] =>
+  lines
+    .map((line) => (line.startsWith('- ') ? `\n${line.slice(2)}` : ` ${line.trim()}`))
+    .join('')
+    .trim()
+    .split('\n')
+
+const cells = (lines: readonly string[]): readonly (readonly string[])[] =>
+  lines
+    .filter((line) => !/^[|\s:-]+$/.test(line))
+    .map((line) =>
+      line
+        .replace(/^\||\|\s*$/g, '')
+        .split('|')
+        .map((cell) => cell.trim()),
+    )
+
+/** A piece of a line. */
+export interface Piece {
+  readonly text: string
+  readonly code?: true
+  readonly link?: string
+}
+
+/** A line in its pieces: code, links, and what is between them. */
+export function piecesOf(text: string): readonly Piece[] {
+  const found: Piece[] = []
+  for (const [, code, words, link, plain] of text.matchAll(/`([^`]+)`|\[([^\]]+)\]\(([^)]+)\)|([^`[]+|[`[])/g)) {
+    if (code !== undefined) found.push({ text: code, code: true })
+    else if (words !== undefined) found.push({ text: words.replaceAll('`', ''), link: link ?? '' })
+    else found.push({ text: plain ?? '' })
+  }
+  return found
+}

@@ -1,0 +1,34 @@
+import type { Overview } from '../../../../src/serve/admin/contract.ts'
+import { counted } from '../../format/number.ts'
+import { Ago, Lasting } from '../../parts/moment.tsx'
+import { Note } from '../../parts/states.tsx'
+import { pathTo } from '../../routing/route.ts'
+
+/** What somebody should look at; nothing where all is well. */
+export function Attention({ of: { breakers, servers, reload } }: { readonly of: Overview }) {
+  const troubled = servers.unhealthy + servers.degraded
+  if (breakers.length === 0 && troubled === 0 && reload.lastError === null) return null
+  return (
+    <Note tone="warn">
+      {breakers.map(({ server, state, since }) => (
+        <p key={server}>
+          The breaker of <a href={pathTo('servers', server)}>{server}</a> is <strong>{state}</strong> (
+          <Lasting since={since} />
+          ):{' '}
+          {state === 'open' ? 'calls are refused until it is tried again.' : 'a few calls try whether it works again.'}
+        </p>
+      ))}
+      {troubled > 0 && (
+        <p>
+          <a href={pathTo('servers')}>{counted(troubled, 'server')}</a> {troubled === 1 ? 'is' : 'are'} not healthy.
+        </p>
+      )}
+      {reload.lastError !== null && (
+        <p>
+          The last reload of the <a href={pathTo('config')}>configuration</a> failed (<Ago at={reload.lastAt} />
+          ); the one before it is still in force. {reload.lastError}
+        </p>
+      )}
+    </Note>
+  )
+}

@@ -1,0 +1,56 @@
+/** How a client is pointed at Toolway. */
+export interface Client {
+  readonly name: string
+  /** Where the text goes: a file, or a terminal. */
+  readonly place: string
+  readonly text: string
+}
+
+const json = (value: unknown): string => JSON.stringify(value, null, 2)
+
+/** The clients, each with what it wants to be told; the token is never shown, but read from the environment. */
+export const clientsFor = (url: string): Readonly<Record<string, Client>> => ({
+  claude: {
+    name: 'Claude Code',
+    place: 'in a terminal',
+    text: `claude mcp add --transport http toolway ${url} --header "Authorization: Bearer $TOOLWAY_TOKEN"`,
+  },
+  cursor: {
+    name: 'Cursor',
+    place: '~/.cursor/mcp.json',
+    text: json({ mcpServers: { toolway: { url, headers: { Authorization: `Bearer \${env:TOOLWAY_TOKEN}` } } } }),
+  },
+  vscode: {
+    name: 'VS Code',
+    place: '.vscode/mcp.json',
+    text: json({
+      inputs: [{ id: 'toolway', type: 'promptString', description: 'Toolway token', password: true }],
+      servers: { toolway: { type: 'http', url, headers: { Authorization: `Bearer \${input:toolway}` } } },
+    }),
+  },
+  codex: {
+    name: 'Codex',
+    place: '~/.codex/config.toml',
+    text: `[mcp_servers.toolway]\nurl = ${JSON.stringify(url)}\nbearer_token_env_var = "TOOLWAY_TOKEN"`,
+  },
+  gemini: {
+    name: 'Gemini CLI',
+    place: '~/.gemini/settings.json',
+    text: json({ mcpServers: { toolway: { httpUrl: url, headers: { Authorization: 'Bearer $TOOLWAY_TOKEN' } } } }),
+  },
+  opencode: {
+    name: 'OpenCode',
+    place: 'opencode.json',
+    text: json({ mcp: { toolway: { type: 'remote', url, headers: { Authorization: 'Bearer {env:TOOLWAY_TOKEN}' } } } }),
+  },
+  curl: {
+    name: 'curl',
+    place: 'in a terminal',
+    text: [
+      `curl ${url}`,
+      '  -H "Authorization: Bearer $TOOLWAY_TOKEN"',
+      '  -H "Content-Type: application/json" -H "Accept: application/json, text/event-stream"',
+      `  -d '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"curl","version":"1"}}}'`,
+    ].join(' \\\n'),
+  },
+})

@@ -1,0 +1,38 @@
+import type { Health, Overview } from '../../../../src/serve/admin/contract.ts'
+import { count, counted } from '../../format/number.ts'
+import { healthLooks } from '../../parts/looks.ts'
+import { Mark } from '../../parts/mark.tsx'
+import { Card } from '../../parts/page.tsx'
+import { withQuery } from '../../routing/query.ts'
+import { pathTo } from '../../routing/route.ts'
+import { Bar } from './bar.tsx'
+
+/** How many servers are in which state. */
+export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
+  const states = (Object.keys(healthLooks) as Health[]).filter((state) => servers[state] > 0)
+  const all = states.reduce((sum, state) => sum + servers[state], 0)
+  return (
+    <Card title="Servers" side={all > 0 && <a href={pathTo('servers')}>All {counted(all, 'server')}</a>}>
+      {all === 0 ? (
+        <p class="quiet">
+          None yet. Toolway's own tools work without any. <a href={pathTo('servers')}>How to add one</a>
+        </p>
+      ) : (
+        <div class="stack tight">
+          <Bar parts={states.map((state) => ({ key: state, size: servers[state], tone: healthLooks[state].tone }))} />
+          <ul class="row">
+            {states.map((state) => (
+              <li key={state}>
+                <a class="chip" href={withQuery(pathTo('servers'), { health: state })}>
+                  <Mark look={healthLooks[state]}>
+                    {count(servers[state])} {state}
+                  </Mark>
+                </a>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,68 @@
+import { read } from '../../api/endpoints.ts'
+import { liveCalls, liveOverview, streamState } from '../../api/live.ts'
+import { useResource } from '../../api/resource.ts'
+import { charts } from '../../charts/chart.ts'
+import { ChartCard } from '../../charts/chart-card.tsx'
+import { span } from '../../format/duration.ts'
+import { Page } from '../../parts/page.tsx'
+import { Loaded } from '../../parts/states.tsx'
+import { query } from '../../routing/location.ts'
+import { bounds, rangeIn } from '../../routing/time-range.ts'
+import { now } from '../../shell/now.ts'
+import { Attention } from './attention.tsx'
+import { Connect } from './connect.tsx'
+import { FirstSteps } from './first-steps.tsx'
+import { HealthCard } from './health-card.tsx'
+import { RangeChoice } from './range-choice.tsx'
+import { Ranking } from './ranking.tsx'
+import { OverviewTiles } from './tiles.tsx'
+import { TokenCard } from './token-card.tsx'
+
+/** How things are at a glance, and how they were. */
+export function Overview() {
+  const range = rangeIn(query.value)
+  const asked = useResource(read.overview, 'overview', { withoutStream: true })
+  const short = 'last' in range && (range.last === '5m' || range.last === '15m')
+  const series = useResource(
+    (signal) => {
+      const { from, to } = bounds(range, Date.now())
+      return read.series(from, to)(signal)
+    },
+    JSON.stringify(range),
+    'last' in range ? { every: short ? 5000 : 20_000 } : {},
+  )
+  const overview = { ...asked, data: liveOverview.value ?? asked.data }
+  const up = overview.data && `Up for ${span(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
+  // The stream begins with the latest calls, so that none there means none at all.
+  const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
+  return (
+    <Page title="Overview" note={up} actions={<RangeChoice range={range} />}>
+      <Loaded of={overview} what="the overview">
+        {(data) => (
+          <>
+            <Attention of={data} />
+            {unused && <FirstSteps of={data} />}
+            <OverviewTiles of={data} />
+          </>
+        )}
+      </Loaded>
+      <Loaded of={series} what="the charts">
+        {(data) => (
+          <div class="charts">
+            {charts.map((chart) => (
+              <ChartCard key={chart.title} chart={chart} series={data} />
+            ))}
+          </div>
+        )}
+      </Loaded>
+      {overview.data && (
+        <div class="grid-2">
+          <HealthCard of={overview.data} />
+          <TokenCard of={overview.data.tokens} tools={overview.data.tools} />
+        </div>
+      )}
+      <Ranking />
+      {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
+    </Page>
+  )
+}

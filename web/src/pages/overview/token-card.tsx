@@ -1,0 +1,64 @@
+import type { TokenAccount } from '../../../../src/serve/admin/contract.ts'
+import { count, counted, share } from '../../format/number.ts'
+import { Card } from '../../parts/page.tsx'
+import { pathTo } from '../../routing/route.ts'
+import { Bar } from './bar.tsx'
+
+interface TokenProps {
+  readonly of: TokenAccount
+  readonly tools: number
+}
+
+/** What tool definitions cost a model's context, and what Toolway keeps out of it (B8). */
+export function TokenCard({ of, tools }: TokenProps) {
+  if (of.direct === 0) {
+    return (
+      <Card title="Context cost">
+        <p class="quiet">No tools yet, so they cost a model nothing.</p>
+      </Card>
+    )
+  }
+  return (
+    <Card title="Context cost" side={<a href={pathTo('tools')}>{counted(tools, 'tool')}</a>}>
+      <div class="stack tight">
+        <Bar
+          parts={[
+            { key: 'exposed', size: of.exposed, tone: 'info' },
+            { key: 'saved', size: of.saved, tone: 'quiet' },
+          ]}
+        />
+        {of.saved > 0 ? <Saved of={of} /> : <NothingSaved of={of} />}
+      </div>
+    </Card>
+  )
+}
+
+function Saved({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
+  return (
+    <p>
+      All definitions together are <strong>{count(direct)}</strong> tokens. As exposed, a model reads{' '}
+      <strong>{count(exposed)}</strong>: {share(saved, direct)} stay out of its context.
+    </p>
+  )
+}
+
+/** With `both`, a model reads every definition and those of the meta-tools beside them. */
+function NothingSaved({ of: { direct, exposed } }: { readonly of: TokenAccount }) {
+  return (
+    <>
+      <p>
+        All definitions together are <strong>{count(direct)}</strong> tokens, and a model reads{' '}
+        {exposed > direct ? (
+          <>
+            <strong>{count(exposed)}</strong>: all of them, and those of the meta-tools.
+          </>
+        ) : (
+          'all of them.'
+        )}
+      </p>
+      <p class="quiet">
+        <code>expose: meta</code> for an agent shows it the meta-tools alone.
+      </p>
+    </>
+  )
+}

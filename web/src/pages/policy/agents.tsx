@@ -1,0 +1,62 @@
+import type { AgentView } from '../../../../src/serve/admin/contract.ts'
+import { read } from '../../api/endpoints.ts'
+import { useResource } from '../../api/resource.ts'
+import { took } from '../../format/duration.ts'
+import { count, share } from '../../format/number.ts'
+import { Loaded } from '../../parts/states.tsx'
+import { type Column, RowLink, Table } from '../../parts/table.tsx'
+import { withQuery } from '../../routing/query.ts'
+import { pathTo } from '../../routing/route.ts'
+import { NoAgents } from './no-agents.tsx'
+
+const columns: readonly Column<AgentView>[] = [
+  {
+    title: 'Agent',
+    cell: ({ name, inherits, isDefault }) => (
+      <>
+        <span class="row">
+          <RowLink href={withQuery(pathTo('calls'), { agent: name })}>{name}</RowLink>
+          {isDefault && <span class="chip">the default</span>}
+        </span>
+        {inherits !== null && <span class="sub">inherits from {inherits}</span>}
+      </>
+    ),
+  },
+  { title: 'May use', end: true, cell: ({ tools }) => `${count(tools)} tools` },
+  { title: 'Sees', from: 'middle', cell: ({ expose }) => expose },
+  {
+    title: 'Limits',
+    from: 'middle',
+    cell: ({ perMinute, concurrency }) =>
+      [perMinute !== null && `${count(perMinute)} a minute`, concurrency !== null && `${concurrency} at once`]
+        .filter(Boolean)
+        .join(', ') || 'none of its own',
+  },
+  { title: 'Calls', end: true, cell: ({ calls }) => count(calls.calls) },
+  { title: 'p95', end: true, from: 'middle', cell: ({ calls }) => took(calls.p95Ms) },
+  { title: 'Errors', end: true, from: 'wide', cell: ({ calls }) => share(calls.errors, calls.calls) },
+  { title: 'Denials', end: true, cell: ({ calls }) => count(calls.denials) },
+]
+
+/** All agents, with their limits and figures. */
+export function Agents() {
+  const agents = useResource(read.agents, 'agents', { every: 15_000 })
+  return (
+    <Loaded of={agents} what="the agents">
+      {(rows) => (
+        <>
+          {rows.length > 0 && (
+            <div class="card">
+              <Table label="Agents" rows={rows} keyOf={({ name }) => name} columns={columns} />
+            </div>
+          )}
+          {rows.length <= 1 && (
+            <div class="card">
+              <NoAgents />
+            </div>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}

@@ -1,0 +1,87 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { ApiError } from '../api/request.ts'
+import { session, sessionError, signIn } from '../api/session.ts'
+import { Brand } from '../parts/icon.tsx'
+import { Note } from '../parts/states.tsx'
+import { replaceAddress, route } from '../routing/location.ts'
+import { ThemeSwitch } from '../shell/theme-switch.tsx'
+import './sign-in.css'
+
+const unknown = 'This token is not known here, or not any more. Copy it once more, as a whole.'
+
+/** Asks for a token. The address stays, so that one comes out where one wanted to go. */
+export function SignIn() {
+  const id = useId()
+  const input = useRef<HTMLInputElement>(null)
+  const busy = useSignal(false)
+  const error = useSignal<ApiError | undefined>(sessionError.peek())
+  useEffect(() => {
+    document.title = 'Sign in · Toolway'
+    input.current?.focus()
+  }, [])
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const token = input.current?.value ?? ''
+    if (token.trim() === '' || busy.value) return
+    busy.value = true
+    try {
+      await signIn(token)
+      if (route.peek().page === 'sign-in') replaceAddress('/')
+    } catch (thrown) {
+      error.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+      input.current?.select()
+    }
+    busy.value = false
+  }
+  return (
+    <main class="sign-in">
+      <form class="card stack" onSubmit={submit}>
+        <div class="row spread">
+          <span class="brand">
+            <Brand /> Toolway
+          </span>
+          <ThemeSwitch />
+        </div>
+        <h1>Sign in</h1>
+        {error.value && (
+          <Note tone="bad">
+            <p>{error.value.status === 401 ? unknown : error.value.message}</p>
+          </Note>
+        )}
+        <div class="stack tight">
+          <label class="label" for={id}>
+            Token or API key
+          </label>
+          <input
+            ref={input}
+            id={id}
+            class="input mono"
+            type="password"
+            autocomplete="current-password"
+            spellcheck={false}
+            required
+          />
+        </div>
+        <button type="submit" class="button primary" aria-disabled={busy.value}>
+          {busy.value ? 'Signing in…' : 'Sign in'}
+        </button>
+        {typeof session.value === 'object' && <a href="/">Go on without signing in</a>}
+        <details>
+          <summary>Where do I find it?</summary>
+          <div class="stack tight quiet">
+            <p>
+              <code>toolway serve</code> prints the token when it starts, together with a link that signs you in. It is
+              kept in the file <code>token</code> in Toolway's state folder (<code>~/.local/state/toolway</code> unless{' '}
+              <code>stores.path</code> says otherwise).
+            </p>
+            <p>
+              An API key works, too: <code>toolway keys create NAME --admin</code>. Without admin rights you see what
+              its agent may use, and change nothing.
+            </p>
+          </div>
+        </details>
+      </form>
+    </main>
+  )
+}

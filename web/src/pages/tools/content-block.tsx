@@ -1,0 +1,51 @@
+import { Code } from '../../parts/code.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { isObject, objectAt } from '../../schema-form/schema.ts'
+import './content-block.css'
+import { dataUrl, pretty } from './media.ts'
+
+/** One part of an answer. Nothing in it is ever fetched or run: it came from somebody's server. */
+export function ContentBlock({ block }: { readonly block: unknown }) {
+  if (!isObject(block)) return <JsonTree value={block} name="content" />
+  switch (block.type) {
+    case 'text':
+      return <Code text={pretty(String(block.text ?? ''))} label="Text" wrap />
+    case 'image': {
+      const source = dataUrl(block, 'image')
+      return source ? (
+        <img class="shown-image" src={source} alt="Answer of the tool" />
+      ) : (
+        <JsonTree value={block} name="image" />
+      )
+    }
+    case 'audio': {
+      const source = dataUrl(block, 'audio')
+      // biome-ignore lint/a11y/useMediaCaption: nobody has captions for what a tool makes
+      return source ? <audio controls src={source} /> : <JsonTree value={block} name="audio" />
+    }
+    case 'resource_link':
+      return (
+        <p>
+          Resource <code>{String(block.uri)}</code>{' '}
+          {typeof block.name === 'string' && <span class="quiet">{block.name}</span>}
+        </p>
+      )
+    case 'resource': {
+      const resource = objectAt(block, 'resource')
+      return (
+        <div class="stack tight">
+          <p>
+            Resource <code>{String(resource.uri)}</code>
+          </p>
+          {typeof resource.text === 'string' ? (
+            <Code text={resource.text} label="Text of the resource" wrap />
+          ) : (
+            <JsonTree value={resource} />
+          )}
+        </div>
+      )
+    }
+    default:
+      return <JsonTree value={block} name={String(block.type)} open={3} />
+  }
+}

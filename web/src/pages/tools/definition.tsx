@@ -1,0 +1,43 @@
+import { useSignal } from '@preact/signals'
+import type { ToolDetail } from '../../../../src/serve/admin/contract.ts'
+import { Code } from '../../parts/code.tsx'
+import { Card } from '../../parts/page.tsx'
+import { isObject, objectAt } from '../../schema-form/schema.ts'
+import { SchemaView } from '../../schema-form/schema-view.tsx'
+
+/** What a tool says about itself. */
+export function Definition({ tool }: { readonly tool: ToolDetail }) {
+  const raw = useSignal(false)
+  const input = objectAt(tool.definition, 'inputSchema')
+  const output = tool.definition.outputSchema
+  return (
+    <>
+      <Card
+        title={tool.title ?? 'Description'}
+        side={
+          <button type="button" class="button tiny" aria-pressed={raw.value} onClick={() => (raw.value = !raw.value)}>
+            As JSON
+          </button>
+        }
+      >
+        {raw.value ? (
+          <Code text={JSON.stringify(tool.definition, null, 2)} label="Definition" />
+        ) : (
+          <p class="description">{tool.description}</p>
+        )}
+      </Card>
+      <div class="grid-2">
+        <Card title="It takes">
+          <SchemaView schema={input} root={input} />
+        </Card>
+        <Card title="It answers with">
+          {isObject(output) ? (
+            <SchemaView schema={output} root={output} />
+          ) : (
+            <p class="quiet">It does not say: text, images or anything else.</p>
+          )}
+        </Card>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,34 @@
+import { useSignal } from '@preact/signals'
+import { Code } from '../../parts/code.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
+import { Tabs } from '../../parts/tabs.tsx'
+import { ContentBlock } from './content-block.tsx'
+
+const plain = { shown: 'Shown', raw: 'JSON' }
+const withStructured = { shown: 'Shown', structured: 'Structured', raw: 'JSON' }
+
+/** What a tool answered. */
+export function ResultView({ result }: { readonly result: Readonly<Record<string, unknown>> }) {
+  const view = useSignal('shown')
+  const blocks = Array.isArray(result.content) ? result.content : []
+  const structured = result.structuredContent
+  return (
+    <Tabs<string>
+      label="Views of the answer"
+      names={structured === undefined ? plain : withStructured}
+      value={view.value}
+      onChange={(next) => (view.value = next)}
+    >
+      {view.value === 'shown' &&
+        (blocks.length === 0 ? (
+          <p class="quiet">
+            It answered with no content{structured === undefined ? '.' : ', but with structured content.'}
+          </p>
+        ) : (
+          blocks.map((block, index) => <ContentBlock key={index} block={block} />)
+        ))}
+      {view.value === 'structured' && <JsonTree value={structured} />}
+      {view.value === 'raw' && <Code text={JSON.stringify(result, null, 2)} label="The whole answer" />}
+    </Tabs>
+  )
+}

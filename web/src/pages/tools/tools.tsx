@@ -1,0 +1,68 @@
+import type { ToolPage } from '../../../../src/serve/admin/contract.ts'
+import { read } from '../../api/endpoints.ts'
+import { type Paged, usePages } from '../../api/paged.ts'
+import { useResource } from '../../api/resource.ts'
+import { Code } from '../../parts/code.tsx'
+import { Choose, Search } from '../../parts/filters.tsx'
+import { More } from '../../parts/more.tsx'
+import { Page } from '../../parts/page.tsx'
+import { Empty, Loaded } from '../../parts/states.tsx'
+import { Table } from '../../parts/table.tsx'
+import { query } from '../../routing/location.ts'
+import { pathTo } from '../../routing/route.ts'
+import { toolColumns } from './tool-columns.tsx'
+
+/** Every tool, whoever serves it. */
+export function Tools() {
+  const text = query.value.get('q') ?? ''
+  const server = query.value.get('server') ?? ''
+  const filter = { query: text, server }
+  const tools = usePages<ToolPage>((cursor) => read.tools({ ...filter, cursor }), JSON.stringify(filter))
+  const servers = useResource(read.servers, 'servers')
+  return (
+    <Page title="Tools" note="As agents see them, with what each costs a model's context.">
+      <div class="filters">
+        <Search label="Search tools" />
+        <Choose label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
+      </div>
+      <div class="card">
+        <Loaded of={tools.first} what="the tools">
+          {() => <List tools={tools} filtered={text !== '' || server !== ''} />}
+        </Loaded>
+      </div>
+    </Page>
+  )
+}
+
+function List({ tools, filtered }: { readonly tools: Paged<ToolPage>; readonly filtered: boolean }) {
+  const rows = tools.pages.flatMap((page) => page.tools)
+  if (rows.length === 0) return filtered ? <NoneFits /> : <NoTools />
+  return (
+    <>
+      <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} />
+      <More of={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} things="tools" />
+    </>
+  )
+}
+
+function NoneFits() {
+  return (
+    <Empty title="No tool fits">
+      <p class="quiet">
+        Search looks at names and descriptions. Fewer words find more; so does a search over all servers.
+      </p>
+    </Empty>
+  )
+}
+
+function NoTools() {
+  return (
+    <Empty title="No tools">
+      <p>
+        Either no server has been connected yet, or your agent may use none of their tools.{' '}
+        <a href={pathTo('servers')}>The servers</a> and <a href={pathTo('policy')}>the policy</a> tell.
+      </p>
+      <Code text="toolway tools list" label="Command that lists the tools" />
+    </Empty>
+  )
+}

@@ -1,0 +1,120 @@
+import { useSignal } from '@preact/signals'
+import type { ToolDetail, TryResult } from '../../../../src/serve/admin/contract.ts'
+import { act } from '../../api/endpoints.ts'
+import { ApiError } from '../../api/request.ts'
+import { ownAgents, session } from '../../api/session.ts'
+import { Action } from '../../parts/action.tsx'
+import { Card } from '../../parts/page.tsx'
+import { Failed } from '../../parts/states.tsx'
+import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
+import { problemsOf } from '../../schema-form/check.ts'
+import { initialOf } from '../../schema-form/initial.ts'
+import { objectAt } from '../../schema-form/schema.ts'
+import { TryOutcome } from './try-outcome.tsx'
+
+interface TryProps {
+  readonly tool: ToolDetail
+  /** What was typed before. */
+  readonly draft: { value: unknown }
+}
+
+/** Calls a tool by hand. The call goes the way of every other: through policy, limits and audit. */
+export function TryIt({ tool, draft }: TryProps) {
+  const schema = objectAt(tool.definition, 'inputSchema')
+  const value = useSignal(draft.value ?? initialOf(schema, schema))
+  const attempted = useSignal(false)
+  const broken = useSignal(false)
+  const own = typeof session.value === 'object' ? session.value.agent : ''
+  const agent = useSignal(own)
+  const outcome = useSignal<TryResult | ApiError | undefined>(undefined)
+  const problems = problemsOf(value.value, schema, schema)
+  const shown = attempted.value ? problems : problems.filter(({ missing }) => !missing)
+  const ready = problems.length === 0 && !broken.value
+
+  const change = (next: unknown) => {
+    draft.value = next
+    value.value = next
+  }
+  const run = async () => {
+    attempted.value = true
+    if (!ready) return
+    try {
+      outcome.value = await act.tryTool(tool.name, value.value ?? {}, agent.value === own ? undefined : agent.value)
+    } catch (thrown) {
+      outcome.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
+    }
+  }
+
+  return (
+    <div class="grid-2 try">
+      <Card title="Arguments">
+        <div class="stack">
+          <ArgumentEditor
+            schema={schema}
+            value={value.value}
+            problems={shown}
+            onChange={change}
+            onBroken={(is) => (broken.value = is)}
+          />
+          {attempted.value && problems.length > 0 && (
+            <p class="problem" role="alert">
+              {problems.length === 1 ? 'One place needs' : `${problems.length} places need`} another look before it can
+              be sent.
+            </p>
+          )}
+          <div class="filters">
+            <AgentChoice tool={tool} value={agent.value} onChange={(next) => (agent.value = next)} />
+            <Action
+              name="Run"
+              icon="play"
+              kind="primary"
+              free
+              confirm={ready && tool.access === 'destructive' ? destructive(tool) : undefined}
+              run={run}
+            />
+          </div>
+        </div>
+      </Card>
+      <Card title="Answer">
+        {outcome.value === undefined && (
+          <p class="quiet">
+            Run it, and what it answers stands here. The call is real: rules, limits and the cache apply, and it is in
+            the audit log.
+          </p>
+        )}
+        {outcome.value instanceof ApiError && <Failed error={outcome.value} what="an answer" />}
+        {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome of={outcome.value} />}
+      </Card>
+    </div>
+  )
+}
+
+const destructive = ({ name }: ToolDetail) => ({
+  title: `Run ${name} for real?`,
+  text: 'It may change something for good: overwrite, delete, send. Toolway cannot undo it.',
+})
+
+interface AgentChoiceProps {
+  readonly tool: ToolDetail
+  readonly value: string
+  onChange(agent: string): void
+}
+
+/** Whose rules the call is judged by. */
+function AgentChoice({ tool, value, onChange }: AgentChoiceProps) {
+  const names = ownAgents(tool.agents.map((one) => one.agent))
+  const denied = new Set(tool.agents.filter(({ allowed }) => !allowed).map((one) => one.agent))
+  return (
+    <label class="filter">
+      <span>Act as agent</span>
+      <select class="input" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        {names.map((name) => (
+          <option key={name} value={name}>
+            {name}
+            {denied.has(name) ? ' (denied)' : ''}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

@@ -1,0 +1,20 @@
+import type { ToolView } from '../../../src/serve/admin/contract.ts'
+import { Icon } from './icon.tsx'
+
+const tones = { read: '', write: 'tone-warn', destructive: 'tone-bad' } as const
+
+const meanings = {
+  read: 'It only reads.',
+  write: 'It may change something.',
+  destructive: 'It may change something for good: overwrite, delete, send.',
+} as const
+
+/** Whether a tool reads, writes or destroys. */
+export function Access({ access }: { readonly access: ToolView['access'] }) {
+  return (
+    <span class={`chip ${tones[access]}`} title={meanings[access]}>
+      <Icon name={access} size={13} />
+      {access}
+    </span>
+  )
+}

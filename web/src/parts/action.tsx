@@ -1,0 +1,58 @@
+import { useSignal } from '@preact/signals'
+import { adminReason, isAdmin } from '../api/session.ts'
+import { Dialog } from './dialog.tsx'
+import { Icon, type IconName } from './icon.tsx'
+
+interface ActionProps {
+  readonly name: string
+  readonly icon?: IconName
+  readonly kind?: 'primary' | 'danger' | ''
+  /** It needs no admin rights. */
+  readonly free?: boolean
+  /** What is asked before it is done. */
+  readonly confirm?: { readonly title: string; readonly text: string } | undefined
+  run(): Promise<unknown>
+}
+
+/** A button that changes something: only for admins, asked twice where it hurts, and not pressed again while it works. */
+export function Action({ name, icon, kind = '', free = false, confirm, run }: ActionProps) {
+  const asking = useSignal(false)
+  const busy = useSignal(false)
+  const allowed = free || isAdmin.value
+  const work = async () => {
+    busy.value = true
+    await run()
+    busy.value = false
+  }
+  const press = () => {
+    if (!allowed || busy.value) return
+    if (confirm) asking.value = true
+    else void work()
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class={`button ${kind}`}
+        aria-disabled={!allowed || busy.value}
+        title={allowed ? undefined : adminReason}
+        onClick={press}
+      >
+        {icon && <Icon name={icon} size={14} />} {busy.value ? `${name}…` : name}
+      </button>
+      {confirm && asking.value && (
+        <Dialog title={confirm.title} onClose={() => (asking.value = false)}>
+          <p>{confirm.text}</p>
+          <form method="dialog" class="actions">
+            <button type="submit" class="button">
+              Cancel
+            </button>
+            <button type="submit" class={`button ${kind || 'primary'}`} onClick={() => void work()}>
+              {name}
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </>
+  )
+}

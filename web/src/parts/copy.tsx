@@ -1,0 +1,34 @@
+import { useSignal } from '@preact/signals'
+import { Icon } from './icon.tsx'
+
+interface CopyProps {
+  readonly text: string
+  /** What it copies, for those who hear it: `Copy the address`. */
+  readonly label: string
+}
+
+/** Puts a text on the clipboard, and says that it did. */
+export function Copy({ text, label }: CopyProps) {
+  const state = useSignal<'ready' | 'done' | 'failed'>('ready')
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      state.value = 'done'
+    } catch {
+      // Browsers forbid it on pages that come over plain HTTP from another machine.
+      state.value = 'failed'
+    }
+    setTimeout(() => {
+      state.value = 'ready'
+    }, 2000)
+  }
+  const words = { ready: label, done: 'Copied', failed: 'Select the text and copy it by hand' }
+  return (
+    <button type="button" class="button icon tiny" title={words[state.value]} onClick={copy}>
+      <Icon name={state.value === 'done' ? 'check' : state.value === 'failed' ? 'warning' : 'copy'} size={14} />
+      <span class="hidden" aria-live="polite">
+        {words[state.value]}
+      </span>
+    </button>
+  )
+}

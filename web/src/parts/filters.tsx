@@ -1,0 +1,113 @@
+import type { Ref } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { fromLocalInput, localInput } from '../format/time.ts'
+import { query, setQuery } from '../routing/location.ts'
+import { timeIn } from '../routing/time-range.ts'
+import { Icon } from './icon.tsx'
+
+interface Typed {
+  readonly ref: Ref<HTMLInputElement>
+  readonly defaultValue: string
+  onInput(event: { readonly currentTarget: HTMLInputElement }): void
+}
+
+/** A field whose text stands in the address, a moment after it was typed. */
+function useTyped(name: string): Typed {
+  const ref = useRef<HTMLInputElement>(null)
+  const waiting = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const value = query.value.get(name) ?? ''
+  useEffect(() => {
+    // Whoever types is ahead of the address: only what came from elsewhere is written into the field.
+    if (ref.current && document.activeElement !== ref.current) ref.current.value = value
+  }, [value])
+  useEffect(() => () => clearTimeout(waiting.current), [])
+  return {
+    ref,
+    defaultValue: value,
+    onInput: ({ currentTarget }) => {
+      clearTimeout(waiting.current)
+      waiting.current = setTimeout(() => setQuery({ [name]: currentTarget.value.trim() }), 200)
+    },
+  }
+}
+
+/** The search of a page: `/` leads to it. */
+export function Search({ label, name = 'q' }: { readonly label: string; readonly name?: string }) {
+  const typed = useTyped(name)
+  return (
+    <div class="search">
+      <Icon name="search" />
+      <input {...typed} class="input" type="search" aria-label={label} placeholder={label} data-search />
+      <span class="key" aria-hidden="true">
+        /
+      </span>
+    </div>
+  )
+}
+
+interface WordProps {
+  readonly label: string
+  readonly name: string
+  readonly placeholder: string
+}
+
+/** A filter with a text, `*` in it standing for anything. */
+export function Word({ label, name, placeholder }: WordProps) {
+  const typed = useTyped(name)
+  return (
+    <label class="filter">
+      <span>{label}</span>
+      <input {...typed} class="input" type="text" placeholder={placeholder} autocomplete="off" spellcheck={false} />
+    </label>
+  )
+}
+
+/** A filter with a time, in the reader's own zone. */
+export function When({ label, name }: { readonly label: string; readonly name: string }) {
+  const at = timeIn(query.value.get(name))
+  const chosen = (text: string) => {
+    const time = fromLocalInput(text)
+    setQuery({ [name]: time === undefined ? undefined : new Date(time).toISOString() })
+  }
+  return (
+    <label class="filter when">
+      <span>{label}</span>
+      <input
+        class="input"
+        type="datetime-local"
+        value={at === undefined ? '' : localInput(at)}
+        onChange={({ currentTarget }) => chosen(currentTarget.value)}
+      />
+    </label>
+  )
+}
+
+interface ChooseProps {
+  readonly label: string
+  readonly name: string
+  readonly options: readonly (string | readonly [value: string, text: string])[]
+  /** What the choice of nothing is called. */
+  readonly all: string
+}
+
+/** One of several values for a filter. */
+export function Choose({ label, name, options, all }: ChooseProps) {
+  const value = query.value.get(name) ?? ''
+  const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option))
+  // What the address asks for stays visible, even where nothing of the kind is there any more.
+  const known = value === '' || pairs.some(([one]) => one === value)
+  return (
+    <label class="filter">
+      <span>{label}</span>
+      <select class="input" value={value} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
+        <option value="">{all}</option>
+        {!known && <option value={value}>{value}</option>}
+        {pairs.map(([one, text]) => (
+          <option key={one} value={one}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

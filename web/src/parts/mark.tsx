@@ -1,0 +1,53 @@
+import type { ComponentChildren } from 'preact'
+
+export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'quiet'
+
+/** Shapes tell states apart for those who do not see colours. */
+const shapes = {
+  dot: <circle cx="5" cy="5" r="4" fill="currentColor" />,
+  ring: <circle cx="5" cy="5" r="3.4" fill="none" stroke="currentColor" stroke-width="1.4" />,
+  half: (
+    <>
+      <circle cx="5" cy="5" r="3.4" fill="none" stroke="currentColor" stroke-width="1.4" />
+      <path d="M5 1.6a3.4 3.4 0 0 1 0 6.8z" fill="currentColor" />
+    </>
+  ),
+  triangle: <path d="M5 .8L9.6 9H.4z" fill="currentColor" />,
+  cross: <path d="M1.5 1.5l7 7M8.5 1.5l-7 7" stroke="currentColor" stroke-width="2" />,
+  barred: (
+    <>
+      <circle cx="5" cy="5" r="3.8" fill="none" stroke="currentColor" stroke-width="1.4" />
+      <path d="M2.4 7.6l5.2-5.2" stroke="currentColor" stroke-width="1.4" />
+    </>
+  ),
+  dash: <path d="M1.5 5h7" stroke="currentColor" stroke-width="2" />,
+} as const
+
+export type Shape = keyof typeof shapes
+
+/** How a state looks everywhere. */
+export interface Look {
+  readonly tone: Tone
+  readonly shape: Shape
+  readonly word: string
+}
+
+interface MarkProps {
+  readonly look: Look
+  /** Said instead of the word of the look. */
+  readonly children?: ComponentChildren
+  readonly title?: string | undefined
+  readonly chip?: boolean
+}
+
+/** A state: its shape, its colour, and always its word. */
+export function Mark({ look, children, title, chip }: MarkProps) {
+  return (
+    <span class={`${chip ? 'chip' : 'mark'} ${chip ? `tone-${look.tone}` : ''}`} title={title}>
+      <svg viewBox="0 0 10 10" width="10" height="10" class={`tone-${look.tone}`} aria-hidden="true">
+        {shapes[look.shape]}
+      </svg>
+      <span>{children ?? look.word}</span>
+    </span>
+  )
+}

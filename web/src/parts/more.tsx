@@ -1,0 +1,27 @@
+import type { Paged } from '../api/paged.ts'
+import { count } from '../format/number.ts'
+
+interface MoreProps {
+  readonly of: Omit<Paged<unknown>, 'first' | 'pages'>
+  readonly shown: number
+  /** How many there are in all, where that is known. */
+  readonly total?: number
+  readonly things: string
+}
+
+/** The end of a list that comes in pages: how much of it is shown, and a way to the rest. */
+export function More({ of, shown, total, things }: MoreProps) {
+  return (
+    <div class="table-foot">
+      <span>
+        {total === undefined ? `${count(shown)} ${things}` : `${count(shown)} of ${count(total)} ${things}`}
+        {of.moreError && <span class="tone-bad"> · {of.moreError.message}</span>}
+      </span>
+      {of.more && (
+        <button type="button" class="button tiny" aria-disabled={of.loadingMore} onClick={() => of.loadMore()}>
+          {of.loadingMore ? 'Loading…' : 'Show more'}
+        </button>
+      )}
+    </div>
+  )
+}

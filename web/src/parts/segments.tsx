@@ -1,0 +1,20 @@
+interface SegmentsProps<Value extends string> {
+  readonly label: string
+  readonly options: Readonly<Record<Value, string>>
+  readonly value: Value | undefined
+  onChange(value: Value): void
+}
+
+/** One of a few short words. */
+export function Segments<Value extends string>({ label, options, value, onChange }: SegmentsProps<Value>) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a row in every browser
+    <div class="segments" role="group" aria-label={label}>
+      {(Object.keys(options) as Value[]).map((option) => (
+        <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
+          {options[option]}
+        </button>
+      ))}
+    </div>
+  )
+}

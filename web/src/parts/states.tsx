@@ -1,0 +1,109 @@
+import type { ComponentChildren } from 'preact'
+import type { ApiError } from '../api/request.ts'
+import type { Resource } from '../api/resource.ts'
+import { Icon } from './icon.tsx'
+
+/** Something is on its way. */
+export function Loading({ what }: { readonly what: string }) {
+  return (
+    <div class="loading" role="status">
+      <span class="hidden">Loading {what}…</span>
+      <span aria-hidden="true" />
+      <span aria-hidden="true" />
+      <span aria-hidden="true" />
+    </div>
+  )
+}
+
+interface FailedProps {
+  readonly error: ApiError
+  readonly what: string
+  retry?(): void
+}
+
+/** Something could not be had: why, and a way to try again. */
+export function Failed({ error, what, retry }: FailedProps) {
+  return (
+    <Note tone="bad">
+      <p>
+        <strong>Could not load {what}.</strong> {error.message}
+      </p>
+      <p class="quiet small">
+        {error.code}
+        {error.status > 0 && `, HTTP ${error.status}`}
+      </p>
+      {retry && (
+        <p>
+          <button type="button" class="button tiny" onClick={retry}>
+            <Icon name="refresh" size={14} /> Try again
+          </button>
+        </p>
+      )}
+    </Note>
+  )
+}
+
+interface NoteProps {
+  readonly tone?: 'info' | 'warn' | 'bad'
+  readonly children: ComponentChildren
+}
+
+/** Something one should know before going on. */
+export function Note({ tone = 'info', children }: NoteProps) {
+  return (
+    <div class={`note tone-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
+      <Icon name={tone === 'info' ? 'info' : 'warning'} />
+      <div class="stack tight">{children}</div>
+    </div>
+  )
+}
+
+interface EmptyProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+}
+
+/** Nothing is here: what that means, and what to do next. */
+export function Empty({ title, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  )
+}
+
+/** A page that only admins see. */
+export function AdminsOnly({ what }: { readonly what: string }) {
+  return (
+    <div class="card">
+      <Empty title={`Only admins see ${what}`}>
+        <p>
+          You are signed in with a credential that may use tools, but not look at everything. The token that{' '}
+          <code>toolway serve</code> prints is an admin; so is a key made with{' '}
+          <code>toolway keys create NAME --admin</code>.
+        </p>
+        <a class="button" href="/sign-in">
+          Sign in with another credential
+        </a>
+      </Empty>
+    </div>
+  )
+}
+
+interface LoadedProps<T> {
+  readonly of: Resource<T>
+  readonly what: string
+  children(data: T): ComponentChildren
+}
+
+/** What was asked for, once it is there; a failure stands above what was known before it. */
+export function Loaded<T>({ of, what, children }: LoadedProps<T>) {
+  const { data, error, reload } = of
+  return (
+    <>
+      {error && <Failed error={error} what={what} retry={reload} />}
+      {data !== undefined ? children(data) : !error && <Loading what={what} />}
+    </>
+  )
+}

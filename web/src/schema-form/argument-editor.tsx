@@ -1,0 +1,56 @@
+import { useSignal } from '@preact/signals'
+import { Tabs } from '../parts/tabs.tsx'
+import type { Problem } from './check.ts'
+import { fieldOf } from './field.ts'
+import { FormField } from './form-field.tsx'
+import { Members } from './object-field.tsx'
+import { RawJson } from './raw-json.tsx'
+import type { Schema } from './schema.ts'
+import './schema-form.css'
+
+interface EditorProps {
+  readonly schema: Schema
+  readonly value: unknown
+  readonly problems: readonly Problem[]
+  onChange(value: unknown): void
+  /** JSON is being typed that is none yet: nothing can be sent. */
+  onBroken(broken: boolean): void
+}
+
+const names = { form: 'Form', json: 'JSON' } as const
+
+/** The arguments of a tool: as a form made from its schema, or as JSON; both show the same value. */
+export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: EditorProps) {
+  const view = useSignal<keyof typeof names>('form')
+  return (
+    <Tabs label="How to write the arguments" names={names} value={view.value} onChange={(name) => (view.value = name)}>
+      {view.value === 'json' ? (
+        <RawJson value={value} onChange={onChange} onBroken={onBroken} />
+      ) : (
+        <Form schema={schema} value={value} problems={problems} onChange={onChange} />
+      )}
+    </Tabs>
+  )
+}
+
+function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onBroken'>) {
+  const field = fieldOf(schema, schema)
+  const place = {
+    label: 'arguments',
+    schema,
+    root: schema,
+    required: true,
+    value,
+    path: [],
+    problems,
+    depth: 0,
+    onChange,
+  }
+  if (field.kind !== 'object') return <FormField {...place} />
+  if (field.properties.length === 0 && field.others === undefined) return <p class="quiet">It takes no arguments.</p>
+  return (
+    <div class="form">
+      <Members {...place} field={field} nest={(props) => <FormField {...props} />} />
+    </div>
+  )
+}

@@ -1,0 +1,116 @@
+import { formatProblem } from './check-format.ts'
+import { numberProblem, textProblem } from './check-leaf.ts'
+import { type Field, fieldOf } from './field.ts'
+import type { Path } from './path.ts'
+import { isObject, requiredOf, type Schema } from './schema.ts'
+import type { Variant } from './variants.ts'
+
+/** What is wrong with a value, and where. */
+export interface Problem {
+  readonly path: Path
+  readonly message: string
+  /** Nothing is there yet: nobody needs to be told before they are done. */
+  readonly missing?: true
+}
+
+/** One check: the document, and how many steps and choices within choices are left: schemas can be made to never end. */
+interface Check {
+  readonly root: Schema
+  steps: number
+  choices: number
+}
+
+const begin = (root: Schema): Check => ({ root, steps: 20_000, choices: 32 })
+
+/**
+ * What is wrong with a value, in words for the person who typed it. The gateway checks it again, and knows more
+ * keywords: this only saves a round trip.
+ */
+export const problemsOf = (value: unknown, schema: unknown, root: Schema): readonly Problem[] =>
+  check(begin(root), value, schema, [], true)
+
+/** Which variant a value is, or is nearest to being. */
+export const bestVariant = (value: unknown, variants: readonly Variant[], root: Schema): number =>
+  value === undefined ? 0 : nearest(begin(root), value, variants, []).index
+
+function check(run: Check, value: unknown, schema: unknown, path: Path, required: boolean): readonly Problem[] {
+  const here = (message: string | undefined): Problem[] => (message === undefined ? [] : [{ path, message }])
+  if (value === undefined) return required ? [absent(path)] : []
+  if (run.steps-- <= 0 || run.choices <= 0 || path.length > 64) return []
+  const field = fieldOf(schema, run.root, required)
+  // Where nothing may be given, null says the same.
+  if (value === null && !required && field.schema.default === null) return []
+  switch (field.kind) {
+    case 'any':
+      return []
+    case 'fixed':
+      return here(sameJson(value, field.value) ? undefined : `must be ${JSON.stringify(field.value)}`)
+    case 'choice':
+      return here(field.values.some((one) => sameJson(one, value)) ? undefined : 'must be one of the choices')
+    case 'null':
+      return here(value === null ? undefined : 'must be null')
+    case 'boolean':
+      return here(typeof value === 'boolean' ? undefined : 'must be true or false')
+    case 'number':
+      return here(numberProblem(value, field.schema))
+    case 'text':
+      return here(textProblem(value, field.schema) ?? formatProblem(value, field.schema.format))
+    case 'variants':
+      return nearest(run, value, field.variants, path).problems
+    case 'object':
+      return isObject(value) ? members(run, value, field, path) : here('must be an object')
+    case 'list':
+      return Array.isArray(value) ? items(run, value, field, path) : here('must be a list')
+  }
+}
+
+function members(run: Check, value: Schema, field: Field & { kind: 'object' }, path: Path): readonly Problem[] {
+  const { properties, others, schema } = field
+  const known = new Set(properties.map(({ name }) => name))
+  const missing = requiredOf(schema).filter((name) => !known.has(name) && value[name] === undefined)
+  const extra = Object.keys(value).filter((name) => !known.has(name))
+  return [
+    ...properties.flatMap(({ name, schema, required }) => check(run, value[name], schema, [...path, name], required)),
+    ...missing.map((name) => absent([...path, name])),
+    ...extra.flatMap((name) =>
+      schema.additionalProperties === false
+        ? [{ path: [...path, name], message: 'is not known here' }]
+        : filled(run, value[name], others ?? true, [...path, name]),
+    ),
+  ]
+}
+
+function items(run: Check, value: unknown[], field: Field & { kind: 'list' }, path: Path): readonly Problem[] {
+  const { minItems, maxItems, uniqueItems } = field.schema
+  const few = typeof minItems === 'number' && value.length < minItems
+  const many = typeof maxItems === 'number' && value.length > maxItems
+  const twice = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
+  const at = (index: number) => field.first[index] ?? field.items ?? true
+  return [
+    ...(few ? [{ path, message: `needs at least ${minItems} items` }] : []),
+    ...(many ? [{ path, message: `may have at most ${maxItems} items` }] : []),
+    ...(twice ? [{ path, message: 'may have no item twice' }] : []),
+    ...value.flatMap((item, index) => filled(run, item, at(index), [...path, index])),
+  ]
+}
+
+/** Items and further properties are null until somebody fills them: where null is wrong, it means missing. */
+function filled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
+  const problems = check(run, value, schema, path, true)
+  return value === null && problems.length > 0 ? [absent(path)] : problems
+}
+
+/** The variant with the fewest faults. One of the value itself, its type for one, weighs more than one deep within. */
+function nearest(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
+  run.choices--
+  const tried = variants.map(({ schema }, index) => {
+    const problems = check(run, value, schema, path, true)
+    return { index, problems, weight: problems.reduce((sum, one) => sum + 8 ** (path.length - one.path.length), 0) }
+  })
+  run.choices++
+  return tried.reduce((best, one) => (one.weight < best.weight ? one : best))
+}
+
+const absent = (path: Path): Problem => ({ path, message: 'is required', missing: true })
+
+const sameJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)

@@ -1,0 +1,118 @@
+import { useSignal } from '@preact/signals'
+import { exampleOf } from './check-format.ts'
+import type { ControlProps } from './field-props.ts'
+import { jsonFrom, numberFrom, shownText, textFrom } from './typed-text.ts'
+
+const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
+  id,
+  'aria-invalid': invalid,
+  'aria-describedby': describedBy,
+  'aria-required': required,
+})
+
+/** Formats that browsers have a field for. */
+const inputTypes: Readonly<Record<string, string>> = {
+  date: 'date',
+  email: 'email',
+  uri: 'url',
+  'uri-reference': 'url',
+  password: 'password',
+}
+
+export function TextControl(props: ControlProps) {
+  const { value, schema, onChange } = props
+  const placeholder = exampleOf(schema.format) ?? ''
+  const given = {
+    ...attributes(props),
+    class: 'input',
+    placeholder,
+    value: shownText(value),
+    autocomplete: 'off' as const,
+    spellcheck: false,
+    onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
+      onChange(textFrom(event.currentTarget.value)),
+  }
+  if (typeof schema.format !== 'string') return <textarea {...given} rows={1} />
+  // The types know no input whose kind is decided while it runs.
+  return <input {...given} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
+}
+
+export function NumberControl(props: ControlProps) {
+  const { value, schema, onChange } = props
+  return (
+    <input
+      {...attributes(props)}
+      class="input number"
+      type="text"
+      inputMode={schema.type === 'integer' ? 'numeric' : 'decimal'}
+      autocomplete="off"
+      value={shownText(value)}
+      onInput={(event) => onChange(numberFrom(event.currentTarget.value))}
+    />
+  )
+}
+
+export function BooleanControl(props: ControlProps) {
+  const { value, required, onChange } = props
+  return (
+    <select
+      {...attributes(props)}
+      class="input"
+      value={value === undefined ? '' : String(value)}
+      onChange={({ currentTarget }) =>
+        onChange(currentTarget.value === '' ? undefined : currentTarget.value === 'true')
+      }
+    >
+      {!required && <option value="">not set</option>}
+      <option value="true">true</option>
+      <option value="false">false</option>
+    </select>
+  )
+}
+
+export function ChoiceControl(props: ControlProps & { readonly values: readonly unknown[] }) {
+  const { value, values, required, onChange } = props
+  const index = values.findIndex((one) => JSON.stringify(one) === JSON.stringify(value))
+  return (
+    <select
+      {...attributes(props)}
+      class="input"
+      value={index < 0 ? '' : String(index)}
+      onChange={({ currentTarget }) =>
+        onChange(currentTarget.value === '' ? undefined : values[Number(currentTarget.value)])
+      }
+    >
+      <option value="">{required ? 'choose…' : 'not set'}</option>
+      {values.map((one, position) => (
+        <option key={JSON.stringify(one)} value={String(position)}>
+          {shownText(one)}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** Anything at all, as JSON. What is half typed is no value yet, but stays in the field. */
+export function JsonControl(props: ControlProps) {
+  const { value, onChange } = props
+  const typed = useSignal(value === undefined ? '' : JSON.stringify(value, null, 2))
+  const read = jsonFrom(typed.value)
+  return (
+    <>
+      <textarea
+        {...attributes(props)}
+        class="input mono"
+        rows={2}
+        spellcheck={false}
+        placeholder="JSON"
+        value={typed.value}
+        onInput={({ currentTarget }) => {
+          typed.value = currentTarget.value
+          const now = jsonFrom(currentTarget.value)
+          onChange('value' in now ? now.value : undefined)
+        }}
+      />
+      {'error' in read && <p class="problem">Not JSON yet: {read.error}</p>}
+    </>
+  )
+}

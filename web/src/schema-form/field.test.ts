@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { type Field, fieldOf } from './field.ts'
+import { plain } from './schema.ts'
+
+const kind = (schema: unknown, required = true) => fieldOf(schema, {}, required).kind
+const labels = (field: Field) => (field.kind === 'variants' ? field.variants.map(({ label }) => label) : field.kind)
+
+describe('G10: what a schema looks like in a form', () => {
+  test.each([
+    [{ type: 'string' }, 'text'],
+    [{ type: 'integer' }, 'number'],
+    [{ type: 'boolean' }, 'boolean'],
+    [{ type: 'null' }, 'null'],
+    [{ enum: ['a', 'b'] }, 'choice'],
+    [{ const: 5 }, 'fixed'],
+    [{ type: 'object' }, 'object'],
+    [{ properties: { a: {} } }, 'object'],
+    [{ items: { type: 'string' } }, 'list'],
+    [{ minLength: 1 }, 'text'],
+    [{ maximum: 5 }, 'number'],
+    [{}, 'any'],
+    [true, 'any'],
+    ['nonsense', 'any'],
+  ])('%j is %s', (schema, expected) => {
+    expect(kind(schema)).toBe(expected)
+  })
+
+  test('properties keep their order and know whether they are required', () => {
+    const schema = { type: 'object', properties: { b: {}, a: {} }, required: ['a'] }
+    expect(fieldOf(schema, {})).toMatchObject({
+      properties: [
+        { name: 'b', required: false },
+        { name: 'a', required: true },
+      ],
+    })
+  })
+
+  test('constants with titles are a choice', () => {
+    const schema = { oneOf: [{ const: 'asc', title: 'Ascending' }, { const: 'desc' }] }
+    expect(fieldOf(schema, {})).toMatchObject({ kind: 'choice', values: ['asc', 'desc'] })
+  })
+
+  test('what may be left out needs no null beside it, what is required does', () => {
+    const nullable = { anyOf: [{ type: 'string' }, { type: 'null' }], default: null, description: 'where' }
+    expect(fieldOf(nullable, {}, false)).toMatchObject({ kind: 'text', schema: { description: 'where' } })
+    expect(labels(fieldOf(nullable, {}, true))).toEqual(['string', 'null'])
+    expect(kind({ type: ['integer', 'null'] }, false)).toBe('number')
+  })
+
+  test('variants are called by what tells them apart', () => {
+    const file = { properties: { kind: { const: 'file' }, path: {} }, required: ['kind', 'path'] }
+    const schema = { oneOf: [{ title: 'Nothing', type: 'null' }, file, { required: ['url'] }, { type: 'array' }, {}] }
+    expect(labels(fieldOf(schema, {}))).toEqual(['Nothing', 'kind: file', 'with url', 'list', 'option 5'])
+  })
+
+  test('what stands beside the variants holds for each of them', () => {
+    const schema = { type: 'object', properties: { a: {}, b: {} }, anyOf: [{ required: ['a'] }, { required: ['b'] }] }
+    const field = fieldOf(schema, {})
+    expect(field).toMatchObject({
+      kind: 'variants',
+      variants: [{ schema: { type: 'object', properties: { a: {}, b: {} }, required: ['a'] } }, {}],
+    })
+  })
+
+  test('only objects that say so have room for other properties', () => {
+    const others = (additionalProperties: unknown) =>
+      fieldOf({ type: 'object', ...(additionalProperties !== undefined && { additionalProperties }) }, {})
+    expect(others({ type: 'string' })).toMatchObject({ others: { type: 'string' } })
+    expect(others(true)).toMatchObject({ others: true })
+    expect(others(undefined)).toMatchObject({ others: undefined })
+    expect(others(false)).toMatchObject({ others: undefined })
+  })
+})
+
+describe('G10: references', () => {
+  test('are followed within the document, and keep what stands beside them', () => {
+    const root = { $defs: { 'a/b': { type: 'string', description: 'theirs' } } }
+    expect(plain({ $ref: '#/$defs/a~1b', description: 'mine' }, root)).toEqual({ type: 'string', description: 'mine' })
+  })
+
+  test('that lead nowhere, elsewhere or in a circle leave everything open', () => {
+    const root = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } }
+    for (const $ref of ['#/$defs/a', '#/$defs/none', '#/toString', 'https://example.com/s.json']) {
+      expect(fieldOf({ $ref }, root).kind).toBe('any')
+    }
+  })
+
+  test('allOf adds up properties and required names', () => {
+    const root = { $defs: { base: { properties: { id: { type: 'string' } }, required: ['id'] } } }
+    const schema = { allOf: [{ $ref: '#/$defs/base' }, { properties: { size: {} }, required: ['size'] }] }
+    expect(plain(schema, root)).toEqual({ properties: { id: { type: 'string' }, size: {} }, required: ['id', 'size'] })
+  })
+})

@@ -1,0 +1,100 @@
+import { isObject, objectAt, plain, requiredOf, type Schema } from './schema.ts'
+import { type Variant, variantsOf } from './variants.ts'
+
+export interface Property {
+  readonly name: string
+  readonly schema: unknown
+  readonly required: boolean
+}
+
+/** What a schema looks like in a form. */
+export type Field = Readonly<{ schema: Schema }> &
+  (
+    | { readonly kind: 'text' | 'number' | 'boolean' | 'null' | 'any' }
+    | { readonly kind: 'choice'; readonly values: readonly unknown[] }
+    | { readonly kind: 'fixed'; readonly value: unknown }
+    | { readonly kind: 'object'; readonly properties: readonly Property[]; readonly others: unknown }
+    | { readonly kind: 'list'; readonly first: readonly unknown[]; readonly items: unknown }
+    | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
+  )
+
+/** How often a choice may leave one thing that is a choice itself. */
+const deepest = 8
+
+/**
+ * The field of a schema. Where a value may be left out, `null` is not offered beside its other types: leaving it out
+ * says the same, and most servers in Python write every optional argument as "this or null".
+ */
+export function fieldOf(given: unknown, root: Schema, required = true, left = deepest): Field {
+  const schema = plain(given, root)
+  if (left === 0) return { kind: 'any', schema: {} }
+  if ('const' in schema) return { kind: 'fixed', schema, value: schema.const }
+  if (Array.isArray(schema.enum)) return choice(schema, schema.enum, required)
+  const variants = variantsOf(schema, root).filter(({ schema: { type } }) => required || type !== 'null')
+  if (variants.length > 1 && variants.every(({ schema }) => 'const' in schema)) {
+    const values = variants.map((variant) => variant.schema.const)
+    return choice(schema, values, required)
+  }
+  if (variants.length > 1) return { kind: 'variants', schema, variants }
+  if (variants[0]) return fieldOf(described(variants[0].schema, schema), root, required, left - 1)
+  return typed(schema)
+}
+
+/** The only variant left keeps what is said about the whole. */
+const described = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
+  ...(title !== undefined && { title }),
+  ...(description !== undefined && { description }),
+  ...(value !== undefined && { default: value }),
+  ...variant,
+})
+
+const choice = (schema: Schema, values: readonly unknown[], required: boolean): Field => ({
+  kind: 'choice',
+  schema,
+  values: required ? values : values.filter((value) => value !== null),
+})
+
+function typed(schema: Schema): Field {
+  switch (typeOf(schema)) {
+    case 'string':
+      return { kind: 'text', schema }
+    case 'number':
+    case 'integer':
+      return { kind: 'number', schema }
+    case 'boolean':
+      return { kind: 'boolean', schema }
+    case 'null':
+      return { kind: 'null', schema }
+    case 'object':
+      return objectField(schema)
+    case 'array': {
+      // Tuples were written as a list of `items` before 2020-12.
+      const first = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
+      return { kind: 'list', schema, first, items: Array.isArray(schema.items) ? schema.additionalItems : schema.items }
+    }
+    default:
+      return { kind: 'any', schema }
+  }
+}
+
+function objectField(schema: Schema): Field {
+  const required = requiredOf(schema)
+  const properties = Object.entries(objectAt(schema, 'properties')).map(([name, property]) => ({
+    name,
+    schema: property,
+    required: required.includes(name),
+  }))
+  const others = schema.additionalProperties
+  // Nearly no schema forbids further properties, and nearly none means it: only those that say so get a place for them.
+  return { kind: 'object', schema, properties, others: isObject(others) || others === true ? others : undefined }
+}
+
+/** The one type of a schema: said, or plain from what else it says. */
+export function typeOf(schema: Schema): string | undefined {
+  if (typeof schema.type === 'string') return schema.type
+  if ('properties' in schema || 'additionalProperties' in schema) return 'object'
+  if ('items' in schema || 'prefixItems' in schema) return 'array'
+  if ('pattern' in schema || 'minLength' in schema || 'maxLength' in schema || 'format' in schema) return 'string'
+  if ('minimum' in schema || 'maximum' in schema || 'multipleOf' in schema) return 'number'
+  return undefined
+}

@@ -1,0 +1,96 @@
+import { useId } from 'preact/hooks'
+import { BooleanControl, ChoiceControl, JsonControl, NumberControl, TextControl } from './controls.tsx'
+import { limitsText, typeText } from './describe.ts'
+import { type Field, fieldOf } from './field.ts'
+import type { ControlProps, FieldProps } from './field-props.ts'
+import { Remove } from './group.tsx'
+import { ListField } from './list-field.tsx'
+import { ObjectField } from './object-field.tsx'
+import { samePath } from './path.ts'
+import { VariantsField } from './variants-field.tsx'
+
+/** Schemas may contain themselves; deeper than this they are written as JSON. */
+const deepest = 10
+
+const nest = (props: FieldProps) => <FormField {...props} />
+
+/** A place of the form, whatever belongs there. */
+export function FormField(props: FieldProps) {
+  const { schema, root, required, depth } = props
+  const field = fieldOf(schema, root, required)
+  if (depth < deepest) {
+    if (field.kind === 'object') return <ObjectField {...props} field={field} nest={nest} />
+    if (field.kind === 'list') return <ListField {...props} field={field} nest={nest} />
+    if (field.kind === 'variants') return <VariantsField {...props} field={field} nest={nest} />
+  }
+  return <Single {...props} field={field} />
+}
+
+/** A place with one thing to type or choose. */
+function Single({
+  label,
+  schema,
+  root,
+  required,
+  value,
+  path,
+  problems,
+  field,
+  onChange,
+  remove,
+}: FieldProps & { field: Field }) {
+  const id = useId()
+  const problem = problems.find((one) => samePath(one.path, path))
+  const { description } = field.schema
+  const noted = typeof description === 'string'
+  const described = [noted && `${id}-note`, problem && `${id}-problem`].filter(Boolean).join(' ') || undefined
+  const control = {
+    id,
+    value,
+    schema: field.schema,
+    required,
+    invalid: problem !== undefined,
+    describedBy: described,
+    onChange,
+  }
+  return (
+    <div class="field">
+      <div class="field-head">
+        <label for={id}>{label}</label>
+        {required && !remove && <span class="required">required</span>}
+        <span class="quiet small">{[typeText(schema, root), ...limitsText(field.schema, root)].join(' · ')}</span>
+        {remove && <Remove label={label} remove={remove} />}
+      </div>
+      {noted && (
+        <p id={`${id}-note`} class="field-note">
+          {description}
+        </p>
+      )}
+      <Control field={field} {...control} />
+      {problem && (
+        <p id={`${id}-problem`} class="problem">
+          {label} {problem.message}
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Control({ field, ...control }: ControlProps & { readonly field: Field }) {
+  switch (field.kind) {
+    case 'text':
+      return <TextControl {...control} />
+    case 'number':
+      return <NumberControl {...control} />
+    case 'boolean':
+      return <BooleanControl {...control} />
+    case 'choice':
+      return <ChoiceControl {...control} values={field.values} />
+    case 'fixed':
+      return <ChoiceControl {...control} values={[field.value]} />
+    case 'null':
+      return <ChoiceControl {...control} values={[null]} />
+    default:
+      return <JsonControl {...control} />
+  }
+}

@@ -1,0 +1,61 @@
+import type { ComponentChildren } from 'preact'
+import { Icon } from '../parts/icon.tsx'
+import type { Problem } from './check.ts'
+import type { FieldProps } from './field-props.ts'
+import { type Path, samePath } from './path.ts'
+
+interface GroupProps {
+  readonly props: FieldProps
+  readonly type: string
+  readonly note: unknown
+  readonly children: ComponentChildren
+}
+
+/** A place with several others within it. */
+export function Group({ props, type, note, children }: GroupProps) {
+  const { label, required, remove, problems, path } = props
+  return (
+    <fieldset class="group">
+      <legend class="field-head">
+        <span>{label}</span>
+        {required && !remove && <span class="required">required</span>}
+        <span class="quiet small">{type}</span>
+        {remove && <Remove label={label} remove={remove} />}
+      </legend>
+      {typeof note === 'string' && <p class="field-note">{note}</p>}
+      <div class="group-body">{children}</div>
+      <OwnProblems label={label} path={path} problems={problems} />
+    </fieldset>
+  )
+}
+
+interface OwnProblemsProps {
+  readonly label: string
+  readonly path: Path
+  readonly problems: readonly Problem[]
+}
+
+function OwnProblems({ label, path, problems }: OwnProblemsProps) {
+  const own = problems.filter((problem) => samePath(problem.path, path))
+  return own.map(({ message }) => (
+    <p key={message} class="problem">
+      {label} {message}
+    </p>
+  ))
+}
+
+export function Remove({ label, remove }: { readonly label: string; remove(): void }) {
+  return (
+    <button type="button" class="button plain icon tiny" aria-label={`Remove ${label}`} onClick={remove}>
+      <Icon name="close" size={12} />
+    </button>
+  )
+}
+
+export function Add({ what, onClick }: { readonly what: string; onClick(): void }) {
+  return (
+    <button type="button" class="button tiny" onClick={onClick}>
+      <Icon name="add" size={12} /> Add {what}
+    </button>
+  )
+}

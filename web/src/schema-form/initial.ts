@@ -1,0 +1,40 @@
+import { fieldOf } from './field.ts'
+import { plain, type Schema } from './schema.ts'
+
+/** Schemas may require what contains itself; a form cannot. */
+const deepest = 12
+
+/** What a form begins with: defaults, what must be there, and nothing else. `undefined` means left out. */
+export function initialOf(given: unknown, root: Schema, required = true, depth = 0): unknown {
+  const schema = plain(given, root)
+  if (schema.default !== undefined && (required || schema.default !== null)) return schema.default
+  const field = fieldOf(schema, root, required)
+  if (!required || depth >= deepest) return undefined
+  switch (field.kind) {
+    case 'fixed':
+      return field.value
+    case 'boolean':
+      return false
+    case 'null':
+      return null
+    case 'choice':
+      return field.values.length === 1 ? field.values[0] : undefined
+    case 'object': {
+      const members = field.properties.map(
+        (property) => [property.name, initialOf(property.schema, root, property.required, depth + 1)] as const,
+      )
+      return Object.fromEntries(members.filter(([, value]) => value !== undefined))
+    }
+    case 'list': {
+      const least = typeof schema.minItems === 'number' ? Math.min(schema.minItems, 20) : 0
+      const length = Math.max(least, field.first.length)
+      return Array.from({ length }, (_, index) => {
+        return initialOf(field.first[index] ?? field.items ?? {}, root, true, depth + 1) ?? null
+      })
+    }
+    case 'variants':
+      return initialOf(field.variants[0]?.schema, root, true, depth + 1)
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,40 @@
+import { typeText } from './describe.ts'
+import type { Field } from './field.ts'
+import type { FieldProps, Nest } from './field-props.ts'
+import { Add, Group } from './group.tsx'
+import { initialOf } from './initial.ts'
+import { withItem, withoutItem } from './path.ts'
+
+type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly nest: Nest }
+
+/** A list: its items one below the other. An optional one without items is left out. */
+export function ListField({ field, nest, ...props }: ListProps) {
+  const { value, root, required, path, problems, depth, onChange } = props
+  const items: readonly unknown[] = Array.isArray(value) ? value : []
+  const schemaAt = (index: number) => field.first[index] ?? field.items ?? true
+  const change = (next: readonly unknown[]) => onChange(next.length === 0 && !required ? undefined : next)
+  const { maxItems, description } = field.schema
+  const full = typeof maxItems === 'number' && items.length >= maxItems
+  return (
+    <Group props={props} type={typeText(field.schema, root)} note={description}>
+      {items.map((item, index) => (
+        <div key={index}>
+          {nest({
+            label: `${index + 1}`,
+            schema: schemaAt(index),
+            root,
+            required: true,
+            // A hole that nobody has filled yet looks empty, not like the word null.
+            value: item === null ? undefined : item,
+            path: [...path, index],
+            problems,
+            depth: depth + 1,
+            onChange: (next) => change(withItem(items, index, next)),
+            remove: () => change(withoutItem(items, index)),
+          })}
+        </div>
+      ))}
+      {!full && <Add what="item" onClick={() => change([...items, initialOf(schemaAt(items.length), root) ?? null])} />}
+    </Group>
+  )
+}

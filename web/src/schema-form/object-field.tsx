@@ -1,0 +1,91 @@
+import { useSignal } from '@preact/signals'
+import type { Field } from './field.ts'
+import type { FieldProps, Nest } from './field-props.ts'
+import { Add, Group } from './group.tsx'
+import { initialOf } from './initial.ts'
+import { withMember } from './path.ts'
+import { isObject } from './schema.ts'
+
+type ObjectProps = FieldProps & { readonly field: Field & { readonly kind: 'object' }; readonly nest: Nest }
+
+/** An object within the form: left out until somebody adds it, unless it is required. */
+export function ObjectField({ field, nest, ...props }: ObjectProps) {
+  const { value, root, required, onChange, label } = props
+  const remove = props.remove ?? (!required && value !== undefined ? () => onChange(undefined) : undefined)
+  const { description } = field.schema
+  return (
+    <Group props={remove ? { ...props, remove } : props} type="object" note={description}>
+      {value === undefined ? (
+        <Add what={label} onClick={() => onChange(initialOf(field.schema, root))} />
+      ) : (
+        <Members {...props} field={field} nest={nest} />
+      )}
+    </Group>
+  )
+}
+
+/** The properties of an object, and room for others where it has any. */
+export function Members({ field, nest, value, root, path, problems, depth, onChange }: ObjectProps) {
+  const object = isObject(value) ? value : {}
+  const known = new Set(field.properties.map(({ name }) => name))
+  const others = Object.keys(object).filter((name) => !known.has(name))
+  const place = (name: string, schema: unknown, required: boolean): FieldProps => ({
+    label: name,
+    schema,
+    root,
+    required,
+    value: object[name],
+    path: [...path, name],
+    problems,
+    depth: depth + 1,
+    onChange: (next) => onChange(withMember(object, name, next)),
+  })
+  return (
+    <>
+      {field.properties.map(({ name, schema, required }) => (
+        <div key={name}>{nest(place(name, schema, required))}</div>
+      ))}
+      {others.map((name) => (
+        <div key={`+${name}`}>
+          {nest({
+            ...place(name, field.others ?? true, true),
+            value: object[name] ?? undefined,
+            onChange: (next) => onChange(withMember(object, name, next ?? null)),
+            remove: () => onChange(withMember(object, name, undefined)),
+          })}
+        </div>
+      ))}
+      {field.others !== undefined && (
+        <AddNamed
+          taken={(name) => Object.hasOwn(object, name)}
+          add={(name) => onChange(withMember(object, name, initialOf(field.others, root) ?? null))}
+        />
+      )}
+    </>
+  )
+}
+
+/** Adds a property that the schema does not name. */
+function AddNamed({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {
+  const name = useSignal('')
+  const free = name.value !== '' && !taken(name.value)
+  return (
+    <div class="row">
+      <input
+        class="input name"
+        aria-label="Name of another property"
+        placeholder="name of another property"
+        value={name.value}
+        onInput={({ currentTarget }) => (name.value = currentTarget.value)}
+      />
+      <Add
+        what="property"
+        onClick={() => {
+          if (!free) return
+          add(name.value)
+          name.value = ''
+        }}
+      />
+    </div>
+  )
+}

@@ -1,0 +1,25 @@
+/** Where in a value something is. */
+export type Path = readonly (string | number)[]
+
+/** `server.ports[0]` */
+export const pathText = (path: Path): string =>
+  path.map((part, index) => (typeof part === 'number' ? `[${part}]` : index === 0 ? part : `.${part}`)).join('')
+
+export const samePath = (a: Path, b: Path): boolean =>
+  a.length === b.length && a.every((part, index) => part === b[index])
+
+/** An object with one member changed; `undefined` removes it. The order of the others stays. */
+export function withMember(object: unknown, name: string, value: unknown): Readonly<Record<string, unknown>> {
+  const members = typeof object === 'object' && object !== null ? Object.entries(object) : []
+  const others = members.filter(([key]) => key !== name)
+  if (value === undefined) return Object.fromEntries(others)
+  if (others.length === members.length) return Object.fromEntries([...members, [name, value]])
+  return Object.fromEntries(members.map(([key, old]) => [key, key === name ? value : old]))
+}
+
+/** A list with one item changed. JSON knows no holes: what is left out becomes null. */
+export const withItem = (list: readonly unknown[], index: number, value: unknown): readonly unknown[] =>
+  list.map((old, position) => (position === index ? (value ?? null) : old))
+
+export const withoutItem = (list: readonly unknown[], index: number): readonly unknown[] =>
+  list.filter((_, position) => position !== index)

@@ -1,0 +1,44 @@
+import { useSignal } from '@preact/signals'
+import { useEffect, useId } from 'preact/hooks'
+import { jsonFrom } from './typed-text.ts'
+
+interface RawProps {
+  readonly value: unknown
+  onChange(value: unknown): void
+  onBroken(broken: boolean): void
+}
+
+/** The whole value as JSON. */
+export function RawJson({ value, onChange, onBroken }: RawProps) {
+  const id = useId()
+  const text = useSignal(JSON.stringify(value ?? {}, null, 2))
+  const read = jsonFrom(text.value)
+  const broken = 'error' in read
+  // Leaving this view keeps the last value that was whole.
+  useEffect(() => () => onBroken(false), [])
+  const typed = (next: string) => {
+    text.value = next
+    const now = jsonFrom(next)
+    onBroken('error' in now)
+    if ('value' in now) onChange(now.value)
+  }
+  return (
+    <div class="stack tight">
+      <textarea
+        class="input mono raw"
+        aria-label="Arguments as JSON"
+        aria-invalid={broken}
+        aria-describedby={broken ? id : undefined}
+        rows={Math.min(24, Math.max(8, text.value.split('\n').length + 1))}
+        spellcheck={false}
+        value={text.value}
+        onInput={({ currentTarget }) => typed(currentTarget.value)}
+      />
+      {broken && (
+        <p id={id} class="problem">
+          Not JSON yet: {read.error}
+        </p>
+      )}
+    </div>
+  )
+}

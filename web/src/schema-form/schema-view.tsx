@@ -1,0 +1,61 @@
+import { limitsText, typeText } from './describe.ts'
+import { fieldOf } from './field.ts'
+import type { Schema } from './schema.ts'
+import './schema-form.css'
+
+interface ViewProps {
+  readonly schema: unknown
+  readonly root: Schema
+  readonly depth?: number
+}
+
+/** What a schema asks for, to be read. */
+export function SchemaView({ schema, root, depth = 0 }: ViewProps) {
+  const field = fieldOf(schema, root)
+  if (depth > 5) return null
+  if (field.kind === 'list') return <SchemaView schema={field.items ?? {}} root={root} depth={depth + 1} />
+  if (field.kind === 'variants') {
+    return (
+      <ul class="schema">
+        {field.variants.map(({ label, schema: variant }, index) => (
+          <li key={index}>
+            <span class="quiet small">either</span> <strong>{label}</strong>
+            <SchemaView schema={variant} root={root} depth={depth + 1} />
+          </li>
+        ))}
+      </ul>
+    )
+  }
+  if (field.kind !== 'object') return null
+  if (field.properties.length === 0) return depth === 0 ? <p class="quiet">Nothing.</p> : null
+  return (
+    <ul class="schema">
+      {field.properties.map(({ name, schema: property, required }) => (
+        <Property key={name} name={name} schema={property} required={required} root={root} depth={depth} />
+      ))}
+    </ul>
+  )
+}
+
+interface PropertyProps {
+  readonly name: string
+  readonly schema: unknown
+  readonly required: boolean
+  readonly root: Schema
+  readonly depth: number
+}
+
+function Property({ name, schema, required, root, depth }: PropertyProps) {
+  const { schema: own } = fieldOf(schema, root, required)
+  return (
+    <li>
+      <div class="field-head">
+        <code>{name}</code>
+        {required && <span class="required">required</span>}
+        <span class="quiet small">{[typeText(schema, root), ...limitsText(own, root)].join(' · ')}</span>
+      </div>
+      {typeof own.description === 'string' && <p class="field-note">{own.description}</p>}
+      <SchemaView schema={schema} root={root} depth={depth + 1} />
+    </li>
+  )
+}

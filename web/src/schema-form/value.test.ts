@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { problemsOf } from './check.ts'
+import { limitsText, typeText } from './describe.ts'
+import { initialOf } from './initial.ts'
+import { withItem, withMember, withoutItem } from './path.ts'
+import type { Schema } from './schema.ts'
+import { jsonFrom, numberFrom, shownText, textFrom } from './typed-text.ts'
+
+describe('G10: what a form begins with', () => {
+  test('defaults, what must be there, and nothing else', () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        query: { type: 'string' },
+        limit: { type: 'integer', default: 10 },
+        exact: { type: 'boolean' },
+        sure: { type: 'boolean' },
+        kind: { const: 'search' },
+        cursor: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null },
+        where: { type: 'object', properties: { path: { type: 'string', default: '/' } } },
+        size: { type: 'object', properties: { width: { type: 'number', default: 1 } } },
+        tags: { type: 'array', items: { enum: ['only'] }, minItems: 2 },
+      },
+      required: ['query', 'sure', 'kind', 'where', 'tags'],
+    }
+    expect(initialOf(schema, schema)).toEqual({
+      limit: 10,
+      sure: false,
+      kind: 'search',
+      where: { path: '/' },
+      tags: ['only', 'only'],
+    })
+  })
+
+  test('a schema that requires itself comes to an end', () => {
+    const root = { type: 'object', properties: { next: { $ref: '#' } }, required: ['next'] }
+    expect(JSON.stringify(initialOf(root, root)).length).toBeLessThan(1000)
+  })
+
+  test('a variant begins with the first one', () => {
+    const schema = {
+      oneOf: [{ type: 'object', properties: { kind: { const: 'a' } }, required: ['kind'] }, { type: 'null' }],
+    }
+    expect(initialOf(schema, schema)).toEqual({ kind: 'a' })
+  })
+})
+
+describe('G10: changing a value', () => {
+  test('leaves the order of members, removes what is undefined, touches nothing else', () => {
+    const before = { a: 1, b: 2 }
+    expect(JSON.stringify(withMember(before, 'a', 3))).toBe('{"a":3,"b":2}')
+    expect(withMember(before, 'a', undefined)).toEqual({ b: 2 })
+    expect(withMember(undefined, 'c', 1)).toEqual({ c: 1 })
+    expect(before).toEqual({ a: 1, b: 2 })
+  })
+
+  test('a member may have any name', () => {
+    expect(Object.keys(withMember({}, '__proto__', 1))).toEqual(['__proto__'])
+  })
+
+  test('lists have no holes', () => {
+    expect(withItem(['a', 'b'], 1, undefined)).toEqual(['a', null])
+    expect(withoutItem(['a', 'b'], 0)).toEqual(['b'])
+  })
+})
+
+describe('G10: what is typed', () => {
+  test('numbers become numbers, and what is none stays to be complained about', () => {
+    expect([' 12 ', '-0.5', '1e3', '', '12x', '0x10', 'Infinity'].map(numberFrom)).toEqual([
+      12,
+      -0.5,
+      1000,
+      undefined,
+      '12x',
+      '0x10',
+      'Infinity',
+    ])
+  })
+
+  test('an empty field is left out', () => {
+    expect(textFrom('')).toBeUndefined()
+    expect(shownText(undefined)).toBe('')
+    expect(shownText(5)).toBe('5')
+  })
+
+  test('JSON is read, or what is wrong with it is said', () => {
+    expect(jsonFrom('{"a":[1]}')).toEqual({ value: { a: [1] } })
+    expect(jsonFrom('  ')).toEqual({ value: undefined })
+    expect(jsonFrom('{a}')).toHaveProperty('error')
+  })
+})
+
+describe('G10: schemas in words', () => {
+  test.each([
+    [{ type: 'string' }, 'text'],
+    [{ type: 'array', items: { type: 'integer' } }, 'list of whole number'],
+    [{ type: ['string', 'null'] }, 'text or null'],
+    [{ enum: ['a', 1] }, '"a" | 1'],
+    [{ const: null }, 'null'],
+    [{}, 'anything'],
+  ])('%j is %s', (schema, expected) => {
+    expect(typeText(schema, {})).toBe(expected)
+  })
+
+  test('limits are short', () => {
+    const schema = { minLength: 1, maxLength: 64, format: 'email', default: 'a@b' }
+    expect(limitsText(schema, {})).toEqual(['email', '1–64 characters', 'default "a@b"'])
+    expect(limitsText({ minimum: 0 }, {})).toEqual(['0 or more'])
+  })
+})
+
+test('G10: a choice between itself and itself comes to an end', () => {
+  const root = { anyOf: [{ $ref: '#' }, { $ref: '#' }] }
+  expect(problemsOf({ a: 1 }, root, root)).toEqual([])
+  expect(initialOf(root, root)).toBeUndefined()
+  expect(typeText(root, root)).toBe('anything')
+})
+
+test('G10: whatever a server calls a schema, the form neither fails nor hangs', () => {
+  const keyword = fc.constantFrom(
+    'type',
+    'properties',
+    'items',
+    'anyOf',
+    'allOf',
+    'enum',
+    '$ref',
+    'required',
+    'default',
+    'minItems',
+  )
+  const word = fc.constantFrom<unknown>('object', 'array', 'string', '#', '#/properties/items', 'items', 3, null, true)
+  const { schema } = fc.letrec<{ schema: unknown }>((tie) => ({
+    schema: fc.oneof(
+      { maxDepth: 4 },
+      word,
+      fc.array(tie('schema'), { maxLength: 3 }),
+      fc.dictionary(keyword, tie('schema'), { maxKeys: 4 }),
+    ),
+  }))
+  fc.assert(
+    fc.property(schema, fc.jsonValue(), (given, value) => {
+      const root = (typeof given === 'object' && !Array.isArray(given) ? given : {}) as Schema
+      initialOf(given, root)
+      problemsOf(value, given, root)
+      typeText(given, root)
+      limitsText(given, root)
+    }),
+    { numRuns: 2000 },
+  )
+})

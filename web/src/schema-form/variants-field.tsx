@@ -1,0 +1,55 @@
+import { useSignal } from '@preact/signals'
+import { bestVariant } from './check.ts'
+import type { Field } from './field.ts'
+import type { FieldProps, Nest } from './field-props.ts'
+import { Group } from './group.tsx'
+import { initialOf } from './initial.ts'
+
+type VariantsProps = FieldProps & { readonly field: Field & { readonly kind: 'variants' }; readonly nest: Nest }
+
+/** One of several kinds of value: which one is chosen first. */
+export function VariantsField({ field, nest, ...props }: VariantsProps) {
+  const { label, value, root, required, onChange } = props
+  const unset = !required && value === undefined
+  const chosen = useSignal(bestVariant(value, field.variants, root))
+  const variant = field.variants[chosen.value] ?? field.variants[0]
+  const choose = (text: string) => {
+    if (text === '') return onChange(undefined)
+    chosen.value = Number(text)
+    onChange(initialOf(field.variants[chosen.value]?.schema, root))
+  }
+  const { description } = field.schema
+  return (
+    <Group props={props} type={`one of ${field.variants.length} kinds`} note={description}>
+      <select
+        class="input"
+        aria-label={`Kind of ${label}`}
+        value={unset ? '' : String(chosen.value)}
+        onChange={({ currentTarget }) => choose(currentTarget.value)}
+      >
+        {!required && <option value="">not set</option>}
+        {field.variants.map((one, index) => (
+          <option key={index} value={String(index)}>
+            {one.label}
+          </option>
+        ))}
+      </select>
+      {!unset && variant && (
+        <div key={chosen.value}>
+          {nest({
+            ...withoutRemove(props),
+            label: variant.label,
+            schema: variant.schema,
+            required: true,
+            depth: props.depth + 1,
+          })}
+        </div>
+      )}
+    </Group>
+  )
+}
+
+/** The group itself can be removed, and that is enough. */
+function withoutRemove({ remove: _, ...props }: FieldProps): FieldProps {
+  return props
+}

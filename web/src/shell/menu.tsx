@@ -1,0 +1,42 @@
+import { liveOverview } from '../api/live.ts'
+import { Icon } from '../parts/icon.tsx'
+import { route } from '../routing/location.ts'
+import { type Page, pages, pathTo } from '../routing/route.ts'
+
+export const names: Readonly<Record<Page, string>> = {
+  overview: 'Overview',
+  servers: 'Servers',
+  tools: 'Tools',
+  calls: 'Calls',
+  policy: 'Policy',
+  audit: 'Audit',
+  config: 'Configuration',
+}
+
+/** All pages. */
+export function Menu() {
+  return (
+    <nav aria-label="Pages" class="menu">
+      {pages.map((page) => (
+        <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
+          <Icon name={page} />
+          {names[page]}
+          {page === 'servers' && <Troubled />}
+        </a>
+      ))}
+    </nav>
+  )
+}
+
+/** How many servers are in trouble, where any is. */
+function Troubled() {
+  const servers = liveOverview.value?.servers
+  const troubled = (servers?.unhealthy ?? 0) + (servers?.degraded ?? 0)
+  if (troubled === 0) return null
+  return (
+    <span class="count tone-bad" title={`${troubled} unhealthy or degraded`}>
+      {troubled}
+      <span class="hidden"> unhealthy or degraded</span>
+    </span>
+  )
+}

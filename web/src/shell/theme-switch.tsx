@@ -1,0 +1,21 @@
+import { Icon } from '../parts/icon.tsx'
+import { setTheme, type Theme, theme } from './theme.ts'
+
+const next: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' }
+const words: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' }
+
+/** From the system's theme to light, to dark, and back. */
+export function ThemeSwitch() {
+  const label = `Theme: ${words[theme.value]}. Switch to ${words[next[theme.value]]}.`
+  return (
+    <button
+      type="button"
+      class="button icon tiny"
+      title={label}
+      aria-label={label}
+      onClick={() => setTheme(next[theme.value])}
+    >
+      <Icon name={theme.value} size={14} />
+    </button>
+  )
+}
