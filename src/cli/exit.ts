@@ -3,7 +3,7 @@ import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { UsageError } from './usage.ts'
 
 /** What the process tells the shell. The only place where failures meet exit codes. */
-export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, interrupted: 130 } as const
+export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, unwell: 5, interrupted: 130 } as const
 
 export type ExitCode = (typeof exit)[keyof typeof exit]
 
@@ -49,4 +49,5 @@ export const exitCodeHelp = `Exit codes:
   2    bad usage, arguments or configuration
   3    a server is unavailable, nothing was done
   4    refused by policy
+  5    doctor found problems
   130  interrupted`

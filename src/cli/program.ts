@@ -221,6 +221,14 @@ Examples:
     .description('check the configuration and explain what was understood')
     .action(action(async () => (await import('./commands/validate.ts')).validate))
 
+  program
+    .command('doctor')
+    .description('look at everything that a gateway needs, and say what is wrong and what to do about it')
+    .option('--server <server>', 'only this server')
+    .addOption(timeout('how long each server may take', '30s'))
+    .option('--strict', 'warnings count as problems, too')
+    .action(action(async () => (await import('./commands/doctor.ts')).doctor))
+
   clientCommands(program, action, name)
 
   return program

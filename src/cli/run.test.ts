@@ -14,7 +14,7 @@ describe('B11: help and version', () => {
       expect(stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'))
     }
     expect(stdout).toMatch(/Examples:\n.*toolway serve/)
-    expect(stdout).toMatch(/ 0 .*\n +1 .*\n +2 .*\n +3 .*\n +4 .*\n +130 /)
+    expect(stdout).toMatch(/ 0 .*\n +1 .*\n +2 .*\n +3 .*\n +4 .*\n +5 .*\n +130 /)
   })
 
   test('under npm the examples can be pasted', async () => {

@@ -51,7 +51,8 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
   return exit.ok
 }
 
-async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
+/** How a client of this user is. */
+export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
   const { path } = await fileOf(client, surroundings(shell), 'user')
   const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
   try {

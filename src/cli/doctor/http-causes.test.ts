@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { findingOf } from './tried.fixture.ts'
+
+const https = { url: 'https://user:pass@mcp.example.com/v1?key=secret' }
+const http = { url: 'http://mcp.example.com/v1' }
+
+test.each([
+  ['ENOTFOUND', 'nobody knows a host of that name'],
+  ['ECONNREFUSED', 'nothing listens there'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'the host does not answer'],
+])('B11: a server that cannot be reached: %s', async (code, why) => {
+  expect(await findingOf(https, { failure: { code } })).toMatchObject({
+    status: 'problem',
+    message: `mcp.example.com: ${why} (${code})`,
+    remedy: 'curl -sv https://mcp.example.com/v1   # then start it, or correct mcpServers.it.url',
+  })
+})
+
+test.each([
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'nobody here vouches for', 'NODE_EXTRA_CA_CERTS'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'nobody here vouches for', 'NODE_EXTRA_CA_CERTS'],
+  ['CERT_HAS_EXPIRED', 'not valid now', 'expire date'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'for another name', 'mcpServers.it.url'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'does not speak TLS', 'mcpServers.it.url: http://mcp.example.com/v1'],
+])('B11: TLS: %s', async (code, message, remedy) => {
+  const finding = await findingOf(https, { failure: { code } })
+  expect(finding.message).toContain(message)
+  expect(finding.remedy).toContain(remedy)
+})
+
+test('B11: a connection that is closed without an answer may be the other of http and https', async () => {
+  const plain = await findingOf(http, { failure: { code: 'UND_ERR_SOCKET' } })
+  expect(plain).toMatchObject({ remedy: 'mcpServers.it.url: https://mcp.example.com/v1' })
+  const encrypted = await findingOf(https, { failure: { code: 'ECONNRESET' } })
+  expect(encrypted).toMatchObject({ remedy: 'mcpServers.it.url: http://mcp.example.com/v1' })
+})
+
+test('B11: a credential that is missing is told apart from one that is refused, and from OAuth', async () => {
+  const failure = { status: 401 }
+  const missing = await findingOf(http, { failure })
+  expect(missing.message).toBe('it wants a credential (HTTP 401), and none is configured')
+  expect(missing.remedy).toContain('mcpServers.it.auth: { type: bearer')
+  const bearer = { ...http, auth: { type: 'bearer', token: 'a-token' } }
+  const header = { ...http, headers: { 'X-Api-Key': 'a-key' } }
+  for (const config of [bearer, header]) {
+    expect((await findingOf(config, { failure: { status: 403 } })).message).toMatch(
+      /refuses our credential \(HTTP 403\)/,
+    )
+  }
+  const oauth = await findingOf({ ...http, auth: { type: 'oauth' } }, { failure })
+  expect(oauth.message).toContain('OAuth is not in force')
+})
+
+test('B11: a redirect is told with where it leads', async () => {
+  const message = 'it redirects to https://new.example.com, and redirects are not followed. Put the final address …'
+  const finding = await findingOf(http, { failure: { status: 308, message } })
+  expect(finding.message).toBe('it redirects to https://new.example.com (HTTP 308)')
+  expect(finding.remedy).toContain("curl -sL -o /dev/null -w '%{url_effective}\\n' http://mcp.example.com/v1")
+})
+
+test.each([
+  [{ status: 404 }, 'HTTP 404'],
+  [{ message: 'it answered with text/html instead of a message. Check mcpServers.it.url.' }, 'no MCP message'],
+])('B11: a wrong address: %j', async (failure, why) => {
+  const finding = await findingOf(http, { failure })
+  expect(finding.message).toMatch(/^there is no MCP server at http:\/\/mcp\.example\.com\/v1/)
+  expect(finding.message).toContain(why)
+  expect(finding.remedy).toBe('mcpServers.it.url: http://mcp.example.com/mcp   # or http://mcp.example.com/sse')
+})
+
+test('B11: silence and everything else are told as they are', async () => {
+  const silence = await findingOf(http, { failure: { timedOut: true } })
+  expect(silence.message).toBe('it did not answer within 30 s')
+  const other = await findingOf(http, { failure: { status: 500, message: 'it failed (HTTP 500). Look into its log.' } })
+  expect(other.message).toBe('it failed (HTTP 500). Look into its log')
+})
+
+test('B11: what may be secret in an address is in no remedy', async () => {
+  for (const failure of [{ code: 'ENOTFOUND' }, { status: 302 }, { status: 404 }, { code: 'ECONNRESET' }, {}]) {
+    expect(JSON.stringify(await findingOf(https, { failure }))).not.toMatch(/pass|secret/)
+  }
+})

@@ -1,0 +1,121 @@
+import type { Recognise, Remote } from './cause.ts'
+import { quoted } from './words.ts'
+
+/** Without what often holds a secret. */
+function bare(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
+}
+
+const curl = (config: Remote, options = '-sv'): string => `curl ${options} ${quoted(bare(config.url))}`
+
+const network: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'nobody knows a host of that name',
+  EAI_AGAIN: 'the name of the host cannot be looked up now',
+  ECONNREFUSED: 'nothing listens there',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ETIMEDOUT: 'the host does not answer',
+  UND_ERR_CONNECT_TIMEOUT: 'the host does not answer',
+}
+
+const unreachable: Recognise<Remote> = ({ name, failure: { code = '' }, config }) => {
+  const why = network[code]
+  if (why === undefined) return
+  const { host } = new URL(config.url)
+  return {
+    message: `${host}: ${why} (${code})`,
+    remedy: `${curl(config)}   # then start it, or correct mcpServers.${name}.url`,
+  }
+}
+
+const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_UNTRUSTED)$/
+
+const encryption: Recognise<Remote> = ({ name, failure: { code = '' }, config }) => {
+  const { host } = new URL(config.url)
+  if (untrusted.test(code)) {
+    const message = `${host} shows a certificate that nobody here vouches for (${code})`
+    return { message, remedy: 'export NODE_EXTRA_CA_CERTS=/path/to/ca.pem' }
+  }
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    const remedy = `date; ${curl(config)} 2>&1 | grep -i 'expire date'   # renew it, or set the clock`
+    return { message: `the certificate of ${host} is not valid now (${code})`, remedy }
+  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
+    const remedy = `mcpServers.${name}.url: https://the-name-in-the-certificate/…`
+    return { message: `the certificate of ${host} is for another name`, remedy }
+  }
+  // What answers is no TLS at all.
+  if (config.url.startsWith('https:') && (code === 'EPROTO' || code.startsWith('ERR_SSL_'))) {
+    const remedy = `mcpServers.${name}.url: ${bare(config.url).replace(/^https/, 'http')}`
+    return { message: `${host} does not speak TLS (${code})`, remedy }
+  }
+  return undefined
+}
+
+/** An answer in another protocol, or a connection that is closed without one: often the other of http and https is meant. */
+const breaksOff: Recognise<Remote> = ({ name, failure: { code = '' }, config }) => {
+  if (!(code === 'UND_ERR_SOCKET' || code.startsWith('HPE_') || code === 'ECONNRESET')) return
+  const { host, protocol } = new URL(config.url)
+  const [meant, other] = protocol === 'http:' ? ['it may want TLS', 'https:'] : ['it may not speak TLS', 'http:']
+  const message = `${host} breaks off, or answers with something that is no HTTP (${code}); ${meant}`
+  return { message, remedy: `mcpServers.${name}.url: ${bare(config.url).replace(protocol, other)}` }
+}
+
+const unwelcome: Recognise<Remote> = ({ name, failure: { status }, config }) => {
+  if (status !== 401 && status !== 403) return
+  const setting = `mcpServers.${name}.auth`
+  if (config.auth?.type === 'oauth') {
+    const message = `it refuses us (HTTP ${status}), and OAuth is not in force in this version`
+    return { message, remedy: `${setting}: { type: bearer, token: "\${TOKEN}" }` }
+  }
+  const shown =
+    config.auth !== undefined || Object.keys(config.headers).some((header) => /auth|key|token/i.test(header))
+  if (!shown) {
+    const message = `it wants a credential (HTTP ${status}), and none is configured`
+    return { message, remedy: `${setting}: { type: bearer, token: "\${TOKEN}" }` }
+  }
+  const message = `it refuses our credential (HTTP ${status}): wrong, expired, or not allowed this`
+  return { message, remedy: `get a new one, and check ${setting} and mcpServers.${name}.headers` }
+}
+
+const elsewhere: Recognise<Remote> = ({ failure: { status = 0, message }, config }) => {
+  if (status < 300 || status >= 400) return
+  const [, to = 'another place'] = /redirects to (\S+?),/.exec(message) ?? []
+  const remedy = `${curl(config, "-sL -o /dev/null -w '%{url_effective}\\n'")}   # goes into url: redirects are not followed`
+  return { message: `it redirects to ${to} (HTTP ${status})`, remedy }
+}
+
+const wrongAddress: Recognise<Remote> = ({ name, failure: { status = 0, message }, config }) => {
+  const refused = [400, 404, 405, 406, 410, 415].includes(status)
+  if (!refused && !/instead of (?:a message|events)|no message/.test(message)) return
+  const { origin, pathname } = new URL(config.url)
+  const why = refused ? `HTTP ${status}` : 'what it answers is no MCP message'
+  const others = ['/mcp', '/sse'].filter((path) => path !== pathname).map((path) => origin + path)
+  return {
+    message: `there is no MCP server at ${bare(config.url)} (${why})`,
+    remedy: `mcpServers.${name}.url: ${others[0]}   # or ${others[1] ?? 'as its documentation says'}`,
+  }
+}
+
+const slow: Recognise<Remote> = ({ failure, withinMs, config }) => {
+  if (!failure.timedOut) return
+  return { message: `it did not answer within ${withinMs / 1000} s`, remedy: curl(config) }
+}
+
+const anything: Recognise<Remote> = ({ failure, config }) => ({
+  message: failure.message.replace(/\.$/, ''),
+  remedy: curl(config),
+})
+
+/** Why servers elsewhere fail, the surest signs first; the last one knows every failure. */
+export const httpCauses: readonly Recognise<Remote>[] = [
+  unreachable,
+  encryption,
+  breaksOff,
+  unwelcome,
+  elsewhere,
+  wrongAddress,
+  slow,
+  anything,
+]

@@ -1,0 +1,107 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { unusedPort } from '../../../tests/fixtures/listening.ts'
+import { version } from '../../version.ts'
+import { checkup, configured } from './checkup.fixture.ts'
+import { portHolder } from './port-holder.ts'
+
+/** Something that listens where the configuration says that the gateway is. */
+async function taken(answer: RequestListener) {
+  const seen: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    seen.push(`${request.url} ${request.headers.authorization}`)
+    answer(request, response)
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const { port } = server.address() as AddressInfo
+  const at = await configured({ server: { port } })
+  return {
+    ...at,
+    port,
+    seen,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((closed) => server.close(closed))
+      await at[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const overview = {
+  version,
+  startedAt: Date.now() - 3 * 3_600_000 - 5_000,
+  servers: { healthy: 4, degraded: 0, unhealthy: 0, stale: 1, disabled: 0 },
+  tools: 48,
+  reload: { lastError: null },
+}
+
+const telling =
+  (answer: object, status = 200): RequestListener =>
+  (_, response) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+
+test('B11: a free port is fine; so is any', async () => {
+  const port = await unusedPort()
+  await using at = await configured({ server: { port } })
+  expect((await checkup(at)).of('port')).toMatchObject([{ status: 'ok', message: `127.0.0.1:${port} is free` }])
+  await using any = await configured()
+  expect((await checkup(any)).of('port')).toMatchObject([
+    { status: 'ok', message: expect.stringContaining('any free') },
+  ])
+})
+
+test('B11: a port that another program has is a problem, told with its process', async () => {
+  await using at = await taken((_, response) => response.end('<h1>It works</h1>'))
+  const { code, of } = await checkup(at)
+  expect(code).toBe(5)
+  const [finding] = of('port')
+  expect(finding).toMatchObject({ status: 'problem', message: expect.stringContaining('which is not Toolway') })
+  expect(finding?.message).toContain(`process ${process.pid}`)
+  expect(finding?.remedy).toContain(`ps -fp ${process.pid}`)
+})
+
+test('B11: our own gateway is asked how it is', async () => {
+  await using at = await taken(telling(overview))
+  const { of } = await checkup(at)
+  expect(of('port')).toMatchObject([
+    { status: 'ok', message: expect.stringMatching(/since 3 hours: 4 of 5 servers healthy, 48 tools$/) },
+  ])
+  // Nobody has made a token yet, and asking makes none.
+  expect(at.seen).toEqual(['/admin/api/overview undefined'])
+})
+
+test.each([
+  ['is of another version', { version: '0.0.1-other' }, /0\.0\.1-other .*this is/],
+  [
+    'could not take over the configuration',
+    { reload: { lastError: 'prot is unknown' } },
+    /not in force: prot is unknown/,
+  ],
+  ['has sick servers', { servers: { healthy: 1, unhealthy: 1 } }, /1 of 2 servers healthy/],
+])('B11: a gateway that %s is a warning', async (_, more, message) => {
+  await using at = await taken(telling({ ...overview, ...more }))
+  expect((await checkup(at)).of('port')).toMatchObject([{ status: 'warning', message: expect.stringMatching(message) }])
+})
+
+test('B11: a gateway that does not know us is a problem', async () => {
+  await using at = await taken(telling({ error: { code: 'AUTH_REQUIRED', message: 'Show a credential.' } }, 401))
+  expect((await checkup(at)).of('port')).toMatchObject([
+    { status: 'problem', message: expect.stringMatching(/another Toolway .*refuses our token: Show a credential\./) },
+  ])
+})
+
+test('B11: an address that this machine does not have is a problem', async () => {
+  await using at = await configured({ server: { host: '192.0.2.1', port: 4322 } })
+  expect((await checkup(at)).of('port')).toMatchObject([
+    { status: 'problem', message: expect.stringContaining('no such address'), remedy: 'server.host: 127.0.0.1' },
+  ])
+})
+
+test('B11: who listens is found by the kernel, and nobody where nobody listens', async () => {
+  await using at = await taken(telling({}))
+  const { pid, program } = (await portHolder(at.port)) ?? {}
+  expect([pid, program]).toEqual([process.pid, process.execPath.split(join('/')).at(-1)])
+  expect(await portHolder(await unusedPort())).toBeUndefined()
+})

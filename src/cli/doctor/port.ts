@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Config } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import { version } from '../../version.ts'
+import { NoGateway, RefusedByGateway, runningGateway } from '../admin.ts'
+import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { type Holder, portHolder } from './port-holder.ts'
+import { count, span } from './words.ts'
+
+interface PortOptions {
+  /** How the user spells the command line. */
+  readonly command: string
+  readonly clock: Clock
+}
+
+/** Whether the gateway could listen where it is to listen, or who does already. */
+export const portCheck = (config: Config, options: PortOptions): Check => ({
+  name: 'port',
+  async run(signal) {
+    const { host, port } = config.server
+    const place = `${host}:${port}`
+    if (port === 0) return ok('any free one is taken at each start')
+    const refusal = await tried(host, port)
+    if (refusal === undefined) return ok(`${place} is free`)
+    if (refusal.code === 'EADDRINUSE') return taken(config, options, signal)
+    const { message, remedy } = reasons[refusal.code ?? ''] ?? { message: refusal.message, remedy: 'server.port: 4322' }
+    return problem(`${place} cannot be had: ${message}`, remedy)
+  },
+})
+
+const reasons: Readonly<Record<string, { readonly message: string; readonly remedy: string }>> = {
+  EACCES: { message: 'only the administrator may take ports below 1024', remedy: 'server.port: 4322' },
+  EADDRNOTAVAIL: { message: 'this machine has no such address', remedy: 'server.host: 127.0.0.1' },
+  ENOTFOUND: { message: 'nobody knows a host of that name', remedy: 'server.host: 127.0.0.1' },
+  EAI_AGAIN: { message: 'the name of the host cannot be looked up now', remedy: 'server.host: 127.0.0.1' },
+}
+
+/** Takes the address for a moment. */
+function tried(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  return new Promise((settle) => {
+    const server = createServer()
+    server.once('error', (error) => settle(error))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => settle(undefined)))
+  })
+}
+
+async function taken(config: Config, { command, clock }: PortOptions, signal: AbortSignal): Promise<Finding> {
+  const { host, port } = config.server
+  const [answer, holder] = await Promise.all([asked(config, signal), portHolder(port)])
+  const by = holderText(holder)
+  const elsewhere = `${command} serve --port 0`
+  if (answer === undefined) {
+    const end = holder?.pid === undefined ? '' : `ps -fp ${holder.pid}   # then end it, or: `
+    return problem(`${host}:${port} is in use by ${by}, which is not Toolway`, end + elsewhere)
+  }
+  if (answer instanceof RefusedByGateway) {
+    return problem(
+      `${host}:${port} is in use by another Toolway (${by}), which refuses our token: ${answer.message}`,
+      elsewhere,
+    )
+  }
+  return ourFinding(answer, `${host}:${port} is served by Toolway ${answer.version} (${by})`, command, clock)
+}
+
+/** What is read of GET overview. */
+interface Overview {
+  readonly version: string
+  readonly startedAt: number
+  readonly servers: Readonly<Record<string, number>>
+  readonly tools: number
+  readonly reload: { readonly lastError: string | null }
+}
+
+/** What the gateway says of itself, or why it does not; undefined where it is none. */
+async function asked(config: Config, signal: AbortSignal): Promise<Overview | RefusedByGateway | undefined> {
+  // The token is only read: asking must not make one.
+  const made = existsSync(join(config.stores.common, 'token'))
+  const unknown = config.auth.token === 'generated' && !made
+  const auth = unknown ? { ...config.auth, token: 'none' } : config.auth
+  try {
+    const gateway = await runningGateway({ ...config, auth })
+    const overview = await gateway.get<Overview>('overview', signal)
+    return typeof overview?.version === 'string' && typeof overview.servers === 'object' ? overview : undefined
+  } catch (thrown) {
+    if (thrown instanceof RefusedByGateway) return thrown
+    if (thrown instanceof NoGateway) return undefined
+    throw thrown
+  }
+}
+
+function ourFinding(overview: Overview, is: string, command: string, clock: Clock): Finding {
+  const { servers, tools, startedAt, reload } = overview
+  const { healthy = 0, unhealthy = 0, degraded = 0 } = servers
+  if (reload?.lastError) {
+    return warning(
+      `${is}, but the configuration as it stands is not in force: ${reload.lastError}`,
+      `${command} validate`,
+    )
+  }
+  if (overview.version !== version) {
+    return warning(`${is}; this is ${version}`, 'end that process, then: ' + `${command} serve`)
+  }
+  const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
+  const up = `${is} since ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
+  return unhealthy + degraded > 0 ? warning(up, `${command} servers`) : ok(up)
+}
+
+function holderText(holder: Holder | undefined): string {
+  if (holder === undefined) return 'another program'
+  const { pid, program, uid } = holder
+  if (pid === undefined) return `a process of user ${uid}`
+  return program === undefined ? `process ${pid}` : `${program}, process ${pid}`
+}

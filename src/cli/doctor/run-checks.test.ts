@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest'
+import type { Progress } from '../progress.ts'
+import { type Check, ok } from './finding.ts'
+import { runChecks } from './run-checks.ts'
+
+const silent: Progress = { show() {}, [Symbol.dispose]() {} }
+const around = (more: object = {}) => ({
+  progress: silent,
+  signal: new AbortController().signal,
+  command: 'toolway',
+  ...more,
+})
+
+const named = (name: string, run: Check['run'] = async () => ok(name)): Check => ({ name, run })
+
+test('B11: checks run beside one another, and are told in their order', async () => {
+  const second = Promise.withResolvers<void>()
+  const checks = [
+    named('first', async () => {
+      await second.promise
+      return [ok('one'), ok('two')]
+    }),
+    named('second', async () => {
+      second.resolve()
+      return ok('three')
+    }),
+  ]
+  const found = await runChecks(checks, around())
+  expect(found.map(({ name, message }) => `${name} ${message}`)).toEqual(['first one', 'first two', 'second three'])
+  for (const { ms } of found) expect(ms).toBeGreaterThanOrEqual(0)
+})
+
+test('B11: never more than eight at once', async () => {
+  let running = 0
+  let most = 0
+  const check = named('x', async () => {
+    most = Math.max(most, ++running)
+    await new Promise((resolve) => setImmediate(resolve))
+    running--
+    return ok('x')
+  })
+  expect(await runChecks(Array(30).fill(check), around())).toHaveLength(30)
+  expect(most).toBe(8)
+})
+
+test('B11: a check that fails is a problem, and the others go on', async () => {
+  const found = await runChecks(
+    [named('bad', () => Promise.reject(new Error('no such luck'))), named('good')],
+    around(),
+  )
+  expect(found).toMatchObject([
+    {
+      name: 'bad',
+      status: 'problem',
+      message: 'could not be checked: no such luck',
+      remedy: 'toolway doctor --log debug',
+    },
+    { name: 'good', status: 'ok' },
+  ])
+})
+
+test('B11: progress names what is under way', async () => {
+  const shown: string[] = []
+  const progress: Progress = { ...silent, show: (text) => shown.push(text) }
+  await runChecks([named('one'), named('two')], around({ progress }))
+  expect(shown.slice(0, 2)).toEqual(['Checking one …', 'Checking one, two …'])
+})
+
+test('B11: an interruption ends it, once what was under way has ended', async () => {
+  const interrupt = new AbortController()
+  let ended = false
+  const checks = [
+    named('slow', async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      ended = true
+      return ok('late')
+    }),
+    named('quick', async (signal) => {
+      interrupt.abort(new Error('interrupted'))
+      signal.throwIfAborted()
+      return ok('never')
+    }),
+  ]
+  await expect(runChecks(checks, around({ signal: interrupt.signal }))).rejects.toThrow('interrupted')
+  expect(ended).toBe(true)
+})

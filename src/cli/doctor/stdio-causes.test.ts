@@ -1,0 +1,118 @@
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { folder } from '../folder.fixture.ts'
+import { findingOf } from './tried.fixture.ts'
+
+const ended = { message: 'it ended (exit code 1).' }
+const late = { message: 'no answer within 30 s', timedOut: true }
+
+test.each([
+  ['no-such-command', 'command -v no-such-command   # its full path goes into mcpServers.it.command'],
+  ['uvx', 'curl -LsSf https://astral.sh/uv/install.sh | sh'],
+  ['docker', 'install Docker: https://docs.docker.com/get-docker/'],
+])('B11: a command that is not there: %s', async (command, remedy) => {
+  // Nothing is found where there is nothing to look through.
+  const finding = await findingOf({ command, env: { PATH: '/nowhere' } }, { failure: { code: 'ENOENT' } })
+  expect(finding).toEqual({ status: 'problem', message: `the command ${command} was not found`, remedy })
+})
+
+test('B11: a script is there, but its interpreter is not', async () => {
+  await using at = await folder({ script: '#!/nowhere/ruby\n' })
+  const script = join(at.cwd, 'script')
+  await chmod(script, 0o755)
+  const finding = await findingOf({ command: script }, { failure: { code: 'ENOENT' } })
+  expect(finding).toMatchObject({
+    message: `${script} is there, but the interpreter that its first line names is not`,
+    remedy: expect.stringContaining(`head -1 ${script}`),
+  })
+})
+
+test('B11: a folder that is not there comes before a command that is not there', async () => {
+  const finding = await findingOf({ command: 'node', cwd: '/no such/folder' }, { failure: { code: 'ENOENT' } })
+  expect(finding).toMatchObject({
+    message: 'its folder /no such/folder does not exist',
+    remedy: "mkdir -p '/no such/folder'",
+  })
+})
+
+test('B11: a command that may not be run', async () => {
+  await using at = await folder()
+  await writeFile(join(at.cwd, 'server'), '')
+  const finding = await findingOf({ command: './server', cwd: at.cwd }, { failure: { code: 'EACCES' } })
+  expect(finding).toMatchObject({ remedy: `chmod +x ${join(at.cwd, 'server')}` })
+})
+
+test.each([
+  'Error: GITHUB_TOKEN environment variable is required',
+  'GITHUB_TOKEN is not set',
+  'Please set the GITHUB_TOKEN environment variable',
+  'Missing GITHUB_TOKEN',
+  "KeyError: 'GITHUB_TOKEN'",
+  'GITHUB_TOKEN must be provided',
+])('B11: a missing variable is recognised: %s', async (line) => {
+  const finding = await findingOf({ command: 'node' }, { stderr: ['starting', line], failure: ended })
+  expect(finding).toMatchObject({
+    message: 'it wants the variable GITHUB_TOKEN',
+    remedy: 'mcpServers.it.env.GITHUB_TOKEN: ${GITHUB_TOKEN}',
+  })
+})
+
+test('B11: a variable that is set here but not handed on is told apart from one that is not set', async () => {
+  const seen = { stderr: ['GITHUB_TOKEN is required'], failure: ended }
+  const { message } = await findingOf({ command: 'node' }, seen, { GITHUB_TOKEN: 'x' })
+  expect(message).toContain('set here; but servers get only what their configuration gives them')
+  const given = await findingOf({ command: 'node', env: { GITHUB_TOKEN: 'y' } }, seen)
+  expect(given.message).not.toContain('wants the variable')
+})
+
+test.each([
+  ['npm error code ENOTFOUND', 'npx cannot fetch @scope/server: the network is not there'],
+  ['npm error 404 Not Found - GET https://registry.example/@scope%2fserver', 'npx finds no @scope/server'],
+])('B11: npx: %s', async (line, message) => {
+  const config = { command: 'npx', args: ['-y', '@scope/server', '/data'] }
+  expect(await findingOf(config, { stderr: [line], failure: ended })).toMatchObject({ message })
+})
+
+test.each([
+  ['npx', ['-y', '@scope/server'], 'npm exec --yes --package=@scope/server -- true'],
+  ['/usr/bin/uvx', ['mcp-server-git'], 'uv tool install mcp-server-git'],
+  ['docker', ['run', '-i', '--rm', '-e', 'TOKEN', 'ghcr.io/some/server'], 'docker pull ghcr.io/some/server'],
+])('B11: %s may only be slow to fetch what it runs', async (command, args, remedy) => {
+  const finding = await findingOf({ command, args }, { failure: late })
+  expect(finding).toMatchObject({ message: expect.stringContaining('may still be fetching'), remedy })
+})
+
+test('B11: a program that only starts and says nothing is told how to be run by hand', async () => {
+  const finding = await findingOf({ command: 'my-server', args: ['--name', 'a b'], cwd: '/srv' }, { failure: late })
+  expect(finding).toMatchObject({
+    message: 'it started and did not answer within 30 s',
+    remedy: "cd /srv && my-server --name 'a b'",
+  })
+})
+
+test.each([
+  ["Error: Cannot find module 'express'", 'the package express is not installed', 'cd /srv && npm install express'],
+  ["Error: Cannot find module '/srv/dist/index.js'", 'there is no file /srv/dist/index.js', 'ls -l /srv/dist/index.js'],
+  ["ModuleNotFoundError: No module named 'mcp'", 'Python has no module mcp', 'pip install mcp'],
+])('B11: %s', async (line, message, remedy) => {
+  const finding = await findingOf({ command: 'x', cwd: '/srv' }, { stderr: [line], failure: ended })
+  expect(finding).toMatchObject({ message, remedy: expect.stringContaining(remedy) })
+})
+
+test('B11: a container without -i hears nothing', async () => {
+  const finding = await findingOf({ command: 'docker', args: ['run', '--rm', 'some/server'] }, { failure: ended })
+  expect(finding.message).toBe('docker run without -i closes the input of the server')
+  const right = await findingOf({ command: 'docker', args: ['run', '-it', 'some/server'] }, { failure: ended })
+  expect(right.message).toBe('it ended (exit code 1)')
+})
+
+test('B11: what writes to standard output is no server over stdio', async () => {
+  const finding = await findingOf({ command: 'echo', args: ['hello'] }, { stdout: ['hello'], failure: ended })
+  expect(finding.message).toContain('what is no MCP message ("hello")')
+})
+
+test('B11: whatever else it is, the failure is told in its own words', async () => {
+  const message = 'it ended (SIGSEGV). It last wrote: "core dumped". Run its command by hand to see why.'
+  expect(await findingOf({ command: 'x' }, { failure: { message } })).toMatchObject({ message: 'it ended (SIGSEGV)' })
+})

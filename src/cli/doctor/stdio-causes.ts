@@ -1,0 +1,140 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { delimiter, join, resolve } from 'node:path'
+import type { Program, Recognise } from './cause.ts'
+import { packageCauses } from './package-causes.ts'
+import { commandLine, quoted } from './words.ts'
+
+const folderMissing: Recognise<Program> = ({ failure, config: { cwd } }) => {
+  if (failure.code !== 'ENOENT' || cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
+  return { message: `its folder ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
+}
+
+/** How to get what is missing most often. */
+const installations: Readonly<Record<string, string>> = {
+  npx: 'install Node.js with npm: https://nodejs.org/en/download',
+  npm: 'install Node.js with npm: https://nodejs.org/en/download',
+  uvx: 'curl -LsSf https://astral.sh/uv/install.sh | sh',
+  uv: 'curl -LsSf https://astral.sh/uv/install.sh | sh',
+  bunx: 'curl -fsSL https://bun.sh/install | bash',
+  docker: 'install Docker: https://docs.docker.com/get-docker/',
+  python: 'write python3 instead, or install Python',
+}
+
+const commandMissing: Recognise<Program> = ({ name, failure, config }) => {
+  if (failure.code !== 'ENOENT') return
+  const { command } = config
+  const file = found(config)
+  if (file !== undefined) {
+    const message = `${file} is there, but the interpreter that its first line names is not`
+    return { message, remedy: `head -1 ${quoted(file)}   # install that, or correct mcpServers.${name}.command` }
+  }
+  const remedy =
+    installations[command] ?? `command -v ${quoted(command)}   # its full path goes into mcpServers.${name}.command`
+  return { message: `the command ${command} was not found`, remedy }
+}
+
+/** Where a command is, as the system looks for it. */
+function found({ command, cwd = '.', env }: Program): string | undefined {
+  const path = env.PATH ?? process.env.PATH ?? ''
+  const places = command.includes('/')
+    ? [resolve(cwd, command)]
+    : path.split(delimiter).map((one) => join(one, command))
+  return places.find((place) => {
+    try {
+      accessSync(place, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+const notExecutable: Recognise<Program> = ({ failure, config: { command, cwd = '.' } }) => {
+  if (failure.code !== 'EACCES') return
+  const file = command.includes('/') ? resolve(cwd, command) : command
+  return { message: `the command ${command} may not be run`, remedy: `chmod +x ${quoted(file)}` }
+}
+
+const wants =
+  /missing|required|requires|not set|unset|not defined|undefined|not provided|must (?:be )?(?:set|provide)|please (?:set|provide)|KeyError/i
+const variable = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g
+const noVariable = /^(?:ERR|MODULE|UND|NODE_MODULES)_|_NOT_FOUND$/
+
+const variableMissing: Recognise<Program> = ({ name, examination: { stderr }, config, env }) => {
+  const named = stderr.filter((line) => wants.test(line)).flatMap((line) => line.match(variable) ?? [])
+  const missing = named.find((one) => !noVariable.test(one) && !config.env[one])
+  if (missing === undefined) return
+  const here =
+    env[missing] === undefined ? '' : ', which is set here; but servers get only what their configuration gives them'
+  return {
+    message: `it wants the variable ${missing}${here}`,
+    remedy: `mcpServers.${name}.env.${missing}: \${${missing}}`,
+  }
+}
+
+const moduleMissing: Recognise<Program> = ({ examination: { stderr }, config }) => {
+  const said = stderr.join('\n')
+  const [, node] = /Cannot find (?:module|package) '([^']+)'/.exec(said) ?? []
+  if (node !== undefined) {
+    const isFile = node.startsWith('/') || node.startsWith('.')
+    const message = isFile ? `there is no file ${node}` : `the package ${node} is not installed`
+    const where = config.cwd === undefined ? '' : `cd ${quoted(config.cwd)} && `
+    return {
+      message,
+      remedy: isFile ? `ls -l ${quoted(node)}   # then correct its args` : `${where}npm install ${node}`,
+    }
+  }
+  const [, python] = /No module named '?([\w.]+)/.exec(said) ?? []
+  if (python !== undefined) return { message: `Python has no module ${python}`, remedy: `pip install ${python}` }
+  return undefined
+}
+
+/** A container hears nothing without it. */
+const dockerWithoutInput: Recognise<Program> = ({ name, config: { command, args } }) => {
+  const runs = /(?:^|\/)(?:docker|podman)$/.test(command) && args.includes('run')
+  if (!runs || args.some((word) => word === '--interactive' || /^-[a-z]*i[a-z]*$/.test(word))) return
+  return {
+    message: `${command} run without -i closes the input of the server`,
+    remedy: `mcpServers.${name}.args: [run, -i, …]`,
+  }
+}
+
+const talksElsewhere: Recognise<Program> = ({ examination: { stdout }, config }) => {
+  const [first] = stdout
+  if (first === undefined) return
+  const message = `it writes to its standard output what is no MCP message ("${first}"): no server over stdio, or in another mode`
+  return { message, remedy: byHand(config) }
+}
+
+const silent: Recognise<Program> = ({ failure, withinMs, config }) => {
+  if (!failure.timedOut) return
+  return { message: `it started and did not answer within ${withinMs / 1000} s`, remedy: byHand(config) }
+}
+
+/** What it last wrote is told beside it. */
+const anything: Recognise<Program> = ({ name, failure, config }) => ({
+  message: failure.message
+    .replace(`${name} ended`, 'it ended')
+    .replace(/( It last wrote: ".*")?\.?( Run its command by hand to see why\.)?$/, '')
+    .replace(/\.$/, ''),
+  remedy: byHand(config),
+})
+
+function byHand({ command, args, cwd }: Program): string {
+  const line = commandLine([command, ...args])
+  return cwd === undefined ? line : `cd ${quoted(cwd)} && ${line}`
+}
+
+/** Why programs fail, the surest signs first; the last one knows every failure. */
+export const stdioCauses: readonly Recognise<Program>[] = [
+  folderMissing,
+  commandMissing,
+  notExecutable,
+  variableMissing,
+  ...packageCauses,
+  moduleMissing,
+  dockerWithoutInput,
+  talksElsewhere,
+  silent,
+  anything,
+]

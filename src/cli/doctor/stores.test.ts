@@ -1,0 +1,107 @@
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
+import { keptAuditKey } from '../../stores/audit-key.ts'
+import { beginOf, endOf, openLog } from '../../telemetry/audit/audit.fixture.ts'
+import { segmentsOf } from '../../telemetry/audit/layout.ts'
+import { auditChecks } from './audit.ts'
+import { checkup, configured } from './checkup.fixture.ts'
+import type { Finding } from './finding.ts'
+import { storeSpaceCheck } from './store-space.ts'
+
+type Place = Awaited<ReturnType<typeof configured>>
+
+const never = new AbortController().signal
+const logOf = ({ cwd }: Place) => join(cwd, 'state', 'audit')
+
+/** Writes a few records as a gateway would. */
+async function recorded(at: Place, calls = 3): Promise<void> {
+  const key = await keptAuditKey(join(at.cwd, 'state'))
+  await using log = await openLog(logOf(at), { key, clock: systemClock })
+  for (let call = 1; call <= calls; call++) {
+    log.begin(beginOf({ call: `c${call}` }))
+    await log.end(endOf({ call: `c${call}` }))
+  }
+}
+
+test('B11: a folder that can be written is left as it was', async () => {
+  await using at = await configured()
+  expect((await checkup(at)).of('stores.folder')).toMatchObject([{ status: 'ok', message: '~/state can be written' }])
+  expect(await readdir(at.cwd)).toEqual(['toolway.json'])
+  await mkdir(join(at.cwd, 'state'), { mode: 0o700 })
+  expect((await checkup(at)).of('stores.folder')).toMatchObject([{ status: 'ok' }])
+  expect(await readdir(join(at.cwd, 'state'))).toEqual([])
+})
+
+test('B11: a file in the place of the folder is a problem', async () => {
+  await using at = await configured({ stores: { path: './file/state' } })
+  const file = join(at.cwd, 'file')
+  await writeFile(file, '')
+  const { of } = await checkup(at)
+  expect(of('stores.folder')[0]).toMatchObject({ status: 'problem', remedy: `mv ${file} ${file}.old` })
+})
+
+test('B11: a folder that others may write to is a problem', async () => {
+  await using at = await configured()
+  await mkdir(join(at.cwd, 'state'))
+  await chmod(join(at.cwd, 'state'), 0o777)
+  expect((await checkup(at)).of('stores.folder')).toMatchObject([
+    { status: 'problem', message: expect.stringContaining('mode 777'), remedy: expect.stringMatching(/^chmod 700 /) },
+  ])
+})
+
+test.each([
+  [10_000_000_000, false, 'ok'],
+  [100_000_000, false, 'warning'],
+  [500_000, false, 'problem'],
+  [10_000_000_000, true, 'problem'],
+])('B11: %d bytes free, no room for files: %s; that is %s', async (bytes, noFiles, status) => {
+  const check = storeSpaceCheck({ audit: { path: '/' } } as never, async () => ({ bytes, noFiles }))
+  expect(await check.run(never)).toMatchObject({ status })
+})
+
+test('B11: the newest records are checked, and so is the clock', async () => {
+  await using at = await configured()
+  await recorded(at)
+  const { of } = await checkup(at)
+  expect(of('audit.chain')).toMatchObject([
+    { status: 'ok', message: expect.stringMatching(/newest \d+ records in 1 lane/) },
+  ])
+  expect(of('clock')).toMatchObject([{ status: 'ok', message: expect.stringContaining('after the last record') }])
+  expect(of('audit.lock')).toMatchObject([{ status: 'ok', message: 'nobody writes to it now' }])
+})
+
+test.each<[string, (text: string) => string, RegExp]>([
+  ['changed', (text) => text.replace('"c2"', '"c9"'), /its hash does not fit/],
+  ['removed', (text) => text.split('\n').toSpliced(3, 1).join('\n'), /missing/],
+  [
+    'cut off',
+    (text) => `${text.split('\n').slice(0, 4).join('\n')}\n`,
+    /ends with record 4, but record \d+ was on disk/,
+  ],
+])('B11: a record that was %s is a problem', async (_, change, message) => {
+  await using at = await configured()
+  await recorded(at)
+  const path = join(logOf(at), '1', segmentsOf(logOf(at), '1').at(-1) as string)
+  await writeFile(path, change(await readFile(path, 'utf8')))
+  const { code, of } = await checkup(at)
+  expect(code).toBe(5)
+  expect(of('audit.chain')).toMatchObject([
+    { status: 'problem', message: expect.stringMatching(message), remedy: 'toolway audit verify' },
+  ])
+})
+
+test('B11: a clock that is before the last record is a problem', async () => {
+  await using at = await configured()
+  await recorded(at)
+  const state = join(at.cwd, 'state')
+  const config = { audit: { path: join(state, 'audit') }, stores: { path: state } } as never
+  const clock = { ...systemClock, now: () => Date.now() - 2.5 * 3_600_000 }
+  const found = auditChecks(config, { command: 'toolway', clock }).map((check) => check.run(never))
+  const findings = (await Promise.all(found)) as Finding[]
+  expect(findings.at(-1)).toMatchObject({
+    status: 'problem',
+    message: expect.stringContaining('2 hours before the last'),
+  })
+})

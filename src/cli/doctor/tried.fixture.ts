@@ -1,0 +1,23 @@
+import { loadConfig } from '../../config/load.ts'
+import type { ServerConfig } from '../../config/schema.ts'
+import type { Examination, ExaminedFailure } from '../../examine.ts'
+import { folder } from '../folder.fixture.ts'
+import type { Finding } from './finding.ts'
+import { serverFinding } from './server.ts'
+
+type Seen = Partial<Omit<Examination, 'failure'>> & { readonly failure?: Partial<ExaminedFailure> }
+
+/** What is said of a server, as the configuration has it with every default, that was found to be so. */
+export async function findingOf(
+  written: object,
+  { failure: failed, ...seen }: Seen,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Finding> {
+  await using at = await folder({ 'toolway.json': { mcpServers: { it: written } } })
+  const loaded = await loadConfig({ env: at.env, cwd: at.cwd })
+  const config = loaded.config.mcpServers.it as ServerConfig
+  const nothing = { transport: config.transport, remarks: [], stderr: [], stdout: [] }
+  const failure = failed && { failure: { message: 'it ended.', timedOut: false, ...failed } }
+  const examination: Examination = { ...nothing, ...seen, ...failure }
+  return serverFinding({ name: 'it', config, examination, withinMs: 30_000, env })
+}

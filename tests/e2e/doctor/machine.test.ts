@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, chown, copyFile, link, mkdir, readdir } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { toolwayMain } from '../../fixtures/command.ts'
+import { writeConfig } from '../../fixtures/config-file.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { unusedPort } from '../../fixtures/listening.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { runDoctor } from './run-doctor.ts'
+
+/** A process that ends with whoever asked for it, once it has said its first line. */
+async function spoken(child: ChildProcess) {
+  const exit = once(child, 'exit')
+  await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
+  return {
+    pid: child.pid as number,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM')
+      await exit
+    },
+  }
+}
+
+test('B11: a running gateway is recognised, asked, and left alone', async () => {
+  await using folder = await temporaryFolder()
+  const port = await unusedPort()
+  const config = { server: { port }, mcpServers: { probe: stdioServers.probe() } }
+  await writeConfig(folder.path, config, 'doctor')
+  const around = { cwd: folder.path, env: { PATH: process.env.PATH, HOME: folder.path } }
+  const served = [toolwayMain, 'serve', '--json']
+  await using gateway = await spoken(
+    spawn(process.execPath, served, { ...around, stdio: ['ignore', 'pipe', 'ignore'] }),
+  )
+  for (const _ of ['once', 'and again']) {
+    const { code, of } = await runDoctor({ cwd: folder.path })
+    expect(of('port')).toMatchObject({
+      status: 'ok',
+      message: expect.stringContaining(`process ${gateway.pid}) since`),
+    })
+    expect(of('audit.lock')).toMatchObject({ status: 'ok', message: expect.stringContaining(`process ${gateway.pid}`) })
+    expect(of('audit.chain')).toMatchObject({ status: 'ok', message: expect.stringContaining('in 1 lane') })
+    expect(of('credentials.token')).toMatchObject({ status: 'ok' })
+    expect(code).toBe(0)
+  }
+  expect((await readdir(join(folder.path, 'state', 'audit'))).filter((name) => /^\d+$/.test(name))).toEqual(['1'])
+})
+
+test('B11: a port that is taken is told with who has it', async () => {
+  await using folder = await temporaryFolder()
+  const other = createServer((socket) => socket.destroy())
+  await new Promise<void>((ready) => other.listen(0, '127.0.0.1', ready))
+  const { port } = other.address() as { port: number }
+  await writeConfig(folder.path, { server: { port } }, 'doctor')
+  const { code, of } = await runDoctor({ cwd: folder.path })
+  expect(code).toBe(5)
+  expect(of('port')).toMatchObject({ status: 'problem', message: expect.stringContaining(`process ${process.pid}`) })
+  await new Promise((closed) => other.close(closed))
+})
+
+/** Somebody whom the modes of files bind: whoever runs the tests may be above them. */
+const nobody = process.getuid?.() === 0 ? 54321 : undefined
+
+test('B11: a state folder that cannot be written, and one of somebody else, are problems', async () => {
+  await using folder = await temporaryFolder()
+  const state = join(folder.path, 'state')
+  await writeConfig(folder.path, {}, 'doctor')
+  await mkdir(state, { mode: 0o500 })
+  if (nobody !== undefined) for (const path of [folder.path, state]) await chown(path, nobody, nobody)
+  const patient = { cwd: folder.path, ...(nobody !== undefined && { uid: nobody }) }
+  const { code, of } = await runDoctor(patient)
+  expect(code).toBe(5)
+  expect(of('stores.folder')).toMatchObject({
+    status: 'problem',
+    message: expect.stringContaining('cannot be written (EACCES)'),
+    remedy: expect.stringContaining('chmod u+rwx'),
+  })
+  if (nobody === undefined) return
+  await chown(state, 0, 0)
+  await chmod(state, 0o777)
+  const foreign = await runDoctor(patient)
+  expect(foreign.of('stores.folder')).toMatchObject({
+    status: 'problem',
+    message: expect.stringContaining('another user'),
+  })
+})
+
+const holding = `
+  const { DatabaseSync } = require('node:sqlite')
+  const database = new DatabaseSync(process.argv[1])
+  database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+  console.log('held')
+  setInterval(() => {}, 1e6)
+`
+
+test('B11: a lane of the audit log in the hands of another program is told', async () => {
+  await using folder = await temporaryFolder()
+  await writeConfig(folder.path, {}, 'doctor')
+  const lane = join(folder.path, 'state', 'audit', '1')
+  await mkdir(lane, { recursive: true, mode: 0o700 })
+  await chmod(join(folder.path, 'state'), 0o700)
+  // Any program that is not the one that runs Toolway.
+  const program = join(folder.path, 'backup-tool')
+  await link(process.execPath, program).catch(() => copyFile(process.execPath, program))
+  const child = spawn(program, ['-e', holding, join(lane, 'lock')], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await using holder = await spoken(child)
+  const { of } = await runDoctor({ cwd: folder.path })
+  expect(of('audit.lock')).toMatchObject({
+    status: 'warning',
+    message: expect.stringContaining(`lane 1 is held by backup-tool (process ${holder.pid})`),
+  })
+})
