@@ -64,6 +64,7 @@ test('B6: XDG folders are respected', async () => {
     XDG_STATE_HOME: state,
     XDG_CONFIG_HOME: join(folder.path, 'config'),
     XDG_DATA_HOME: join(folder.path, 'data'),
+    XDG_CACHE_HOME: join(folder.path, 'cache'),
   }
   const home = join(folder.path, 'other-home')
   await mkdir(home)
