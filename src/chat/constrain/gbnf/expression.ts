@@ -1,0 +1,79 @@
+/** From and to, both included, as code points. */
+export type Range = readonly [number, number]
+
+/** A piece of a grammar. */
+export type Expression =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'set'; readonly ranges: readonly Range[] }
+  | { readonly kind: 'all'; readonly parts: readonly Expression[] }
+  | { readonly kind: 'any'; readonly options: readonly Expression[] }
+  | { readonly kind: 'times'; readonly inner: Expression; readonly min: number; readonly max: number }
+  | { readonly kind: 'rule'; readonly name: string }
+
+export const text = (given: string): Expression => ({ kind: 'text', text: given })
+
+export const nothing: Expression = text('')
+
+/** One character of several. */
+export const set = (ranges: readonly Range[]): Expression => {
+  const [only] = ranges
+  return ranges.length === 1 && only && only[0] === only[1]
+    ? text(String.fromCodePoint(only[0]))
+    : { kind: 'set', ranges }
+}
+
+export const rule = (name: string): Expression => ({ kind: 'rule', name })
+
+/** One after the other. */
+export function all(...parts: readonly Expression[]): Expression {
+  const flat: Expression[] = []
+  for (const part of parts.flatMap((one) => (one.kind === 'all' ? one.parts : [one]))) {
+    const last = flat.at(-1)
+    if (part.kind === 'text' && last?.kind === 'text') flat[flat.length - 1] = text(last.text + part.text)
+    else if (part.kind !== 'text' || part.text !== '') flat.push(part)
+  }
+  const [only = nothing] = flat
+  return flat.length < 2 ? only : { kind: 'all', parts: flat }
+}
+
+/** One of several; `undefined` among them are those that nothing can meet. */
+export function any(...options: readonly (Expression | undefined)[]): Expression | undefined {
+  const seen = new Set<string>()
+  const flat: Expression[] = []
+  for (const option of options.flatMap<Expression | undefined>((one) => (one?.kind === 'any' ? one.options : [one]))) {
+    const key = JSON.stringify(option)
+    if (option === undefined || seen.has(key)) continue
+    seen.add(key)
+    flat.push(option)
+  }
+  return flat.length < 2 ? flat[0] : { kind: 'any', options: flat }
+}
+
+/** The same again and again. */
+export function times(inner: Expression, min: number, max: number): Expression {
+  if (max === 0 || (inner.kind === 'text' && inner.text === '')) return nothing
+  if (min === 1 && max === 1) return inner
+  return { kind: 'times', inner, min, max }
+}
+
+export const optional = (inner: Expression): Expression => times(inner, 0, 1)
+
+/** Blocks of this many keep a bound of thousands from becoming thousands of rules in the reader of the grammar. */
+const block = 64
+
+/**
+ * Like `times`, for bounds of any size: the servers' own readers unfold `{0,n}` into n rules and refuse more than some
+ * thousands. Each text can still be read in one way only, so that reading stays quick.
+ */
+export function manyTimes(inner: Expression, min: number, max: number): Expression {
+  if (max <= 4 * block) return times(inner, min, max)
+  const whole = times(inner, block, block)
+  const head = [times(whole, Math.floor(min / block), Math.floor(min / block)), times(inner, min % block, min % block)]
+  const left = max - min
+  const blocks = Math.floor(left / block)
+  const tail = any(
+    all(times(whole, 0, blocks - 1), times(inner, 0, block - 1)),
+    all(times(whole, blocks, blocks), times(inner, 0, left % block)),
+  ) as Expression
+  return all(...head, left <= 4 * block ? times(inner, 0, left) : tail)
+}

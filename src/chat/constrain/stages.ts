@@ -1,0 +1,106 @@
+import { embed } from './embed.ts'
+import type { SchemaObject } from './schema.ts'
+
+/** What a model answers when it is asked which tools it needs (S3). */
+export interface ToolSelectionResponse {
+  readonly reasoning: string
+  readonly selected_tools: readonly string[]
+}
+
+/** What comes of asking it to call them, in the words of OpenAI. */
+export interface OpenAIFunctionCallResponse {
+  readonly tool_calls?: readonly FunctionCall[]
+}
+
+export interface FunctionCall {
+  readonly id: string
+  readonly type: 'function'
+  /** The arguments are JSON as text. */
+  readonly function: { readonly name: string; readonly arguments: string }
+}
+
+/** What it answers when it has seen the results. */
+export interface FinalResponse {
+  readonly content: string
+}
+
+/** A tool as a model sees it. */
+export interface CallableTool {
+  readonly name: string
+  readonly description?: string
+  /** The schema of its arguments. */
+  readonly parameters: SchemaObject
+}
+
+const longestReasoning = 4_000
+const longestContent = 32_768
+/** More calls than this in one answer are no answer. */
+const mostCalls = 32
+
+const closed = (properties: object, required = Object.keys(properties)): SchemaObject => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+})
+
+/** A selection among these tools and no others. The reasoning comes first, so that it can do some good. */
+export const selectionSchema = (candidates: readonly string[]): SchemaObject =>
+  closed({
+    reasoning: { type: 'string', maxLength: longestReasoning },
+    selected_tools: {
+      type: 'array',
+      items: candidates.length > 0 ? { type: 'string', enum: [...candidates] } : { type: 'string' },
+      maxItems: candidates.length,
+    },
+  })
+
+/**
+ * Calls of these tools, each with arguments of its own schema. The arguments are objects here and become text
+ * afterwards (`asFunctionCalls`): inside a string, no constraint could reach them.
+ */
+export function callSchema(tools: readonly CallableTool[]): SchemaObject {
+  const definitions: Record<string, unknown> = {}
+  const calls = tools.map(({ name, parameters }, index) => {
+    const at = `#/properties/tool_calls/items/anyOf/${index}/properties/arguments`
+    const embedded = embed(parameters, { at, key: `tool${index}` })
+    for (const [key, schema] of embedded.definitions) definitions[key] = schema
+    return closed({ name: { type: 'string', enum: [name] }, arguments: embedded.schema })
+  })
+  const items = calls.length > 0 ? { anyOf: calls } : false
+  const schema = closed({ tool_calls: { type: 'array', items, maxItems: calls.length > 0 ? mostCalls : 0 } })
+  return Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
+}
+
+/** An answer in words. */
+export const finalSchema: SchemaObject = closed({ content: { type: 'string', maxLength: longestContent } })
+
+/** The stage of calling as it is answered to others: calls with ids, their arguments as text. */
+export const functionCallResponseSchema: SchemaObject = closed(
+  {
+    tool_calls: {
+      type: 'array',
+      items: closed({
+        id: { type: 'string', minLength: 1 },
+        type: { type: 'string', enum: ['function'] },
+        function: closed({ name: { type: 'string' }, arguments: { type: 'string' } }),
+      }),
+    },
+  },
+  [],
+)
+
+/** Turns what fits `callSchema` into calls as OpenAI writes them; `newId` must never give the same id twice. */
+export function asFunctionCalls(
+  answer: { readonly tool_calls?: readonly { readonly name: string; readonly arguments: unknown }[] },
+  newId: () => string,
+): OpenAIFunctionCallResponse {
+  const calls = answer.tool_calls ?? []
+  return {
+    tool_calls: calls.map(({ name, arguments: given }) => ({
+      id: newId(),
+      type: 'function',
+      function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}) },
+    })),
+  }
+}

@@ -1,0 +1,66 @@
+import { isSchemaObject, namedSchemas, type SchemaObject, schemasIn, setMember } from '../schema.ts'
+import { isOfType, namedTypes } from '../types.ts'
+
+/** For each object of a strict schema the members whose null was added. */
+export type AddedNulls = WeakMap<object, ReadonlySet<string>>
+
+/** Takes out of an answer to a strict schema the nulls that the original schema does not know. */
+export function restorer(root: SchemaObject, added: AddedNulls): (value: unknown) => unknown {
+  const target = (schema: SchemaObject): SchemaObject => {
+    if (typeof schema.$ref !== 'string') return schema
+    if (schema.$ref === '#') return root
+    const found = (root.$defs as Record<string, unknown> | undefined)?.[schema.$ref.slice('#/$defs/'.length)]
+    return isSchemaObject(found) ? found : {}
+  }
+
+  /** Branches are told apart by what strict schemas fix: types, listed values and the names of members. */
+  const fits = (given: SchemaObject, value: unknown): boolean => {
+    const schema = target(given)
+    if (Array.isArray(schema.anyOf))
+      return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && fits(branch, value))
+    if (Array.isArray(schema.enum)) return schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value))
+    const types = namedTypes(schema)
+    if (types && !isOfType(value, types)) return false
+    if (Array.isArray(value))
+      return !isSchemaObject(schema.items) || value.every((item) => fits(schema.items as SchemaObject, item))
+    if (typeof value !== 'object' || value === null) return true
+    const members = new Map(namedSchemas(schema.properties))
+    const names = Object.keys(value)
+    return (
+      names.length === members.size &&
+      names.every((name) => {
+        const member = members.get(name)
+        return isSchemaObject(member) && fits(member, (value as Record<string, unknown>)[name])
+      })
+    )
+  }
+
+  /** The branch that a value was written for: the one that it fits, or else the only one of its type. */
+  const branchOf = (branches: readonly SchemaObject[], value: unknown): SchemaObject | undefined => {
+    const fitting = branches.find((branch) => fits(branch, value))
+    if (fitting) return fitting
+    const [only, ...others] = branches.filter((branch) => isOfType(value, namedTypes(target(branch)) ?? []))
+    return others.length === 0 ? only : undefined
+  }
+
+  const restore = (given: SchemaObject, value: unknown): unknown => {
+    const schema = target(given)
+    if (Array.isArray(schema.anyOf)) {
+      const branch = branchOf(schemasIn(schema.anyOf).filter(isSchemaObject), value)
+      return branch ? restore(branch, value) : value
+    }
+    if (Array.isArray(value))
+      return isSchemaObject(schema.items) ? value.map((item) => restore(schema.items as SchemaObject, item)) : value
+    if (!isSchemaObject(value) || !isSchemaObject(schema.properties)) return value
+    const members = new Map(namedSchemas(schema.properties))
+    const restored = {}
+    for (const [name, inner] of Object.entries(value)) {
+      if (inner === null && added.get(schema)?.has(name)) continue
+      const member = members.get(name)
+      setMember(restored, name, isSchemaObject(member) ? restore(member, inner) : inner)
+    }
+    return restored
+  }
+
+  return (value) => restore(root, value)
+}

@@ -1,0 +1,154 @@
+import { CannotExpress, step } from '../cannot-express.ts'
+import { flatten } from '../flatten.ts'
+import { merge } from '../merge.ts'
+import { findCycles, resolve } from '../references.ts'
+import {
+  isSchema,
+  isSchemaObject,
+  namedSchemas,
+  type Schema,
+  type SchemaObject,
+  schemasIn,
+  setMember,
+  strings,
+} from '../schema.ts'
+import { typeOf, typesOf, unknownType } from '../types.ts'
+import { described, sortKeywords } from './keywords.ts'
+import { createMeter, openaiLimits, type StrictLimits } from './limits.ts'
+import { nullable } from './nullable.ts'
+import { restorer } from './restore.ts'
+
+/** A schema in the form that strict modes ask for. */
+export interface Strict {
+  readonly schema: SchemaObject
+  /** What had to be moved out of it, into descriptions or away. */
+  readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
+  /** Takes the nulls out of an answer that stand for members which were left out. */
+  restore(value: unknown): unknown
+}
+
+/**
+ * Closes every object, requires every member, makes null of what may be left out, `anyOf` of `oneOf`, and moves the
+ * rest into words. Throws `CannotExpress` where that would change what is allowed: maps, tuples, values of any kind.
+ */
+export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimits): Strict {
+  const dropped: { at: string; keyword: string }[] = []
+  const definitions: Record<string, SchemaObject> = {}
+  const names = new Map<string, string>()
+  const optional = new WeakMap<object, ReadonlySet<string>>()
+  const cycles = findCycles(root)
+  const meter = createMeter(limits, (why) => refuse('', 'the schema', why))
+
+  const schema = convert(root, '', 0)
+  if (schema.type !== 'object') refuse('', 'the schema', 'is no object')
+  const whole = Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
+  optional.set(whole, optional.get(schema) ?? new Set())
+  return { schema: whole, dropped, restore: restorer(whole, optional) }
+
+  function refuse(at: string, keyword: string, why: string): never {
+    throw new CannotExpress(at, keyword, why)
+  }
+
+  function convert(given: Schema, at: string, depth: number): SchemaObject {
+    meter.schema(at, depth)
+    if (!isSchemaObject(given)) return refuse(at, 'the schema', 'says nothing that could be strict')
+    if (typeof given.$ref === 'string' && (cycles.has(given.$ref) || isBare(given))) return referred(given, at)
+    const flat = flatten(root, given, at)
+    if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'allows nothing or everything')
+    const unknown = unknownType(flat)
+    if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is no type`)
+    for (const keyword of ['anyOf', 'oneOf'] as const)
+      if (flat[keyword] !== undefined) return choice(keyword, flat, at, depth)
+    return Array.isArray(flat.enum) || Object.hasOwn(flat, 'const') ? values(flat) : typed(flat, at, depth)
+  }
+
+  function referred(given: SchemaObject, at: string): SchemaObject {
+    if (!isBare(given)) refuse(at, '$ref', 'leads to itself and stands beside others')
+    const reference = given.$ref as string
+    if (reference === '#') return { $ref: '#' }
+    if (!names.has(reference)) {
+      const name = freshName(reference)
+      names.set(reference, name)
+      // Levels are counted within a definition, as it stands at the root.
+      definitions[name] = convert(resolve(root, reference, at), reference.slice(1), 1)
+    }
+    return { $ref: `#/$defs/${names.get(reference)}` }
+  }
+
+  function freshName(reference: string): string {
+    const plain = (reference.split('/').at(-1) as string).replace(/[^A-Za-z0-9_-]/g, '_') || 'definition'
+    let name = plain
+    for (let number = 2; [...names.values()].includes(name); number++) name = `${plain}_${number}`
+    return name
+  }
+
+  function choice(keyword: 'anyOf' | 'oneOf', schema: SchemaObject, at: string, depth: number): SchemaObject {
+    const { [keyword]: given, title: _title, description, $defs: _defs, definitions: _old, ...beside } = schema
+    const isAlone = Object.keys(beside).length === 0
+    const branches = schemasIn(given).filter((branch) => branch !== false)
+    const anyOf = branches.map((branch, index) => {
+      const place = step(at, keyword, index)
+      const inner = isSchemaObject(branch) ? flatten(root, branch, place) : branch
+      return convert(isAlone ? branch : merge(beside, inner, place), place, depth)
+    })
+    if (keyword === 'oneOf') dropped.push({ at, keyword })
+    return { anyOf, ...described({ description }, {}) }
+  }
+
+  function values(schema: SchemaObject): SchemaObject {
+    const list = Array.isArray(schema.enum) ? schema.enum : [schema.const]
+    meter.values(list)
+    const types = [...new Set(list.map(typeOf))]
+    return { type: types.length === 1 ? types[0] : types, enum: list, ...described(schema, {}) }
+  }
+
+  function typed(schema: SchemaObject, at: string, depth: number): SchemaObject {
+    const types = typesOf(schema) ?? refuse(at, 'type', 'is not given')
+    const [only] = types
+    if (types.length > 1 && types.some((type) => type === 'object' || type === 'array')) {
+      return { anyOf: types.map((type) => typed({ ...schema, type }, at, depth)) }
+    }
+    const { kept, moved } = sortKeywords(schema, types)
+    for (const keyword of Object.keys(moved)) dropped.push({ at, keyword })
+    const words = described(schema, moved)
+    if (only === 'object') return object(schema, at, depth, words)
+    if (only !== 'array') return { type: types.length === 1 ? only : types, ...kept, ...words }
+    if (!isSchema(schema.items) || schema.prefixItems !== undefined) refuse(at, 'items', 'is not one schema for all')
+    return { type: 'array', items: convert(schema.items as Schema, step(at, 'items'), depth + 1), ...kept, ...words }
+  }
+
+  function object(schema: SchemaObject, at: string, depth: number, words: object): SchemaObject {
+    const { additionalProperties: others, unevaluatedProperties, patternProperties, propertyNames } = schema
+    const isOpen = schema.properties === undefined && others !== false && unevaluatedProperties !== false
+    if (isOpen || others === true || isSchemaObject(others))
+      refuse(at, 'additionalProperties', 'allows members without names')
+    if (patternProperties !== undefined) refuse(at, 'patternProperties', 'allows members without names')
+    if (propertyNames !== undefined) dropped.push({ at, keyword: 'propertyNames' })
+    const required = new Set(strings(schema.required))
+    const members = namedSchemas(schema.properties).filter(([name, member]) => member !== false || required.has(name))
+    const missing = [...required].find((name) => !members.some(([known]) => known === name))
+    if (missing !== undefined) refuse(at, 'required', `asks for ${JSON.stringify(missing)} without saying what it is`)
+    const properties = {}
+    const added = new Set<string>()
+    for (const [name, member] of members) {
+      meter.property(name)
+      const inner = convert(member, step(at, 'properties', name), depth + 1)
+      const made = required.has(name) ? inner : nullable(inner)
+      if (made !== inner) added.add(name)
+      setMember(properties, name, made)
+    }
+    const made = {
+      type: 'object',
+      properties,
+      required: members.map(([name]) => name),
+      additionalProperties: false,
+      ...words,
+    }
+    optional.set(made, added)
+    return made
+  }
+}
+
+/** A reference with nothing beside it that would have to be met as well. */
+const isBare = (schema: SchemaObject): boolean =>
+  Object.keys(schema).every((name) => ['$ref', 'title', 'description', 'default', 'examples'].includes(name))

@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import { isSchemaObject as isObject } from '../constrain/schema.ts'
+import { asFunctionCalls, type FunctionCall } from '../constrain/stages.ts'
+import { repair } from '../repair/repair.ts'
+import { createTold, type Told } from './chunks.ts'
+import type { Delta, End } from './model.ts'
+import type { Plan } from './plan.ts'
+
+const newId = (): string => `call_${randomUUID().replaceAll('-', '')}`
+
+/** What the objects of an answer tell, in our own words. */
+export async function* deltasOf(objects: AsyncIterable<unknown>, plan: Plan): AsyncGenerator<Delta> {
+  const told = createTold()
+  const texts: string[] = []
+  for await (const object of objects) {
+    for (const piece of told.take(object)) {
+      // Calls that are written as text can only be read when they are complete.
+      if (plan.callsAsText && piece.kind === 'text') texts.push(piece.text)
+      else yield piece
+    }
+  }
+  const written = plan.callsAsText ? readCalls(texts.join(''), plan) : { text: '', calls: [] }
+  if (written.text !== '') yield { kind: 'text', text: written.text }
+  const calls = [...told.calls(newId).map((call) => restored(call, plan)), ...written.calls]
+  for (const call of calls) yield { kind: 'call', call }
+  yield endOf(told, plan, written.calls.length > 0)
+}
+
+function endOf(told: Told, plan: Plan, hasCalls: boolean): End {
+  return {
+    kind: 'end',
+    reason: hasCalls && told.reason !== 'length' ? 'calls' : told.reason,
+    ...(told.usage && { usage: told.usage }),
+    ...(plan.constraint && !plan.callsAsText && { form: plan.constraint }),
+    restore: (value) => (plan.callsAsText ? value : plan.restore(value)),
+  }
+}
+
+/** The calls in an answer to a server that was not offered any tools. Half a call is none. */
+function readCalls(answer: string, plan: Plan): { readonly text: string; readonly calls: readonly FunctionCall[] } {
+  const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
+  if (!('value' in found) || !found.complete) return { text: answer, calls: [] }
+  const value = plan.restore(found.value)
+  if (!isObject(value)) return { text: answer, calls: [] }
+  const named = Array.isArray(value.tool_calls)
+    ? value.tool_calls.filter((call) => isObject(call) && typeof call.name === 'string')
+    : []
+  const text = typeof value.content === 'string' ? value.content : ''
+  return { text, calls: asFunctionCalls({ tool_calls: named }, newId).tool_calls ?? [] }
+}
+
+/** A call of a strict tool without the nulls that strictness asked for. What is no JSON stays as it is. */
+function restored(call: FunctionCall, plan: Plan): FunctionCall {
+  const { name, arguments: text } = call.function
+  try {
+    const value = plan.restore(JSON.parse(text), name)
+    return { ...call, function: { name, arguments: JSON.stringify(value) } }
+  } catch {
+    return call
+  }
+}

@@ -1,0 +1,69 @@
+import type { Pool } from 'undici'
+import type { Clock } from '../../core/clock.ts'
+
+/** An answer whose head has come. */
+export interface Answer extends Disposable {
+  readonly status: number
+  /** The media type, without parameters. */
+  readonly type: string
+  header(name: string): string | undefined
+  /** The rest, as it comes. Rejects when the signal of the request aborts. */
+  readonly chunks: AsyncIterable<Buffer>
+}
+
+export interface Post {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly signal: AbortSignal
+}
+
+/** Sends one request. Disposing of the answer before it has ended closes the connection, so that the server stops. */
+export async function post(pool: Pool, { path, headers, body, signal }: Post): Promise<Answer> {
+  const {
+    statusCode,
+    headers: received,
+    body: rest,
+  } = await pool.request({ method: 'POST', path, headers, body, signal })
+  // Whoever has stopped reading need not hear how it ended.
+  rest.on('error', () => {})
+  const header = (name: string): string | undefined => {
+    const value = received[name]
+    return Array.isArray(value) ? value[0] : value
+  }
+  const [type = ''] = (header('content-type') ?? '').split(';', 1)
+  return {
+    status: statusCode,
+    type: type.trim().toLowerCase(),
+    header,
+    chunks: rest,
+    [Symbol.dispose]: () => rest.destroy(),
+  }
+}
+
+/** The same chunks; `stalled` is called when one is awaited for too long, and has to end the waiting. */
+export async function* watched(
+  chunks: AsyncIterable<Buffer>,
+  { clock, ms, stalled }: { readonly clock: Clock; readonly ms: number; stalled(): void },
+): AsyncGenerator<Buffer> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  // Until the first one, a server may have to read a long prompt.
+  let next = await iterator.next()
+  while (!next.done) {
+    yield next.value
+    using _watch = clock.after(ms, stalled)
+    next = await iterator.next()
+  }
+}
+
+/** The text of an answer, up to so many bytes; `undefined` where it is longer. */
+export async function textOf(chunks: AsyncIterable<Buffer>, most: number): Promise<string | undefined> {
+  const parts: Buffer[] = []
+  let length = 0
+  for await (const chunk of chunks) {
+    length += chunk.length
+    if (length > most) return undefined
+    parts.push(chunk)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}

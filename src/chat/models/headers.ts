@@ -1,0 +1,31 @@
+import { ToolwayError } from '../../core/errors.ts'
+
+/** What is sent with every request, and what of it must never be shown. */
+export interface ModelHeaders {
+  readonly headers: Readonly<Record<string, string>>
+  readonly secrets: readonly string[]
+}
+
+/** The headers of requests to a model server. A key of `none` is none; one in the address becomes a header. */
+export function modelHeaders(name: string, url: URL, apiKey: string | undefined): ModelHeaders {
+  const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const { username, password } = url
+  if (username !== '' || password !== '') {
+    const pair = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')
+    return {
+      headers: { ...common, authorization: `Basic ${pair}` },
+      secrets: [pair, password, decodeURIComponent(password)],
+    }
+  }
+  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: [] }
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `The key of the model ${name} cannot be sent. Check models.${name}.apiKey for spaces and line breaks.`,
+    )
+  }
+  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey] }
+}
+
+/** Where completions are asked for. */
+export const modelPath = (url: URL): string => `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`

@@ -1,0 +1,83 @@
+import type { SchemaObject } from '../constrain/schema.ts'
+import type { CallableTool, FunctionCall } from '../constrain/stages.ts'
+
+/** A language model, wherever it runs. */
+export interface Model extends AsyncDisposable {
+  /** Its name in the configuration. */
+  readonly name: string
+  /**
+   * Asks for one answer and tells it as it comes; `end` is the last that is told. Whoever stops reading, or aborts the
+   * signal, stops the model. Failures are thrown as `ToolwayError`, an abort as the signal's reason.
+   */
+  complete(request: ModelRequest): AsyncIterable<Delta>
+}
+
+interface Asked {
+  readonly messages: readonly ChatMessage[]
+  readonly signal: AbortSignal
+  /** Whether the answer is wanted piece by piece. */
+  readonly stream?: boolean
+  readonly maxTokens?: number
+  readonly temperature?: number
+}
+
+/** Tools and a constraint never go together: servers refuse that, or drop one of them without a word. */
+export type ModelRequest = Asked &
+  (
+    | { readonly tools?: undefined; readonly constraint?: undefined }
+    | {
+        readonly tools: readonly CallableTool[]
+        readonly toolChoice?: 'auto' | 'required'
+        readonly constraint?: undefined
+      }
+    | { readonly constraint: Constraint; readonly tools?: undefined }
+  )
+
+/** What an answer has to look like. */
+export interface Constraint {
+  /** A name for it, of letters, digits, `_` and `-`. */
+  readonly name: string
+  readonly schema: SchemaObject
+}
+
+/** A part of a conversation, in the words of OpenAI. */
+export type ChatMessage =
+  | { readonly role: 'system' | 'user'; readonly content: string | readonly ContentPart[] }
+  | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls?: readonly FunctionCall[] }
+  | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string }
+
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
+  | { readonly type: 'input_audio'; readonly input_audio: { readonly data: string; readonly format: string } }
+
+/** What a model tells. */
+export type Delta =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'thinking'; readonly text: string }
+  /** A call, whole. Its arguments are text that may be anything but JSON. */
+  | { readonly kind: 'call'; readonly call: FunctionCall }
+  | End
+
+export interface End {
+  readonly kind: 'end'
+  readonly reason: EndReason
+  readonly usage?: Usage
+  /** In which form the constraint was sent. */
+  readonly form?: ConstraintForm
+  /** Makes of a value that fits the constraint as it was sent one that fits it as it was asked for. */
+  restore(value: unknown): unknown
+}
+
+/** Why an answer ended; `length` where it was cut off. */
+export type EndReason = 'stop' | 'length' | 'calls' | 'filtered' | 'unknown'
+
+export interface Usage {
+  readonly promptTokens: number
+  readonly completionTokens: number
+}
+
+/** Ways to hold a model to a schema, the strongest first. */
+export const constraintForms = ['strict', 'schema', 'grammar', 'json_object', 'prompt'] as const
+
+export type ConstraintForm = (typeof constraintForms)[number]

@@ -1,0 +1,61 @@
+import { createEventStream } from './event-stream.ts'
+import type { Answer } from './exchange.ts'
+import { noAnswer, type Place, tooLong } from './failures.ts'
+
+/** An answer of a model is far shorter, even with everything that is sent around each of its words. */
+const mostBytes = 32 * 1024 * 1024
+/** One object. */
+const mostCharacters = 4 * 1024 * 1024
+
+/** The objects of an answer: those of a stream of events, or the only one. Its beginning decides where its type lies. */
+export async function* objectsIn(place: Place, answer: Answer, chunks: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
+  const events = createEventStream(mostCharacters)
+  const parts: Buffer[] = []
+  let length = 0
+  let form = formOf(answer.type)
+  for await (const chunk of chunks) {
+    length += chunk.length
+    form ??= sniffed(Buffer.concat([...parts, chunk]))
+    if (length > (form === 'events' ? mostBytes : mostCharacters)) throw tooLong(place, length)
+    if (form !== 'events') parts.push(chunk)
+    else {
+      for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {
+        if (data === '[DONE]') return
+        yield parsed(place, data)
+      }
+    }
+  }
+  if (form === 'events') for (const data of events.end()) if (data !== '[DONE]') yield parsed(place, data)
+  if (form === 'events') return
+  const text = Buffer.concat(parts).toString('utf8')
+  if (text.trim() === '') throw noAnswer(place, 'nothing')
+  if (form !== 'object') throw noAnswer(place, answer.type || 'something unnamed')
+  yield parsed(place, text)
+}
+
+type BodyForm = 'events' | 'object' | 'other'
+
+function formOf(type: string): BodyForm | undefined {
+  if (type === 'text/event-stream') return 'events'
+  return type === 'application/json' ? undefined : type === 'text/html' ? 'other' : undefined
+}
+
+/** Some servers give a stream the type of an object, and the other way round; `undefined` while only spaces have come. */
+function sniffed(bytes: Buffer): BodyForm | undefined {
+  const start = bytes
+    .subarray(0, 256)
+    .toString('latin1')
+    .replace(/^\u00ef\u00bb\u00bf/, '')
+    .trimStart()
+  if (start === '') return undefined
+  if (start.startsWith('{')) return 'object'
+  return /^(?:data|event|id|retry)?:/.test(start) ? 'events' : 'other'
+}
+
+function parsed(place: Place, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw noAnswer(place, 'text that is no JSON')
+  }
+}

@@ -1,0 +1,150 @@
+import { Pool } from 'undici'
+import type { Config } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
+import type { Log } from '../../core/log.ts'
+import { bodyOf } from './body.ts'
+import { deltasOf } from './deltas.ts'
+import { type Answer, post, watched } from './exchange.ts'
+import { brokenStream, isBusy, lost, type Place, type Refusal, refused, tooSlow } from './failures.ts'
+import { modelHeaders, modelPath } from './headers.ts'
+import { kindOfAnswer } from './kinds.ts'
+import type { Delta, Model, ModelRequest } from './model.ts'
+import { objectsIn } from './objects.ts'
+import { pause } from './pause.ts'
+import { type Plan, plansFor } from './plan.ts'
+import { createProfile, type Profile } from './profile.ts'
+import { dislikedField, mayBeForm, RefusedInside, refusalIn, refusalOf } from './refusal.ts'
+
+/** A model of the configuration that an OpenAI-compatible server runs. */
+export type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
+
+export interface ModelTimeouts {
+  /** One answer, with everything that has to be tried for it. */
+  readonly totalMs: number
+  /** One request, from the first byte sent to the last one received. */
+  readonly stepMs: number
+  /** Between two pieces of a stream. */
+  readonly chunkMs: number
+}
+
+export const defaultTimeouts: ModelTimeouts = { totalMs: 300_000, stepMs: 180_000, chunkMs: 30_000 }
+
+export interface OpenAIModelOptions {
+  readonly name: string
+  readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint'>
+  readonly timeouts?: ModelTimeouts
+  /** What is known of the server; kept by whoever wants it to outlive this model. */
+  readonly profile?: Profile
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A server that is busy is asked so often again, and waited for at most so long. */
+const mostWaits = 2
+const longestWaitMs = 20_000
+
+/** The adapter for OpenAI-compatible servers. */
+export function openaiModel(options: OpenAIModelOptions): Model {
+  const { name, config, clock, log, timeouts = defaultTimeouts } = options
+  const profile = options.profile ?? createProfile(config.baseUrl, config.constraint)
+  const url = new URL(config.baseUrl)
+  const place: Place = { name, origin: url.origin }
+  const { headers, secrets } = modelHeaders(name, url, config.apiKey)
+  const path = modelPath(url)
+  // Answers end by their own deadlines; a model may well think for longer than a timeout that knows nothing of it.
+  const pool = new Pool(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
+
+  return { name, complete, [Symbol.asyncDispose]: () => pool.destroy() }
+
+  async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
+    request.signal.throwIfAborted()
+    const began = clock.now()
+    using total = deadline(
+      clock,
+      timeouts.totalMs,
+      () => tooSlow(place, 'did not answer', timeouts.totalMs),
+      request.signal,
+    )
+    const plans = plansFor(request, profile)
+    const refusals: { readonly plan: Plan; readonly refusal: Refusal }[] = []
+    let plan = plans.next().value as Plan
+    for (let waits = 0; ; ) {
+      const body = bodyOf(config.model, request, plan, profile.unwanted)
+      const refusal = yield* attempt(plan, body, total.signal, () => learn(plan, refusals))
+      if (!refusal) return
+      const field = dislikedField(refusal, body)
+      if (field) {
+        profile.dislikes(field)
+        log.info({ model: name, field }, 'the model server refuses this field; it is left out from now on')
+      } else if (isBusy(refusal.status)) {
+        const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
+        const left = timeouts.totalMs - (clock.now() - began)
+        if (waits++ >= mostWaits || ms > Math.min(longestWaitMs, left)) throw refused(place, refusal)
+        log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; it is asked again')
+        await pause(clock, ms, total.signal)
+      } else {
+        refusals.push({ plan, refusal })
+        const next = mayBeForm(refusal) ? plans.next() : undefined
+        // The first form was the one that should have been right, so what was said about it tells most.
+        if (!next || next.done) throw refused(place, refusals[0]?.refusal ?? refusal)
+        plan = next.value
+      }
+    }
+  }
+
+  /** Sends a request in one form and tells its answer; returns why it was refused, if it was before anything was told. */
+  async function* attempt(
+    plan: Plan,
+    body: object,
+    signal: AbortSignal,
+    taken: () => void,
+  ): AsyncGenerator<Delta, Refusal | undefined> {
+    using step = deadline(clock, timeouts.stepMs, () => tooSlow(place, 'did not finish', timeouts.stepMs), signal)
+    const stall = new AbortController()
+    const until = AbortSignal.any([step.signal, stall.signal])
+    const stalled = () => stall.abort(tooSlow(place, 'sent nothing more', timeouts.chunkMs))
+    let begun = false
+    try {
+      using answer = await post(pool, { path, headers, body: JSON.stringify(body), signal: until })
+      begun = true
+      if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())
+      const chunks = watched(answer.chunks, { clock, ms: timeouts.chunkMs, stalled })
+      yield* deltasOf(checked(answer, objectsIn(place, answer, chunks), taken), plan)
+      return undefined
+    } catch (thrown) {
+      if (until.aborted) throw until.reason
+      if (thrown instanceof RefusedInside) return thrown.refusal
+      throw lost(place, thrown, begun)
+    }
+  }
+
+  /** The same objects, unless they report a failure. */
+  async function* checked(answer: Answer, objects: AsyncIterable<unknown>, begin: () => void): AsyncGenerator<unknown> {
+    let isFirst = true
+    for await (const object of objects) {
+      const refusal = refusalIn(object, secrets)
+      if (refusal && isFirst) throw new RefusedInside(refusal)
+      if (refusal) throw brokenStream(place, refusal.said)
+      if (isFirst) {
+        begin()
+        profile.recognise(kindOfAnswer(answer.header, object))
+      }
+      isFirst = false
+      yield object
+    }
+  }
+
+  function learn(taken: Plan, refusals: readonly { readonly plan: Plan }[]): void {
+    profile.learn(
+      taken,
+      refusals.map(({ plan }) => plan),
+    )
+    if (refusals.length === 0) return
+    const forms = refusals.map(({ plan }) => plan.form)
+    log.info(
+      { model: name, refused: forms, taken: taken.form },
+      'the model server takes this form of constraint and refuses stronger ones',
+    )
+  }
+}

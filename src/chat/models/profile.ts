@@ -1,0 +1,105 @@
+import { type Abilities, abilities, kindOfAddress, type ServerKind, type ToolForm } from './kinds.ts'
+import { type ConstraintForm, constraintForms } from './model.ts'
+
+/** Fields of a request that some servers refuse and that nobody needs. */
+export const dispensable = ['stream_options', 'temperature', 'max_tokens', 'parallel_tool_calls'] as const
+
+export type Dispensable = (typeof dispensable)[number]
+
+/** What is known of one model at one address: first by its kind, then by what it has refused and taken. */
+export interface Profile {
+  readonly kind: ServerKind
+  readonly abilities: Abilities
+  readonly unwanted: ReadonlySet<Dispensable>
+  /** The forms to try for a schema, by the hash of its content. */
+  formsFor(content: string): readonly ConstraintForm[]
+  toolForms(content: string): readonly ToolForm[]
+  recognise(kind: ServerKind): void
+  dislikes(field: Dispensable): void
+  /** A form was taken, after others had been refused. */
+  learn(taken: Sending, refused: readonly Sending[]): void
+}
+
+/** Something sent in a form; without one where there was nothing to choose. */
+export interface Sending {
+  readonly form?: Form
+  readonly content: string
+}
+
+/** A way of sending: of a constraint, or of tools. */
+export type Form = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
+
+/** Schemas that a server refused in a form that it takes otherwise. */
+const mostContents = 1_000
+
+export function createProfile(baseUrl: string, preference: Preference): Profile {
+  let kind = kindOfAddress(new URL(baseUrl))
+  const unwanted = new Set<Dispensable>()
+  /** Forms that have been taken at least once: when one is refused after that, the schema was to blame. */
+  const proven = new Set<string>()
+  const refusedAlways = new Set<string>()
+  const refusedFor = new Set<string>()
+
+  const isOpen = (content: string) => (form: string, place: number, all: readonly unknown[]) =>
+    // The last resort stays.
+    place === all.length - 1 || !(refusedAlways.has(form) || refusedFor.has(`${content} ${form}`))
+
+  const wanted = (): readonly ConstraintForm[] => {
+    const { forms } = abilities[kind]
+    if (preference === 'auto') return forms
+    const first = preferred[preference]
+    const lower = constraintForms.slice(constraintForms.indexOf(first) + 1).filter((form) => forms.includes(form))
+    return preference === 'json_schema'
+      ? ['strict', 'schema', ...lower.filter((form) => form !== 'schema')]
+      : [first, ...lower]
+  }
+
+  return {
+    get kind() {
+      return kind
+    },
+    get abilities() {
+      return abilities[kind]
+    },
+    unwanted,
+    formsFor: (content) => wanted().filter((form, place, all) => isOpen(content)(`constraint ${form}`, place, all)),
+    toolForms: (content) =>
+      abilities[kind].tools.filter((form, place, all) => isOpen(content)(`tools ${form}`, place, all)),
+    recognise(found) {
+      if (kind === 'unknown') kind = found
+    },
+    dislikes: (field) => void unwanted.add(field),
+    learn(taken, refused) {
+      for (const { form, content } of refused) {
+        if (!form) continue
+        const name = nameOf(form)
+        if (!proven.has(name)) refusedAlways.add(name)
+        else if (refusedFor.size < mostContents) refusedFor.add(`${content} ${name}`)
+      }
+      if (taken.form) proven.add(nameOf(taken.form))
+    },
+  }
+}
+
+const nameOf = (form: Form): string => ('constraint' in form ? `constraint ${form.constraint}` : `tools ${form.tools}`)
+
+/** How the configuration wants constraints to be sent. */
+export type Preference = 'auto' | 'json_schema' | 'grammar' | 'json_object' | 'none'
+
+const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> = {
+  json_schema: 'strict',
+  grammar: 'grammar',
+  json_object: 'json_object',
+  none: 'prompt',
+}
+
+/** Profiles of all models, which outlive the models themselves: a changed configuration need not learn anew. */
+export function createProfiles(): (baseUrl: string, model: string, preference: Preference) => Profile {
+  const profiles = new Map<string, Profile>()
+  return (baseUrl, model, preference) => {
+    const key = JSON.stringify([baseUrl, model, preference])
+    const profile = profiles.get(key) ?? createProfile(baseUrl, preference)
+    profiles.set(key, profile)
+    return profile
+  }
+}

@@ -1,0 +1,50 @@
+import { type Answer, textOf } from './exchange.ts'
+import type { Refusal } from './failures.ts'
+import { type Dispensable, dispensable } from './profile.ts'
+import { retryAfterMs } from './retry-after.ts'
+import { saidIn } from './said.ts'
+
+/** Of an answer that refuses, only a sentence is of interest. */
+const mostBytes = 64 * 1024
+
+/** Reads why a request was refused. */
+export async function refusalOf(answer: Answer, secrets: readonly string[], now: number): Promise<Refusal> {
+  const text = await textOf(answer.chunks, mostBytes)
+  return { status: answer.status, said: saidIn(text ?? '', secrets), retryAfterMs: retryAfterMs(answer.header, now) }
+}
+
+/** An error that came in the place of an answer, although the status promised one. */
+export class RefusedInside extends Error {
+  override readonly name = 'RefusedInside'
+  readonly refusal: Refusal
+
+  constructor(refusal: Refusal) {
+    super('refused')
+    this.refusal = refusal
+  }
+}
+
+/** The refusal in an object of an answer, if it is one. */
+export function refusalIn(object: unknown, secrets: readonly string[]): Refusal | undefined {
+  if (typeof object !== 'object' || object === null || !('error' in object) || !object.error) return undefined
+  const said = saidIn(JSON.stringify(object), secrets)
+  const status = Number(said.code)
+  return { status: status >= 400 && status < 600 ? status : 500, said, retryAfterMs: undefined, inside: true }
+}
+
+const isTooMuch =
+  /context[ _](?:length|window|size)|too (?:long|many tokens)|maximum (?:context|prompt|number of tokens)/i
+const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
+
+/** Whether the same request may be taken in a weaker form: it was refused, and not for its length. */
+export function mayBeForm({ status, said }: Refusal): boolean {
+  if (isTooMuch.test(`${said.code} ${said.message}`)) return false
+  if (status === 500) return isAboutForm.test(said.message)
+  return status === 400 || status === 422 || status === 501
+}
+
+/** The field that the server does not want, if it is one that nobody needs. */
+export function dislikedField({ status, said }: Refusal, body: object): Dispensable | undefined {
+  if (status !== 400 && status !== 422) return undefined
+  return dispensable.find((field) => field in body && (said.param === field || said.message.includes(field)))
+}

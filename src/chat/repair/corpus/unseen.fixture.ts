@@ -1,0 +1,77 @@
+import { type Case, casesOf } from './case.fixture.ts'
+
+const raw = String.raw
+
+/** Written after the rest had been made to work, to see how it does on what it was not made for. */
+export const unseen: readonly Case[] = casesOf(
+  'unseen',
+  [
+    'Thought: I should call search.\nAction: {"tool": "search", "args": {"q": "cats"}}',
+    { tool: 'search', args: { q: 'cats' } },
+  ],
+  ['**Answer:** `{"a": 1}`', { a: 1 }],
+  ['> {"a": 1,\n> "b": 2}', { a: 1, b: 2 }],
+  ['{"a": "b"} // done', { a: 'b' }],
+  ['{"a":"b",\n"c":"d"\n"e":"f"}', { a: 'b', c: 'd', e: 'f' }],
+  ["{'name': 'O'Brien', 'age': 5}", { name: "O'Brien", age: 5 }],
+  ["{'q': \"What's up?\"}", { q: "What's up?" }],
+  ['{"q": \'She said "no", then left\'}', { q: 'She said "no", then left' }],
+  ['{"content": "Line 1\nLine "2", and\nLine 3"}', { content: 'Line 1\nLine "2", and\nLine 3' }],
+  ['{"a": {"b": "c"}, }}', { a: { b: 'c' } }],
+  ['{"a": [1, 2, 3}, "b": 4}', { a: [1, 2, 3], b: 4 }],
+  ['{"a": "x"]', { a: 'x' }],
+  ['{"a": 1.}', { a: 1 }],
+  ['{a:1,b:true,c:null,d:false}', { a: 1, b: true, c: null, d: false }],
+  ['{"tags": ["a", "b", "c",], "n": None}', { tags: ['a', 'b', 'c'], n: null }],
+  ['{"text": "a \\" b"', { text: 'a " b' }],
+  ['Result:\n\n    {\n      "a": 1\n    }\n', { a: 1 }],
+  ['```python\n{"a": True}\n```', { a: true }],
+  ['```json\n{\n  "a": 1,\n  "b": "x"\n```\nHope it helps', { a: 1, b: 'x' }],
+  ['{"path": "/data/a b/c", "glob": "**/*.ts"', { path: '/data/a b/c', glob: '**/*.ts' }],
+  [raw`{"cmd": "grep -E '\bfoo\d+\b' file"}`, { cmd: raw`grep -E '\bfoo\d+\b' file` }],
+  [raw`{"re": "^\w+@\w+\.com$", "ok": True}`, { re: raw`^\w+@\w+\.com$`, ok: true }],
+  ['{"a": "1" "b": [1 2] "c": "x"}', { a: '1', b: [1, 2], c: 'x' }],
+  [
+    '{"tool_calls":[{"name":"x","arguments":{"a":1}},{"name":"y","arguments":{}}]',
+    {
+      tool_calls: [
+        { name: 'x', arguments: { a: 1 } },
+        { name: 'y', arguments: {} },
+      ],
+    },
+  ],
+  ['[TOOL_CALLS] [{"name": "f", "arguments": {"x": 1}}]', [{ name: 'f', arguments: { x: 1 } }]],
+  ['<function_calls>{"name": "f", "x": [1,2]}</function_calls>', { name: 'f', x: [1, 2] }],
+  ['functions.get_weather:0 {"city": "Rome"}', { city: 'Rome' }],
+  ['{"a": "b",\n // "c": "d",\n "e": 1}', { a: 'b', e: 1 }],
+  ['{"a": true, "b": "say: \\"hi\\""; "c": 2}', { a: true, b: 'say: "hi"', c: 2 }],
+  ['{"math": "if x < 5 and y > "3" then", "k": 0}', { math: 'if x < 5 and y > "3" then', k: 0 }],
+  ['{"json": "{"a": 1}", "n": 2}', { json: '{"a": 1}', n: 2 }],
+  ['{"csv": "a,b,"c d",e", "n": 2}', { csv: 'a,b,"c d",e', n: 2 }],
+  ['{ "a" : 1 , , "b" : 2 , }', { a: 1, b: 2 }],
+  ['{"a": "first", "a": "second",}', { a: 'second' }],
+  ['{"emoji": "😀", key: "ключ", "中文": "值"}', { emoji: '😀', key: 'ключ', 中文: '值' }],
+  ['{ключ: "x"}', { ключ: 'x' }],
+  ['{"a": "x\\\\", "b": 1,}', { a: 'x\\', b: 1 }],
+  ['{"a": [\n  "one",\n  "two"\n  "three"\n]}', { a: ['one', 'two', 'three'] }],
+  ['{"d": 2024-01-01T00:00:00Z}', { d: '2024-01-01T00:00:00Z' }],
+  [
+    '{"a": [[1, 2], [3, 4]',
+    {
+      a: [
+        [1, 2],
+        [3, 4],
+      ],
+    },
+  ],
+  ['{"a": "text", "b": "unfinished te', { a: 'text', b: 'unfinished te' }],
+  ['{"a": {"b": {"c": "d"}', { a: { b: { c: 'd' } } }],
+  ['{"a": 1}{"a": 1}', { a: 1 }],
+  ['The answer is {"a": [1, 2, 3]}, which is {obvious}.', { a: [1, 2, 3] }],
+  ["Here's the dict: {'k': ['v', \"w\"], 'n': -1.5e-3}", { k: ['v', 'w'], n: -0.0015 }],
+  ['{"price": "$5", "pct": "50%", x: +1}', { price: '$5', pct: '50%', x: 1 }],
+  ['{"a": b"bytes", "c": R"raw"}', { a: 'bytes', c: 'raw' }],
+  ['{"a": \'\'}', { a: '' }],
+  ["{'a': '', 'b': ''}", { a: '', b: '' }],
+  ['{"a": "", "b": ""', { a: '', b: '' }],
+)

@@ -1,0 +1,111 @@
+import { skipGap } from './gap.ts'
+import { atEnd, cutOff, enter, noValue, type Reader, spend } from './reader.ts'
+import { endsAnswer, isQuote, signAt } from './signs.ts'
+import { readString } from './string.ts'
+
+type ReadValue = (reader: Reader, role: 'member') => unknown
+type Members = Record<string, unknown>
+
+/** Reads the object whose brace stands here. */
+export function readObject(reader: Reader, readValue: ReadValue): Members {
+  enter(reader, '{')
+  skipGap(reader)
+  if (signAt(reader.text, reader.at) === '{') return readDoubled(reader, readValue)
+  return readMembers(reader, {}, readValue)
+}
+
+/** Reads members up to the brace that closes them, which belongs to them. */
+export function readMembers(reader: Reader, members: Members, readValue: ReadValue): Members {
+  const { text } = reader
+  let separated = true
+  for (;;) {
+    skipGap(reader)
+    if (atEnd(reader) || endsAnswer(text, reader.at)) {
+      cutOff(reader)
+      break
+    }
+    const sign = signAt(text, reader.at)
+    if (sign === ',' || sign === ';') {
+      if (separated || sign === ';') reader.repairs.add('mended commas')
+      separated = true
+      reader.at++
+    } else if (sign === '}' || sign === ']' || sign === ')') {
+      if (separated && Object.keys(members).length > 0) reader.repairs.add('mended commas')
+      if (sign !== '}') reader.repairs.add('mended brackets')
+      if (sign !== ']' || !reader.open.includes('[')) reader.at++
+      break
+    } else if (sign === '{' && separated && reader.open.includes('[')) {
+      // The next item of the list around this object, which lacks its closing brace.
+      reader.repairs.add('mended brackets')
+      break
+    } else {
+      if (!separated) reader.repairs.add('mended commas')
+      if (!readMember(reader, members, readValue)) break
+      separated = false
+    }
+  }
+  reader.open.pop()
+  return members
+}
+
+/** False where the text ends before the member has a value. */
+function readMember(reader: Reader, members: Members, readValue: ReadValue): boolean {
+  const key = readKey(reader)
+  skipGap(reader)
+  if (!atEnd(reader)) skipColon(reader)
+  if (atEnd(reader) || endsAnswer(reader.text, reader.at)) {
+    cutOff(reader)
+    return false
+  }
+  const sign = signAt(reader.text, reader.at)
+  let value: unknown = null
+  if (',;}])'.includes(sign)) reader.repairs.add('put null for a missing value')
+  else value = readValue(reader, 'member')
+  if (value !== undefined) put(members, key, value)
+  return true
+}
+
+function skipColon(reader: Reader): void {
+  const from = reader.at
+  while (':=>'.includes(signAt(reader.text, reader.at)) && !atEnd(reader) && reader.at - from < 2) reader.at++
+  if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('mended colons')
+  skipGap(reader)
+}
+
+const bareKey = /[^\s:,;{}[\]"'`=：，｝][^:,;{}[\]"'`=\n：，｝]{0,127}/y
+
+function readKey(reader: Reader): string {
+  const { text } = reader
+  if (isQuote(text.charAt(reader.at))) {
+    const key = readString(reader, 'key')
+    if (!reader.complete) reader.at = text.length
+    return key
+  }
+  bareKey.lastIndex = reader.at
+  const [found] = bareKey.exec(text) ?? []
+  if (found === undefined) throw noValue
+  reader.at += found.length
+  spend(reader.purse, found.length)
+  if (atEnd(reader)) cutOff(reader)
+  // `a": 1`: the opening quote is missing.
+  if (isQuote(text.charAt(reader.at))) reader.at++
+  const key = found.trimEnd()
+  reader.repairs.add('quoted keys')
+  if (!/^[\w$.-]+$/.test(key)) reader.unquoted += key.length
+  return key
+}
+
+/** `{{"a": 1}}`, as templates write it. */
+function readDoubled(reader: Reader, readValue: ReadValue): Members {
+  reader.repairs.add('mended brackets')
+  const members = readObject(reader, readValue)
+  reader.open.pop()
+  skipGap(reader)
+  if (signAt(reader.text, reader.at) === '}') reader.at++
+  return members
+}
+
+/** Sets a member as JSON.parse would: `__proto__` is a name like any other, and no prototype is touched. */
+function put(members: Members, key: string, value: unknown): void {
+  Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true })
+}

@@ -1,0 +1,76 @@
+import type { Repair } from './report.ts'
+
+export type Opener = '{' | '['
+
+/** A place in a text that is being read leniently, and what has been found out on the way. */
+export interface Reader {
+  readonly text: string
+  at: number
+  /** The containers that are open here, the innermost last. */
+  readonly open: Opener[]
+  readonly repairs: Set<Repair>
+  complete: boolean
+  /** How many characters had to be taken for text although nothing marked them so: they may well be prose. */
+  unquoted: number
+  /** How often a string that never ends may still be looked at again. */
+  rescues: number
+  readonly purse: Purse
+}
+
+/** How much work reading may still do, whatever the text. */
+export interface Purse {
+  left: number
+}
+
+class NoValue extends Error {
+  override readonly name = 'NoValue'
+}
+
+/** Thrown where nothing can be read as a value. Made once: hostile text would have thousands made, each with its stack. */
+export const noValue = new NoValue('nothing here can be read as a value')
+
+/** Thrown where reading takes more steps, or goes deeper, than a text of this length should: nobody tries again. */
+export const tooCostly = new NoValue('this takes too long to read')
+
+/** Values do not nest deeper than this; the stack would bear some thousands. */
+export const deepest = 128
+
+/** Looking at a string again costs up to the whole rest of the text. */
+const mostRescues = 8
+
+/** Every character may be looked at this often: as part of a value, ahead of a quote, in other attempts. */
+const stepsPerCharacter = 16
+
+export const purseFor = (text: string): Purse => ({ left: 1024 + stepsPerCharacter * text.length })
+
+export const readerAt = (text: string, at: number, purse: Purse): Reader => ({
+  text,
+  at,
+  open: [],
+  repairs: new Set(),
+  complete: true,
+  unquoted: 0,
+  rescues: mostRescues,
+  purse,
+})
+
+export function spend(purse: Purse, steps: number): void {
+  purse.left -= steps
+  if (purse.left < 0) throw tooCostly
+}
+
+/** Enters a container. */
+export function enter(reader: Reader, opener: Opener): void {
+  if (reader.open.length >= deepest) throw tooCostly
+  reader.open.push(opener)
+  reader.at++
+}
+
+export const atEnd = (reader: Reader): boolean => reader.at >= reader.text.length
+
+/** The text has ended before the value has. */
+export function cutOff(reader: Reader): void {
+  reader.at = reader.text.length
+  reader.complete = false
+  reader.repairs.add('closed what was cut off')
+}

@@ -1,0 +1,148 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { repair } from './repair.ts'
+import type { Repaired } from './report.ts'
+import { containers, isPrefix, sloppiness, written } from './sloppy.fixture.ts'
+
+const container = fc.oneof(containers.object, containers.array)
+const runs = { numRuns: 400 }
+
+const repaired = (text: string): Repaired => {
+  const found = repair(text)
+  expect(found, text).toHaveProperty('value')
+  return found as Repaired
+}
+
+const same = (value: unknown, text: string): void => {
+  expect(JSON.stringify(repaired(text).value), text).toBe(JSON.stringify(value))
+}
+
+test('S4: JSON is taken as it is, with nothing to tell', () => {
+  fc.assert(
+    fc.property(container, fc.constantFrom(undefined, 2), (value, indent) => {
+      const { repairs, complete, ...found } = repaired(` ${JSON.stringify(value, null, indent)}\n`)
+      expect([repairs, complete]).toEqual([[], true])
+      expect(JSON.stringify(found.value)).toBe(JSON.stringify(value))
+    }),
+    runs,
+  )
+})
+
+const prose = fc
+  .array(
+    fc.constantFrom(
+      "Here's",
+      'the',
+      'my "answer":',
+      'you',
+      'asked',
+      'for,',
+      '(see',
+      '[note])',
+      'it’s',
+      '100%',
+      '\n',
+      '- so',
+      '{it}',
+      'e.g.',
+      '`x`',
+    ),
+    {
+      maxLength: 12,
+    },
+  )
+  .map((words) => words.join(' '))
+
+test('S4: prose around a value does not hide it', () => {
+  const filled = containers.object.filter((value) => JSON.stringify(value).length > 12)
+  fc.assert(
+    fc.property(prose, filled, prose, fc.constantFrom(undefined, 2), (before, value, after, indent) => {
+      same(value, `${before}\n${JSON.stringify(value, null, indent)}\n${after}`)
+    }),
+    runs,
+  )
+})
+
+test('S4: fences, thoughts and tokens around a value do not hide it', () => {
+  const around = fc.constantFrom(
+    ['```json\n', '\n```'],
+    ['Sure:\n```\n', '\n```\nThere you are.'],
+    ['<think>Is it {"a": 1}? No, it\'s [2].</think>\n', ''],
+    ['hm, {"b": 2}\n</think>\n```json\n', '\n```'],
+    ['', '<|im_end|>\n'],
+    ['<tool_call>', '</tool_call>'],
+    ['\ufeff', ' </s>'],
+  )
+  fc.assert(
+    fc.property(around, container, ([before, after], value) =>
+      same(value, `${before}${JSON.stringify(value, null, 1)}${after}`),
+    ),
+    runs,
+  )
+})
+
+test('S4: quotes, keys, commas, comments and words of other languages come back as what they mean', () => {
+  fc.assert(
+    fc.property(container, sloppiness, (value, how) => same(value, written(value, how))),
+    { numRuns: 1000 },
+  )
+})
+
+test('S4: what was cut off comes back as far as it goes, and says so', () => {
+  fc.assert(
+    fc.property(
+      container,
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      fc.constantFrom(undefined, 2),
+      (value, share, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        const cut = text.slice(0, 1 + Math.floor(share * (text.length - 1)))
+        const found = repaired(cut)
+        expect(isPrefix(found.value, value), `${cut} became ${JSON.stringify(found.value)}`).toBe(true)
+        expect(found.complete).toBe(cut.length === text.length)
+      },
+    ),
+    { numRuns: 1000 },
+  )
+})
+
+test('S4: what is read leniently is JSON when it is written down, and stays the same when it is read again', () => {
+  const pieces = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    '"',
+    "'",
+    ',',
+    ':',
+    '\\',
+    'a',
+    '1',
+    'true',
+    '\n',
+    ' ',
+    '```',
+    '//',
+    '/*',
+    '<think>',
+    '“',
+    '=>',
+    'f(',
+    '...',
+    '-',
+    '\ud83d',
+  )
+  const text = fc
+    .array(fc.oneof(pieces, pieces, fc.string({ maxLength: 4 })), { maxLength: 60 })
+    .map((all) => all.join(''))
+  fc.assert(
+    fc.property(text, (given) => {
+      const found = repair(given)
+      if (!('value' in found)) return
+      const again = JSON.stringify(found.value)
+      expect(JSON.stringify(repaired(again).value)).toBe(again)
+    }),
+    { numRuns: 3000 },
+  )
+})

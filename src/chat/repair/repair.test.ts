@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import { deepest } from './reader.ts'
+import { repair } from './repair.ts'
+
+describe('what it tells', () => {
+  test.each([
+    ['{"a": 1}', []],
+    ['```json\n{"a": 1}\n```', ['took away a fence']],
+    ["<think>so</think>{'a': 1}", ['took away thinking', 'mended quotes']],
+    ['Here: {"a": 1}', ['took away text around it']],
+    ['{a: True, // yes\n}', ['quoted keys', 'translated words', 'took away comments', 'mended commas']],
+    ['{"a": [1', ['closed what was cut off']],
+    ['{\\"a\\": 1}', ['decoded it once more']],
+    ['{"a": 1} {"b": 2}', ['chose one of several values', 'took away text around it']],
+  ])('S4: %j', (text, repairs) => {
+    expect(repair(text)).toHaveProperty('repairs', repairs)
+  })
+
+  test.each([
+    ['', 'is empty'],
+    ['  \n', 'is empty'],
+    ['I cannot help with that.', 'holds no JSON'],
+    ['<think>Perhaps {"a": 1}? Let me see', 'is a thought that never ends'],
+    ['<think>{"a": 1} it is</think>', 'is empty'],
+    ['Well, {"a": 1} might do.</think>', 'is empty'],
+  ])('S4: %j is unreadable', (text, why) => {
+    expect(repair(text)).toEqual({ unreadable: why })
+  })
+
+  test('S4: a scalar is found where it is asked for, and not where a container is', () => {
+    expect(repair('"yes"', { accepts: (value) => typeof value === 'string' })).toHaveProperty('value', 'yes')
+    expect(repair('42')).toMatchObject({ value: 42, repairs: [] })
+  })
+
+  test('S4: of several values the one of the wanted shape is taken, whatever its place and length', () => {
+    const text = '{"much": "longer than the other one"} and {"a": 1} and {"also": "longer than that"}'
+    const accepts = (value: unknown) => Object.hasOwn(value as object, 'a')
+    expect(repair(text, { accepts })).toHaveProperty('value', { a: 1 })
+  })
+})
+
+describe('hostile text', () => {
+  const full = (head: string, unit: string) => head + unit.repeat(Math.floor((64 * 1024 - head.length) / unit.length))
+  const units =
+    `"x|"|[|{|{"a":|\\|\\"|/*|//|#|'''|"""|{"a": "x, "b": |"a" |<think>|</think>|\`\`\`|{{|[{|}|]|...|a: |(|f(|{f(|\\u`
+      .split('|')
+      .concat([
+        '\n"',
+        '“',
+        '“”',
+        '1,',
+        '-',
+        '<|',
+        '<!--',
+        '{&quot;',
+        '{\\"',
+        '\u200b',
+        '{"a":1}',
+        '[a b] ',
+        '"a"+',
+        '"C:\\",',
+      ])
+  const heads = ['', '{"a":"', '{"a":', '["', 'so [']
+
+  // What takes time in proportion to the square of such a text takes far longer than a test may.
+  test.each(heads.flatMap((head) => units.map((unit) => [head, unit] as const)))(
+    'security: %j and many %j end soon',
+    { timeout: 2_000 },
+    (head, unit) => {
+      const found = repair(full(head, unit))
+      expect('value' in found || found.unreadable.length > 0).toBe(true)
+    },
+  )
+
+  test('security: nothing nests deeper than the limit, be it JSON or not', () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+    expect(repair(nested(deepest))).toHaveProperty('complete', true)
+    expect(repair(nested(deepest + 2))).toHaveProperty('unreadable')
+    expect(repair('['.repeat(5000))).toHaveProperty('unreadable')
+    expect(repair(nested(20_000))).toHaveProperty('unreadable')
+  })
+
+  test('security: no prototype is touched', () => {
+    const text =
+      "{'__proto__': {'polluted': true}, 'constructor': {'prototype': {'polluted': true}}, a: {__proto__: null}}"
+    const { value } = repair(text) as { value: Record<string, unknown> }
+    expect(Object.keys(value)).toEqual(['__proto__', 'constructor', 'a'])
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+
+  test('security: a long text is taken if it is JSON, and otherwise not mended', () => {
+    const long = JSON.stringify({ a: 'x'.repeat(200_000) })
+    expect(repair(long)).toMatchObject({ repairs: [], complete: true })
+    expect(repair(`<think>so</think>\n\`\`\`json\n${long}\n\`\`\``)).toHaveProperty('repairs', [
+      'took away thinking',
+      'took away a fence',
+    ])
+    expect(repair(`${long},`)).toEqual({ unreadable: expect.stringContaining('too long') })
+  })
+})
