@@ -15,8 +15,8 @@ the same small object beside it: \`{ code, rule?, server?, retryAfterMs? }\`.
 - What a server answers, also its errors, passes unchanged.
 - \`rule\` is the key of the configuration that decided; \`retryAfterMs\` says when to come back, and so does the HTTP
   header \`Retry-After\` where the answer is plain JSON.
-- The command line adds three of its own: \`USAGE\` and \`CONFIG\` (exit code 2), and \`CANNOT_LISTEN\` (the address or port
-  cannot be had; the message says what to change).
+- The command line adds four of its own: \`USAGE\` and \`CONFIG\` (exit code 2), \`CANNOT_LISTEN\` (the address or port
+  cannot be had; the message says what to change) and \`NO_GATEWAY\` (none runs that could be asked; exit code 3).
 
 Each code has a page with its causes, what a model and what an operator should do, and an example.`
 

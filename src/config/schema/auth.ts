@@ -22,7 +22,9 @@ const jwt = z.strictObject({
 export const authSection = z.strictObject({
   token: text('generated, none or a token')
     .default('generated')
-    .describe('generated: a new one, printed at start; none: everyone is let in; anything else is the token itself.'),
+    .describe(
+      'generated: one that is made at the first start, kept, and printed at each; none: everyone is let in; anything else is the token itself.',
+    ),
   keys: z.array(key).default([]).describe('API keys.'),
   jwt: jwt.optional().describe('JSON Web Tokens of an identity provider.'),
 })

@@ -14,6 +14,8 @@ export const telemetrySection = z.strictObject({
     .describe('Least important kind of message that is logged.'),
   metrics: flag()
     .prefault(true)
-    .describe('Serves GET /metrics, with the same credential as the rest unless auth.token is none.'),
+    .describe(
+      'Serves GET /metrics to admins and to credentials for all agents, or to everybody where auth.token is none.',
+    ),
   traces: traces.optional().describe('OpenTelemetry traces.'),
 })

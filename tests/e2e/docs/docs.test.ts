@@ -1,0 +1,83 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { anchorsOf, linksOf } from './anchors.ts'
+import { type Block, storiesOf } from './blocks.ts'
+import { commandsIn, complaintOf } from './commands.ts'
+import { loadShown } from './configuration.ts'
+import { isTold, tell } from './story.ts'
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const pages = ['README.md', ...globSync('docs/*.md', { cwd: root }).sort()]
+const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
+const blocksOf = (page: string): Block[] => storiesOf(textOf(page)).flat()
+
+/** On these pages nothing is run, so that their blocks need not say so. */
+const onlyRead = ['README.md', 'docs/clients.md']
+
+/** Units of systemd hold commands as well. */
+const hasCommands = ({ language }: Block): boolean => language === 'sh' || language === 'ini'
+
+test('every page is in the index', () => {
+  const index = linksOf(textOf('docs/README.md')).map((link) => link.replace(/#.*/, ''))
+  const own = pages.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md')
+  expect(own.filter((page) => !index.includes(page.slice('docs/'.length)))).toEqual([])
+})
+
+describe.each(pages)('%s', (page) => {
+  const blocks = blocksOf(page)
+
+  test('every block of commands says whether it is run', () => {
+    const silent = blocks
+      .filter(hasCommands)
+      .filter(({ marks }) => !marks.includes('test') && !marks.includes('no-test'))
+    if (!onlyRead.includes(page)) expect(silent.map(({ line }) => line)).toEqual([])
+  })
+
+  test('every command is one that there is, with options that it has', async () => {
+    for (const { text, line } of blocks.filter(hasCommands)) {
+      for (const words of commandsIn(text)) expect(await complaintOf(words), `line ${line}: ${words}`).toBeUndefined()
+    }
+    for (const [, code = ''] of textOf(page).matchAll(/`(toolway [^`]+)`/g)) {
+      const [words = []] = commandsIn(code.replaceAll('\n', ' '))
+      expect(await complaintOf(words, { inProse: true }), code).toBeUndefined()
+    }
+  })
+
+  test('every configuration loads, with nothing to warn about', async () => {
+    const shown = blocks.filter(({ language, marks }) => language === 'yaml' && !marks.includes('no-test'))
+    for (const { line, text } of shown) {
+      const { warnings, inactive } = await loadShown(text)
+      expect({ line, warnings, inactive }).toEqual({ line, warnings: [], inactive: [] })
+    }
+  })
+
+  test('every link leads somewhere', () => {
+    for (const link of linksOf(textOf(page))) {
+      const [path = '', anchor] = link.split('#')
+      const target = path === '' ? page : join(dirname(page), path)
+      expect(existsSync(join(root, target)), link).toBe(true)
+      if (anchor !== undefined) expect(anchorsOf(textOf(target)), link).toContain(anchor)
+    }
+  })
+})
+
+/** Each story by the page it stands on and the line it begins in. */
+const stories = pages.flatMap((page) =>
+  storiesOf(textOf(page))
+    .map((blocks) => blocks.filter(isTold))
+    .filter((blocks) => blocks.length > 0)
+    .map((blocks) => ({ blocks, name: `${page}:${blocks[0]?.line}` })),
+)
+
+test('files and outputs are shown only where something is run', () => {
+  const idle = stories.filter(({ blocks }) => !blocks.some(({ marks }) => marks.includes('test')))
+  expect(idle.map(({ name }) => name)).toEqual([])
+  expect(stories.length).toBeGreaterThan(10)
+})
+
+/** A story takes seconds, and much longer where all tests run at the same time on few cores. */
+const patienceMs = 180_000
+
+test.concurrent.each(stories)('what $name says is what happens', ({ blocks }) => tell(blocks), patienceMs)

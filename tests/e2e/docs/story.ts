@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { until } from '../../fixtures/until.ts'
+import { type Block, fileOf, isOutput } from './blocks.ts'
+
+const bin = fileURLToPath(new URL('bin', import.meta.url))
+
+/** As the pages write it in addresses. */
+const usualPort = ':4322'
+
+/** Whether a block belongs to a story, and is not only looked at. */
+export const isTold = (block: Block): boolean =>
+  block.marks.includes('test') || block.marks.includes('output') || fileOf(block) !== undefined
+
+/** Does what the blocks of a story say, one after another. Each failure names the line of its block. */
+export async function tell(blocks: readonly Block[]): Promise<void> {
+  await using open = new AsyncDisposableStack()
+  const { path } = open.use(await temporaryFolder())
+  const home = join(path, 'home')
+  const folder = join(path, 'work')
+  await Promise.all([mkdir(home), mkdir(folder)])
+  const port = await freePort()
+  const env = {
+    PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
+    HOME: home,
+    // Code that Node has compiled is the same in every home, and there is nothing else in there.
+    XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
+    STORY_PORT: port,
+  }
+  const start = (block: Block) =>
+    spawn('sh', ['-ec', `exec 2>&1\n${block.text.replaceAll(usualPort, `:${port}`)}`], {
+      cwd: folder,
+      env,
+      // What goes on until the end of the story is ended with all that it has started.
+      detached: block.marks.includes('serve'),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+
+  let printed = ''
+  for (const block of blocks) {
+    const file = fileOf(block)
+    if (file !== undefined) await write(file.startsWith('~/') ? join(home, file.slice(2)) : join(folder, file), block)
+    else if (block.marks.includes('serve')) open.use(await serving(start(block), port))
+    else if (block.marks.includes('test')) printed = await ended(start(block), block)
+    else if (block.marks.includes('output')) {
+      const shown = printed
+        .replaceAll(`:${port}`, usualPort)
+        .replaceAll(folder, '/home/me/tools')
+        .replaceAll(home, '/home/me')
+      if (!isOutput(block.text, shown)) expect(shown, `what is printed in front of line ${block.line}`).toBe(block.text)
+    }
+  }
+}
+
+async function write(path: string, { text: content }: Block): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, content)
+}
+
+async function ended(child: ChildProcess, { line, marks }: Block): Promise<string> {
+  const exit = once(child, 'exit')
+  const printed = await text(child.stdout as NodeJS.ReadableStream)
+  const [code] = await exit
+  const expected = marks.find((mark) => mark.startsWith('exit='))?.slice('exit='.length) ?? '0'
+  expect(String(code), `the exit code of the block in line ${line}, which printed\n${printed}`).toBe(expected)
+  return printed
+}
+
+/** Goes on when it listens; ends it, and all that it has started, with the story. */
+async function serving(child: ChildProcess, port: string): Promise<AsyncDisposable> {
+  const exit = once(child, 'exit')
+  const printed = text(child.stdout as NodeJS.ReadableStream)
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/readyz`)
+      .then(({ ok }) => ok)
+      .catch(() => false)
+  const ended = exit.then(async ([code]) => Promise.reject(new Error(`it ended with ${code}: ${await printed}`)))
+  ended.catch(() => {})
+  await Promise.race([until(isReady, { what: 'Toolway to listen', withinMs: 20_000 }), ended])
+  return {
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number))
+      await exit
+    },
+  }
+}
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  return String(port)
+}

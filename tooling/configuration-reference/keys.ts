@@ -1,0 +1,61 @@
+import type { ZodType } from 'zod'
+import { notInForce } from './not-in-force.ts'
+import { typeInWords, unwrap, valuesOf } from './type-in-words.ts'
+
+/** Where a key stands; `NAME` stands for a name, `[]` for every item of a list. */
+export type KeyPath = readonly string[]
+
+export interface Key {
+  readonly path: KeyPath
+  readonly type: string
+  /** As it would be written; none where there is nothing that could be. */
+  readonly initial?: unknown
+  readonly required: boolean
+  readonly meaning: string
+}
+
+/** A place that takes one of several forms, by the value of one key. */
+export interface Form {
+  readonly path: KeyPath
+  readonly decidedBy: string
+  readonly value: string
+  readonly meaning: string
+  readonly keys: readonly Key[]
+}
+
+export interface Keys {
+  readonly keys: readonly Key[]
+  readonly forms: readonly Form[]
+}
+
+/** All keys at and below a place, sections before what they hold. */
+export function keysAt(schema: ZodType, path: KeyPath): Keys {
+  const { definition, description } = unwrap(schema)
+  const { shape, valueType, element, discriminator, options = [] } = definition
+  // The section NAME and the items of a list are nothing that could be explained by themselves.
+  const own = { keys: description === '' ? [] : [keyOf(schema, path)], forms: [] }
+  if (shape) return join([own, ...Object.entries(shape).map(([key, inner]) => keysAt(inner, [...path, key]))])
+  if (valueType) return join([own, keysAt(valueType, [...path, 'NAME'])])
+  if (element) return join([own, keysAt(element, [...path, '[]'])])
+  return { ...own, forms: discriminator ? options.map((option) => formOf(option, discriminator, path)) : [] }
+}
+
+const join = (parts: readonly Keys[]): Keys => ({
+  keys: parts.flatMap(({ keys }) => keys),
+  forms: parts.flatMap(({ forms }) => forms),
+})
+
+function keyOf(schema: ZodType, path: KeyPath): Key {
+  const { definition, initial, required, description } = unwrap(schema)
+  const { shape, element } = definition
+  const meaning = [description, ...notInForce(element ? [...path, '[]'] : path, valuesOf(schema))].join(' ')
+  return { path, type: typeInWords(schema), required, meaning, ...(!shape && { initial }) }
+}
+
+function formOf(schema: ZodType, decidedBy: string, path: KeyPath): Form {
+  const { [decidedBy]: deciding, ...rest } = unwrap(schema).definition.shape ?? {}
+  const [value = ''] = valuesOf(deciding as ZodType)
+  const meaning = [unwrap(deciding as ZodType).description, ...notInForce([...path, decidedBy], [value])].join(' ')
+  const keys = Object.entries(rest).flatMap(([key, inner]) => keysAt(inner, [...path, key]).keys)
+  return { path, decidedBy, value, meaning, keys }
+}
