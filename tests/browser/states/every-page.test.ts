@@ -1,6 +1,7 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
 import { openScene } from '../stand-in/door.ts'
 import type { SceneName } from '../stand-in/scene.ts'
 import { visit } from '../visit.ts'
@@ -37,25 +38,27 @@ const cases: readonly (readonly [scene: SceneName, device: string, options: Brow
   ['usual', 'a light desktop, without admin rights', desktop, 'dev'],
 ]
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(() => browser.close())
+inBrowser('G10: every page', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser.close())
 
-describe.each(cases)('G10: a scene that is %s, on %s', (scene, _, options, token) => {
-  test('every page is whole: a title, no faults that axe calls serious, nothing wider than the window, no script fails', async () => {
-    await using door = await openScene(scene)
-    await using visitor = await visit(browser, door.origin, token, options)
-    const { page } = visitor
-    for (const path of paths) {
-      await page.goto(path)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      // Everything that was asked for is there or has failed; only the stream goes on.
-      await page.waitForFunction('document.querySelector(".loading") === null')
-      expect(await visitor.axe(), path).toEqual([])
-      expect(await visitor.overflow(), path).toBe(0)
-    }
-    expect(visitor.troubles).toEqual([])
+  describe.each(cases)('G10: a scene that is %s, on %s', (scene, _, options, token) => {
+    test('every page is whole: a title, no faults that axe calls serious, nothing wider than the window, no script fails', async () => {
+      await using door = await openScene(scene)
+      await using visitor = await visit(browser, door.origin, token, options)
+      const { page } = visitor
+      for (const path of paths) {
+        await page.goto(path)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        // Everything that was asked for is there or has failed; only the stream goes on.
+        await expect.poll(() => page.locator('.loading').count()).toBe(0)
+        expect(await visitor.axe(), path).toEqual([])
+        expect(await visitor.overflow(), path).toBe(0)
+      }
+      expect(visitor.troubles).toEqual([])
+    })
   })
 })

@@ -1,87 +1,90 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
 import { visit } from '../visit.ts'
 
-let browser: Browser
-let door: SceneDoor
-beforeAll(async () => {
-  browser = await openBrowser()
-  door = await openScene('usual')
-})
-afterAll(async () => {
-  await browser.close()
-  await door[Symbol.asyncDispose]()
-})
+inBrowser('G10: keyboard', () => {
+  let browser: Browser
+  let door: SceneDoor
+  beforeAll(async () => {
+    browser = await openBrowser()
+    door = await openScene('usual')
+  })
+  afterAll(async () => {
+    await browser.close()
+    await door[Symbol.asyncDispose]()
+  })
 
-const focused = (page: Page) => page.evaluate('document.activeElement.textContent')
-const press = async (page: Page, ...keys: string[]) => {
-  for (const key of keys) await page.keyboard.press(key)
-}
-
-test('G10: g and a letter lead to every page, whose title then has the focus', async () => {
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  const places = { s: 'Servers', t: 'Tools', c: 'Calls', p: 'Policy', a: 'Audit', f: 'Configuration', o: 'Overview' }
-  for (const [letter, title] of Object.entries(places)) {
-    await press(page, 'g', letter)
-    await page.getByRole('heading', { level: 1, name: title }).waitFor()
-    await expect.poll(() => focused(page)).toBe(title)
-    expect(await page.title()).toBe(`${title} · Toolway`)
+  const focused = (page: Page) => page.evaluate('document.activeElement.textContent')
+  const press = async (page: Page, ...keys: string[]) => {
+    for (const key of keys) await page.keyboard.press(key)
   }
-})
 
-test('G10: / searches, and letters typed there are no shortcuts', async () => {
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.goto('/tools')
-  await page.getByRole('link', { name: 'native__hash' }).waitFor()
-  await press(page, '/')
-  await page.keyboard.type('gs hash?')
-  await expect.poll(() => page.url()).toContain('q=gs+hash')
-  expect(new URL(page.url()).pathname).toBe('/tools')
-  await page.getByRole('heading', { name: 'No tool fits' }).waitFor()
-  await page.getByRole('searchbox').fill('hash')
-  await page.getByRole('link', { name: 'native__hash' }).waitFor()
-  await page.reload()
-  expect(await page.getByRole('searchbox').inputValue()).toBe('hash')
-})
+  test('G10: g and a letter lead to every page, whose title then has the focus', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    const places = { s: 'Servers', t: 'Tools', c: 'Calls', p: 'Policy', a: 'Audit', f: 'Configuration', o: 'Overview' }
+    for (const [letter, title] of Object.entries(places)) {
+      await press(page, 'g', letter)
+      await page.getByRole('heading', { level: 1, name: title }).waitFor()
+      await expect.poll(() => focused(page)).toBe(title)
+      expect(await page.title()).toBe(`${title} · Toolway`)
+    }
+  })
 
-test('G10: arrow keys go along the rows, Enter opens one, Escape comes back to it', async () => {
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.goto('/servers')
-  await page.getByRole('link', { name: 'github', exact: true }).focus()
-  await press(page, 'ArrowDown', 'ArrowDown', 'ArrowUp')
-  expect(await focused(page)).toBe('browser')
-  await press(page, 'End', 'Home', 'ArrowDown', 'Enter')
-  await page.getByRole('heading', { level: 1, name: 'browser' }).waitFor()
-  await press(page, 'Escape')
-  await page.getByRole('heading', { level: 1, name: 'Servers' }).waitFor()
-  await expect.poll(() => focused(page)).toBe('browser')
-})
+  test('G10: / searches, and letters typed there are no shortcuts', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.goto('/tools')
+    await page.getByRole('link', { name: 'native__hash' }).waitFor()
+    await press(page, '/')
+    await page.keyboard.type('gs hash?')
+    await expect.poll(() => page.url()).toContain('q=gs+hash')
+    expect(new URL(page.url()).pathname).toBe('/tools')
+    await page.getByRole('heading', { name: 'No tool fits' }).waitFor()
+    await page.getByRole('searchbox').fill('hash')
+    await page.getByRole('link', { name: 'native__hash' }).waitFor()
+    await page.reload()
+    expect(await page.getByRole('searchbox').inputValue()).toBe('hash')
+  })
 
-test('G10: ? helps, and Escape closes the help', async () => {
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await press(page, '?')
-  const help = page.getByRole('dialog', { name: 'Keyboard' })
-  await help.waitFor()
-  expect(await visitor.axe()).toEqual([])
-  await press(page, 'g', 's')
-  expect(new URL(page.url()).pathname).toBe('/')
-  await press(page, 'Escape')
-  await help.waitFor({ state: 'detached' })
-})
+  test('G10: arrow keys go along the rows, Enter opens one, Escape comes back to it', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.goto('/servers')
+    await page.getByRole('link', { name: 'github', exact: true }).focus()
+    await press(page, 'ArrowDown', 'ArrowDown', 'ArrowUp')
+    expect(await focused(page)).toBe('browser')
+    await press(page, 'End', 'Home', 'ArrowDown', 'Enter')
+    await page.getByRole('heading', { level: 1, name: 'browser' }).waitFor()
+    await press(page, 'Escape')
+    await page.getByRole('heading', { level: 1, name: 'Servers' }).waitFor()
+    await expect.poll(() => focused(page)).toBe('browser')
+  })
 
-test('G10: on a phone the menu opens and closes', async () => {
-  await using visitor = await visit(browser, door.origin, 'operator', { viewport: { width: 360, height: 740 } })
-  const { page } = visitor
-  const menu = page.getByRole('navigation', { name: 'Pages' })
-  expect(await menu.isVisible()).toBe(false)
-  await page.getByRole('button', { name: 'Menu' }).click()
-  await menu.getByRole('link', { name: 'Tools' }).click()
-  await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor()
-  await expect.poll(() => menu.isVisible()).toBe(false)
+  test('G10: ? helps, and Escape closes the help', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await press(page, '?')
+    const help = page.getByRole('dialog', { name: 'Keyboard' })
+    await help.waitFor()
+    expect(await visitor.axe()).toEqual([])
+    await press(page, 'g', 's')
+    expect(new URL(page.url()).pathname).toBe('/')
+    await press(page, 'Escape')
+    await help.waitFor({ state: 'detached' })
+  })
+
+  test('G10: on a phone the menu opens and closes', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator', { viewport: { width: 360, height: 740 } })
+    const { page } = visitor
+    const menu = page.getByRole('navigation', { name: 'Pages' })
+    expect(await menu.isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Menu' }).click()
+    await menu.getByRole('link', { name: 'Tools' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor()
+    await expect.poll(() => menu.isVisible()).toBe(false)
+  })
 })

@@ -1,117 +1,121 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
 import { openScene } from '../stand-in/door.ts'
 import { visit } from '../visit.ts'
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(() => browser.close())
+inBrowser('G10: live pages', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser.close())
 
-test('G10: calls appear as they happen; paused, the list stands still and counts what it misses', async () => {
-  await using door = await openScene('usual')
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.goto('/calls')
-  const newest = () => page.locator('tbody tr').first().getByRole('link').getAttribute('href')
-  await page.locator('tbody tr').first().waitFor()
-  const first = await newest()
-  await expect.poll(newest).not.toBe(first)
-  await page.getByRole('button', { name: 'Pause' }).click()
-  const held = await newest()
-  await page.getByText(/^[1-9]\d* new$/).waitFor()
-  expect(await newest()).toBe(held)
-  await page.getByRole('button', { name: 'Resume' }).click()
-  await expect.poll(newest).not.toBe(held)
-})
+  test('G10: calls appear as they happen; paused, the list stands still and counts what it misses', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.goto('/calls')
+    const newest = () => page.locator('tbody tr').first().getByRole('link').getAttribute('href')
+    await page.locator('tbody tr').first().waitFor()
+    const first = await newest()
+    await expect.poll(newest).not.toBe(first)
+    await page.getByRole('button', { name: 'Pause' }).click()
+    const held = await newest()
+    await page.getByText(/^[1-9]\d* new$/).waitFor()
+    expect(await newest()).toBe(held)
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await expect.poll(newest).not.toBe(held)
+  })
 
-test('G10: a call leads to its timeline, its record, and back; filters stay in the address', async () => {
-  await using door = await openScene('usual')
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.goto('/calls')
-  await page.getByLabel('Outcome').selectOption('failed')
-  await expect.poll(() => page.url()).toContain('outcome=failed')
-  await page.getByRole('button', { name: 'Pause' }).click()
-  await page.locator('tbody tr').first().getByRole('link').click()
-  const call = page.getByRole('complementary', { name: 'Call' })
-  await call.getByText('attempt 1').waitFor()
-  await call.getByText('attempt 2').waitFor()
-  await call.getByText('latency_ms').waitFor()
-  expect(page.url()).toContain('outcome=failed')
-  await call.getByRole('link', { name: 'Close the call' }).click()
-  await call.waitFor({ state: 'detached' })
-  expect(page.url()).toMatch(/\/calls\?outcome=failed$/)
-})
+  test('G10: a call leads to its timeline, its record, and back; filters stay in the address', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.goto('/calls')
+    await page.getByLabel('Outcome').selectOption('failed')
+    await expect.poll(() => page.url()).toContain('outcome=failed')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.locator('tbody tr').first().getByRole('link').click()
+    const call = page.getByRole('complementary', { name: 'Call' })
+    await call.getByText('attempt 1').waitFor()
+    await call.getByText('attempt 2').waitFor()
+    await call.getByText('latency_ms').waitFor()
+    expect(page.url()).toContain('outcome=failed')
+    await call.getByRole('link', { name: 'Close the call' }).click()
+    await call.waitFor({ state: 'detached' })
+    expect(page.url()).toMatch(/\/calls\?outcome=failed$/)
+  })
 
-test('G10: where Toolway goes away the dashboard says so, keeps what it knows, and comes back with it', async () => {
-  const first = await openScene('usual')
-  const port = Number(new URL(first.origin).port)
-  await using visitor = await visit(browser, first.origin, 'operator')
-  const { page } = visitor
-  await page.goto('/servers')
-  const state = (word: string) => page.getByRole('complementary', { name: 'Toolway' }).getByText(word, { exact: true })
-  await state('Live').waitFor()
-  await first[Symbol.asyncDispose]()
-  await state('Reconnecting').waitFor()
-  await state('Offline').waitFor()
-  expect(await page.getByRole('link', { name: 'filesystem' }).isVisible()).toBe(true)
-  await using _second = await openScene('usual', port)
-  // Sessions do not outlive the process: whoever comes back is asked who they are.
-  await page.getByLabel('Token or API key').fill('operator', { timeout: 30_000 })
-  await page.keyboard.press('Enter')
-  await state('Live').waitFor()
-})
+  test('G10: where Toolway goes away the dashboard says so, keeps what it knows, and comes back with it', async () => {
+    const first = await openScene('usual')
+    const port = Number(new URL(first.origin).port)
+    await using visitor = await visit(browser, first.origin, 'operator')
+    const { page } = visitor
+    await page.goto('/servers')
+    const state = (word: string) =>
+      page.getByRole('complementary', { name: 'Toolway' }).getByText(word, { exact: true })
+    await state('Live').waitFor()
+    await first[Symbol.asyncDispose]()
+    await state('Reconnecting').waitFor()
+    await state('Offline').waitFor()
+    expect(await page.getByRole('link', { name: 'filesystem' }).isVisible()).toBe(true)
+    await using _second = await openScene('usual', port)
+    // Sessions do not outlive the process: whoever comes back is asked who they are.
+    await page.getByLabel('Token or API key').fill('operator', { timeout: 30_000 })
+    await page.keyboard.press('Enter')
+    await state('Live').waitFor()
+  })
 
-test('G10: dragging across a chart chooses the time range, which stands in the address', async () => {
-  await using door = await openScene('usual')
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.getByRole('img', { name: /^Calls per second\. calls\/s: / }).waitFor()
-  await page.locator('.u-over').first().waitFor()
-  const box = await page.locator('.u-over').first().boundingBox()
-  if (!box) throw new Error('the chart is not on the page')
-  await page.mouse.move(box.x + 50, box.y + 40)
-  await page.mouse.down()
-  await page.mouse.move(box.x + 200, box.y + 40, { steps: 5 })
-  await page.mouse.up()
-  await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(true)
-  await page.getByRole('button', { name: '1 h' }).click()
-  await expect.poll(() => new URL(page.url()).search).toBe('?range=1h')
-  await page.getByRole('button', { name: 'Table of Latency' }).click()
-  await page.getByRole('table', { name: 'Latency, newest first' }).waitFor()
-})
+  test('G10: dragging across a chart chooses the time range, which stands in the address', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.getByRole('img', { name: /^Calls per second\. calls\/s: / }).waitFor()
+    await page.locator('.u-over').first().waitFor()
+    const box = await page.locator('.u-over').first().boundingBox()
+    if (!box) throw new Error('the chart is not on the page')
+    await page.mouse.move(box.x + 50, box.y + 40)
+    await page.mouse.down()
+    await page.mouse.move(box.x + 200, box.y + 40, { steps: 5 })
+    await page.mouse.up()
+    await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(true)
+    await page.getByRole('button', { name: '1 h' }).click()
+    await expect.poll(() => new URL(page.url()).search).toBe('?range=1h')
+    await page.getByRole('button', { name: 'Table of Latency' }).click()
+    await page.getByRole('table', { name: 'Latency, newest first' }).waitFor()
+  })
 
-test('G10: servers are turned off and on, the chain is verified, the configuration reloaded', async () => {
-  await using door = await openScene('usual')
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.goto('/servers/memory')
-  await page.getByRole('button', { name: 'Turn off' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
-  await page.getByRole('button', { name: 'Turn on' }).click()
-  await page.getByRole('button', { name: 'Restart' }).waitFor()
-  await page.goto('/audit')
-  await page.getByRole('button', { name: 'Verify' }).click()
-  await page.getByText('intact').waitFor()
-  await page.goto('/config')
-  await page.getByRole('button', { name: 'Reload now' }).click()
-  await page.getByRole('status').getByText('Reloaded: server memory added').waitFor()
-  await page.getByRole('searchbox').fill('github.url')
-  await page.getByText('https://mcp.example.com/mcp').waitFor()
-  expect(visitor.troubles).toEqual([])
-})
+  test('G10: servers are turned off and on, the chain is verified, the configuration reloaded', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.goto('/servers/memory')
+    await page.getByRole('button', { name: 'Turn off' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
+    await page.getByRole('button', { name: 'Turn on' }).click()
+    await page.getByRole('button', { name: 'Restart' }).waitFor()
+    await page.goto('/audit')
+    await page.getByRole('button', { name: 'Verify' }).click()
+    await page.getByText('intact').waitFor()
+    await page.goto('/config')
+    await page.getByRole('button', { name: 'Reload now' }).click()
+    await page.getByRole('status').getByText('Reloaded: server memory added').waitFor()
+    await page.getByRole('searchbox').fill('github.url')
+    await page.getByText('https://mcp.example.com/mcp').waitFor()
+    expect(visitor.troubles).toEqual([])
+  })
 
-test('G6: the matrix leads to the explanation of each of its cells', async () => {
-  await using door = await openScene('usual')
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.goto('/policy?view=matrix')
-  await page.getByTitle('researcher, filesystem.write_file: why?').click()
-  await page.getByRole('heading', { name: 'researcher may not use filesystem.write_file' }).waitFor()
-  await page.getByLabel('Agent').fill('default')
-  await page.getByRole('button', { name: 'Explain' }).click()
-  await page.getByRole('heading', { name: 'default may use filesystem.write_file' }).waitFor()
+  test('G6: the matrix leads to the explanation of each of its cells', async () => {
+    await using door = await openScene('usual')
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.goto('/policy?view=matrix')
+    await page.getByTitle('researcher, filesystem.write_file: why?').click()
+    await page.getByRole('heading', { name: 'researcher may not use filesystem.write_file' }).waitFor()
+    await page.getByLabel('Agent').fill('default')
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByRole('heading', { name: 'default may use filesystem.write_file' }).waitFor()
+  })
 })

@@ -1,81 +1,84 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
 import { visit } from '../visit.ts'
 
-let browser: Browser
-let door: SceneDoor
-beforeAll(async () => {
-  browser = await openBrowser()
-  door = await openScene('usual')
-})
-afterAll(async () => {
-  await browser.close()
-  await door[Symbol.asyncDispose]()
-})
+inBrowser('G10: sessions', () => {
+  let browser: Browser
+  let door: SceneDoor
+  beforeAll(async () => {
+    browser = await openBrowser()
+    door = await openScene('usual')
+  })
+  afterAll(async () => {
+    await browser.close()
+    await door[Symbol.asyncDispose]()
+  })
 
-test('G10: whoever has no session signs in, and comes out where they wanted to go', async () => {
-  await using visitor = await visit(browser, door.origin)
-  const { page } = visitor
-  await page.goto('/servers/memory')
-  expect(await visitor.axe()).toEqual([])
-  await page.getByLabel('Token or API key').fill('a wrong one')
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('alert').getByText('not known here').waitFor()
-  await page.getByLabel('Token or API key').fill('operator')
-  await page.keyboard.press('Enter')
-  await page.getByRole('heading', { level: 1, name: 'memory' }).waitFor()
-  expect(new URL(page.url()).pathname).toBe('/servers/memory')
-})
+  test('G10: whoever has no session signs in, and comes out where they wanted to go', async () => {
+    await using visitor = await visit(browser, door.origin)
+    const { page } = visitor
+    await page.goto('/servers/memory')
+    expect(await visitor.axe()).toEqual([])
+    await page.getByLabel('Token or API key').fill('a wrong one')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText('not known here').waitFor()
+    await page.getByLabel('Token or API key').fill('operator')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'memory' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/servers/memory')
+  })
 
-test('B6: a token in the address is used once and leaves it, and scripts cannot read what came of it', async () => {
-  await using visitor = await visit(browser, door.origin)
-  const { page } = visitor
-  await page.goto('/tools?q=hash#token=operator')
-  await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor()
-  expect(page.url()).toBe(`${door.origin}/tools?q=hash`)
-  await page.goBack()
-  expect(page.url()).not.toContain('operator')
-  await page.goto('/tools')
-  expect(await page.evaluate('document.cookie')).toBe('')
-  expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain('operator')
-})
+  test('B6: a token in the address is used once and leaves it, and scripts cannot read what came of it', async () => {
+    await using visitor = await visit(browser, door.origin)
+    const { page } = visitor
+    await page.goto('/tools?q=hash#token=operator')
+    await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor()
+    expect(page.url()).toBe(`${door.origin}/tools?q=hash`)
+    await page.goBack()
+    expect(page.url()).not.toContain('operator')
+    await page.goto('/tools')
+    expect(await page.evaluate('document.cookie')).toBe('')
+    expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain('operator')
+  })
 
-test('G10: signing out ends it', async () => {
-  await using visitor = await visit(browser, door.origin, 'operator')
-  const { page } = visitor
-  await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.getByLabel('Token or API key').waitFor()
-  await page.reload()
-  await page.getByLabel('Token or API key').waitFor()
-})
+  test('G10: signing out ends it', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    const { page } = visitor
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token or API key').waitFor()
+    await page.reload()
+    await page.getByLabel('Token or API key').waitFor()
+  })
 
-test('G10: without admin rights buttons that change something say why they do not', async () => {
-  await using visitor = await visit(browser, door.origin, 'dev')
-  const { page } = visitor
-  await page.goto('/servers/memory')
-  const restart = page.getByRole('button', { name: 'Restart' })
-  await restart.waitFor()
-  expect(await restart.getAttribute('aria-disabled')).toBe('true')
-  expect(await restart.getAttribute('title')).toContain('admin')
-  await restart.click({ force: true })
-  expect(await page.getByRole('dialog').count()).toBe(0)
-  await page.goto('/audit')
-  await page.getByRole('heading', { name: 'Only admins see the audit log' }).waitFor()
-})
+  test('G10: without admin rights buttons that change something say why they do not', async () => {
+    await using visitor = await visit(browser, door.origin, 'dev')
+    const { page } = visitor
+    await page.goto('/servers/memory')
+    const restart = page.getByRole('button', { name: 'Restart' })
+    await restart.waitFor()
+    expect(await restart.getAttribute('aria-disabled')).toBe('true')
+    expect(await restart.getAttribute('title')).toContain('admin')
+    await restart.click({ force: true })
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.goto('/audit')
+    await page.getByRole('heading', { name: 'Only admins see the audit log' }).waitFor()
+  })
 
-test('G10: the theme that somebody chose stays, and holds from the first paint on', async () => {
-  await using visitor = await visit(browser, door.origin, 'operator', { colorScheme: 'light' })
-  const { page } = visitor
-  const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
-  const light = await background()
-  await page.getByRole('button', { name: /Theme: as the system/ }).click()
-  await page.getByRole('button', { name: /Theme: light/ }).click()
-  await page.getByRole('button', { name: /Theme: dark/ }).waitFor()
-  const dark = await background()
-  expect(dark).not.toBe(light)
-  await page.goto('/policy', { waitUntil: 'commit' })
-  await page.waitForFunction('document.documentElement.dataset.theme === "dark"')
-  expect(await background()).toBe(dark)
+  test('G10: the theme that somebody chose stays, and holds from the first paint on', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator', { colorScheme: 'light' })
+    const { page } = visitor
+    const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+    const light = await background()
+    await page.getByRole('button', { name: /Theme: as the system/ }).click()
+    await page.getByRole('button', { name: /Theme: light/ }).click()
+    await page.getByRole('button', { name: /Theme: dark/ }).waitFor()
+    const dark = await background()
+    expect(dark).not.toBe(light)
+    await page.goto('/policy', { waitUntil: 'commit' })
+    await page.waitForFunction('document.documentElement.dataset.theme === "dark"')
+    expect(await background()).toBe(dark)
+  })
 })

@@ -1,141 +1,144 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../chromium.ts'
+import { inBrowser } from '../in-browser.ts'
 import { openScene, type SceneDoor } from '../stand-in/door.ts'
 import { type Visit, visit } from '../visit.ts'
 
-let browser: Browser
-let door: SceneDoor
-beforeAll(async () => {
-  browser = await openBrowser()
-  door = await openScene('usual')
-})
-afterAll(async () => {
-  await browser.close()
-  await door[Symbol.asyncDispose]()
-})
+inBrowser('G10: trying a tool', () => {
+  let browser: Browser
+  let door: SceneDoor
+  beforeAll(async () => {
+    browser = await openBrowser()
+    door = await openScene('usual')
+  })
+  afterAll(async () => {
+    await browser.close()
+    await door[Symbol.asyncDispose]()
+  })
 
-const trying = async (tool: string): Promise<Visit> => {
-  const visitor = await visit(browser, door.origin, 'operator')
-  await visitor.page.goto(`/tools/${tool}?view=try`)
-  await visitor.page.getByRole('button', { name: 'Run' }).waitFor()
-  return visitor
-}
-const run = (page: Page) => page.getByRole('button', { name: 'Run', exact: true }).click()
-const outcome = (page: Page) => page.getByTestId('outcome')
-
-test('G10: a form says what is missing, sends what was typed, and shows the answer in each of its forms', async () => {
-  await using visitor = await trying('github__search_issues')
-  const { page } = visitor
-  await run(page)
-  await page.getByText('query is required').waitFor()
-  expect(await outcome(page).count()).toBe(0)
-  await page.getByLabel('query').fill('is:open')
-  await run(page)
-  await outcome(page).getByText('answered').waitFor()
-  await outcome(page).getByText('"Names change"').waitFor()
-  await page.getByRole('tab', { name: 'Structured' }).click()
-  await outcome(page).getByText('total').waitFor()
-  expect(await visitor.axe()).toEqual([])
-})
-
-test('G10: everything a schema can ask for becomes a value, and JSON and form show the same one', async () => {
-  await using visitor = await trying('github__create_issue')
-  const { page } = visitor
-  await page.getByLabel('title').fill('Names change')
-  await page.getByLabel('count').fill('1000')
-  await page.getByText('count must be 100 or less').waitFor()
-  await page.getByLabel('count').fill('3')
-  await page.getByLabel('dryRun').selectOption('false')
-  await page.getByLabel('kind', { exact: true }).selectOption('bug')
-  await page.getByLabel('due').fill('2026-03-01')
-  await page.getByRole('button', { name: 'Add item' }).click()
-  await page
-    .getByRole('group', { name: /^labels/ })
-    .getByLabel('1', { exact: true })
-    .fill('urgent')
-  await page.getByRole('button', { name: 'Add assignee' }).click()
-  await page.getByLabel('name', { exact: true }).fill('Ada')
-  await page.getByLabel('Kind of target').selectOption({ label: 'Webhook' })
-  await page.getByLabel('url').fill('https://example.com/hook')
-  await page.getByRole('button', { name: 'Add extra' }).click()
-  await page.getByLabel('Name of another property').fill('colour')
-  await page.getByRole('button', { name: 'Add property' }).click()
-  await page.getByLabel('colour', { exact: true }).fill('blue')
-  await page.getByRole('tab', { name: 'JSON' }).click()
-  const json = page.getByLabel('Arguments as JSON')
-  const expected = {
-    title: 'Names change',
-    count: 3,
-    dryRun: false,
-    kind: 'bug',
-    version: 2,
-    due: '2026-03-01',
-    labels: ['urgent'],
-    assignee: { name: 'Ada', weight: 1 },
-    target: { kind: 'hook', url: 'https://example.com/hook' },
-    extra: { colour: 'blue' },
+  const trying = async (tool: string): Promise<Visit> => {
+    const visitor = await visit(browser, door.origin, 'operator')
+    await visitor.page.goto(`/tools/${tool}?view=try`)
+    await visitor.page.getByRole('button', { name: 'Run' }).waitFor()
+    return visitor
   }
-  expect(JSON.parse(await json.inputValue())).toEqual(expected)
-  await json.fill('{ "title": ')
-  await page.getByText('Not JSON yet').waitFor()
-  await json.fill(JSON.stringify({ ...expected, title: 'Other', labels: ['a', 'b'] }))
-  await page.getByRole('tab', { name: 'Form' }).click()
-  expect(await page.getByLabel('title').inputValue()).toBe('Other')
-  expect(
+  const run = (page: Page) => page.getByRole('button', { name: 'Run', exact: true }).click()
+  const outcome = (page: Page) => page.getByTestId('outcome')
+
+  test('G10: a form says what is missing, sends what was typed, and shows the answer in each of its forms', async () => {
+    await using visitor = await trying('github__search_issues')
+    const { page } = visitor
+    await run(page)
+    await page.getByText('query is required').waitFor()
+    expect(await outcome(page).count()).toBe(0)
+    await page.getByLabel('query').fill('is:open')
+    await run(page)
+    await outcome(page).getByText('answered').waitFor()
+    await outcome(page).getByText('"Names change"').waitFor()
+    await page.getByRole('tab', { name: 'Structured' }).click()
+    await outcome(page).getByText('total').waitFor()
+    expect(await visitor.axe()).toEqual([])
+  })
+
+  test('G10: everything a schema can ask for becomes a value, and JSON and form show the same one', async () => {
+    await using visitor = await trying('github__create_issue')
+    const { page } = visitor
+    await page.getByLabel('title').fill('Names change')
+    await page.getByLabel('count').fill('1000')
+    await page.getByText('count must be 100 or less').waitFor()
+    await page.getByLabel('count').fill('3')
+    await page.getByLabel('dryRun').selectOption('false')
+    await page.getByLabel('kind', { exact: true }).selectOption('bug')
+    await page.getByLabel('due').fill('2026-03-01')
+    await page.getByRole('button', { name: 'Add item' }).click()
     await page
       .getByRole('group', { name: /^labels/ })
-      .getByLabel('2', { exact: true })
-      .inputValue(),
-  ).toBe('b')
-  await run(page)
-  await outcome(page).getByText('"title":"Other"').waitFor()
-  expect(visitor.troubles).toEqual([])
-})
+      .getByLabel('1', { exact: true })
+      .fill('urgent')
+    await page.getByRole('button', { name: 'Add assignee' }).click()
+    await page.getByLabel('name', { exact: true }).fill('Ada')
+    await page.getByLabel('Kind of target').selectOption({ label: 'Webhook' })
+    await page.getByLabel('url').fill('https://example.com/hook')
+    await page.getByRole('button', { name: 'Add extra' }).click()
+    await page.getByLabel('Name of another property').fill('colour')
+    await page.getByRole('button', { name: 'Add property' }).click()
+    await page.getByLabel('colour', { exact: true }).fill('blue')
+    await page.getByRole('tab', { name: 'JSON' }).click()
+    const json = page.getByLabel('Arguments as JSON')
+    const expected = {
+      title: 'Names change',
+      count: 3,
+      dryRun: false,
+      kind: 'bug',
+      version: 2,
+      due: '2026-03-01',
+      labels: ['urgent'],
+      assignee: { name: 'Ada', weight: 1 },
+      target: { kind: 'hook', url: 'https://example.com/hook' },
+      extra: { colour: 'blue' },
+    }
+    expect(JSON.parse(await json.inputValue())).toEqual(expected)
+    await json.fill('{ "title": ')
+    await page.getByText('Not JSON yet').waitFor()
+    await json.fill(JSON.stringify({ ...expected, title: 'Other', labels: ['a', 'b'] }))
+    await page.getByRole('tab', { name: 'Form' }).click()
+    expect(await page.getByLabel('title').inputValue()).toBe('Other')
+    expect(
+      await page
+        .getByRole('group', { name: /^labels/ })
+        .getByLabel('2', { exact: true })
+        .inputValue(),
+    ).toBe('b')
+    await run(page)
+    await outcome(page).getByText('"title":"Other"').waitFor()
+    expect(visitor.troubles).toEqual([])
+  })
 
-test('E1: a refusal shows its sentence, its rule, and leads to the page about its code', async () => {
-  await using visitor = await trying('postgres__query')
-  const { page } = visitor
-  await page.getByLabel('sql').fill('UPDATE t SET a = 1')
-  await run(page)
-  await outcome(page).getByText('denied').waitFor()
-  await outcome(page).getByText('mcpServers.postgres.guards[0]').waitFor()
-  await outcome(page).getByRole('link', { name: 'UNSAFE_SQL' }).click()
-  await page.getByRole('heading', { level: 1, name: 'UNSAFE_SQL' }).waitFor()
-  await page.getByRole('heading', { name: 'What an operator can do' }).waitFor()
-  expect(visitor.troubles).toEqual([])
-})
+  test('E1: a refusal shows its sentence, its rule, and leads to the page about its code', async () => {
+    await using visitor = await trying('postgres__query')
+    const { page } = visitor
+    await page.getByLabel('sql').fill('UPDATE t SET a = 1')
+    await run(page)
+    await outcome(page).getByText('denied').waitFor()
+    await outcome(page).getByText('mcpServers.postgres.guards[0]').waitFor()
+    await outcome(page).getByRole('link', { name: 'UNSAFE_SQL' }).click()
+    await page.getByRole('heading', { level: 1, name: 'UNSAFE_SQL' }).waitFor()
+    await page.getByRole('heading', { name: 'What an operator can do' }).waitFor()
+    expect(visitor.troubles).toEqual([])
+  })
 
-test('G7: a call can be made as another agent, and is judged by its rules', async () => {
-  await using visitor = await trying('memory__create_entities')
-  const { page } = visitor
-  await page.getByLabel('Act as agent').selectOption('researcher.junior')
-  await run(page)
-  await outcome(page).getByText('DENIED_BY_POLICY').waitFor()
-})
+  test('G7: a call can be made as another agent, and is judged by its rules', async () => {
+    await using visitor = await trying('memory__create_entities')
+    const { page } = visitor
+    await page.getByLabel('Act as agent').selectOption('researcher.junior')
+    await run(page)
+    await outcome(page).getByText('DENIED_BY_POLICY').waitFor()
+  })
 
-test('G10: a tool that destroys is asked about twice; an error of the tool is one; pictures are shown', async () => {
-  await using destructive = await trying('filesystem__write_file')
-  await destructive.page.getByLabel('path').fill('/srv/a')
-  await destructive.page.getByLabel('content').fill('b')
-  await run(destructive.page)
-  const dialog = destructive.page.getByRole('dialog', { name: /for real/ })
-  await dialog.getByRole('button', { name: 'Cancel' }).click()
-  expect(await outcome(destructive.page).count()).toBe(0)
-  await run(destructive.page)
-  await dialog.getByRole('button', { name: 'Run' }).click()
-  await outcome(destructive.page).getByText('Done').waitFor()
+  test('G10: a tool that destroys is asked about twice; an error of the tool is one; pictures are shown', async () => {
+    await using destructive = await trying('filesystem__write_file')
+    await destructive.page.getByLabel('path').fill('/srv/a')
+    await destructive.page.getByLabel('content').fill('b')
+    await run(destructive.page)
+    const dialog = destructive.page.getByRole('dialog', { name: /for real/ })
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    expect(await outcome(destructive.page).count()).toBe(0)
+    await run(destructive.page)
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await outcome(destructive.page).getByText('Done').waitFor()
 
-  await using reading = await trying('filesystem__read_text_file')
-  await reading.page.getByLabel('path').fill('/nowhere')
-  await run(reading.page)
-  await outcome(reading.page).getByText('tool error').waitFor()
+    await using reading = await trying('filesystem__read_text_file')
+    await reading.page.getByLabel('path').fill('/nowhere')
+    await run(reading.page)
+    await outcome(reading.page).getByText('tool error').waitFor()
 
-  await using looking = await trying('browser__screenshot')
-  await run(looking.page)
-  await outcome(looking.page).getByRole('img', { name: 'Answer of the tool' }).waitFor()
-  const width =
-    'const image = document.querySelector("[data-testid=outcome] img"); image.decode().then(() => image.naturalWidth)'
-  expect(await looking.page.evaluate(width)).toBe(64)
-  expect(looking.troubles).toEqual([])
+    await using looking = await trying('browser__screenshot')
+    await run(looking.page)
+    await outcome(looking.page).getByRole('img', { name: 'Answer of the tool' }).waitFor()
+    const width =
+      'const image = document.querySelector("[data-testid=outcome] img"); image.decode().then(() => image.naturalWidth)'
+    expect(await looking.page.evaluate(width)).toBe(64)
+    expect(looking.troubles).toEqual([])
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Chart, charts, columnsOf, lonely, sentenceOf, tickText } from './chart.ts'
+import { type Chart, charts, columnsOf, lonely, sentenceOf, tickText, wholePoints } from './chart.ts'
 
 const point = (at: number, more: object = {}) => ({
   at,
@@ -55,5 +55,13 @@ describe('G10: charts', () => {
     for (const { lines } of charts) {
       expect(new Set(lines.map(({ dash }) => String(dash))).size).toBe(lines.length)
     }
+  })
+
+  test('G10: a last point whose time has not passed is left out, unless it is the only one', () => {
+    const times = ({ points }: { points: readonly { at: number }[] }) => points.map(({ at }) => at)
+    expect(times(wholePoints(series, 3500))).toEqual([1000, 2000])
+    expect(times(wholePoints(series, 4000))).toEqual([1000, 2000, 3000])
+    const [only] = series.points
+    expect(wholePoints({ ...series, points: only ? [only] : [] }, 1500).points).toEqual([only])
   })
 })

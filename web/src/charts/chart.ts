@@ -61,6 +61,13 @@ export const charts: readonly Chart[] = [
   },
 ]
 
+/** Without a last point whose time has not passed yet: half of it looks like a fall. */
+export function wholePoints(series: Series, to: number): Series {
+  const last = series.points.at(-1)
+  const partial = last !== undefined && last.at + series.stepMs > to && series.points.length > 1
+  return partial ? { ...series, points: series.points.slice(0, -1) } : series
+}
+
 /** The columns that the plot draws: times in seconds, then the values of each line. */
 export const columnsOf = ({ points }: Series, { lines }: Chart): (number | null)[][] => [
   points.map(({ at }) => at / 1000),

@@ -1,7 +1,7 @@
 import { read } from '../../api/endpoints.ts'
 import { liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { charts } from '../../charts/chart.ts'
+import { charts, wholePoints } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import { span } from '../../format/duration.ts'
 import { Page } from '../../parts/page.tsx'
@@ -24,9 +24,9 @@ export function Overview() {
   const asked = useResource(read.overview, 'overview', { withoutStream: true })
   const short = 'last' in range && (range.last === '5m' || range.last === '15m')
   const series = useResource(
-    (signal) => {
+    async (signal) => {
       const { from, to } = bounds(range, Date.now())
-      return read.series(from, to)(signal)
+      return wholePoints(await read.series(from, to)(signal), to)
     },
     JSON.stringify(range),
     'last' in range ? { every: short ? 5000 : 20_000 } : {},

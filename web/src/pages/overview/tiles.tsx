@@ -1,6 +1,6 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
 import { took } from '../../format/duration.ts'
-import { count, exactCount, rate, ratio, share } from '../../format/number.ts'
+import { count, counted, exactCount, rate, ratio, share } from '../../format/number.ts'
 import { Tile, Tiles } from '../../parts/tile.tsx'
 
 /** The most important figures, of the last minute where they count calls. */
@@ -18,7 +18,15 @@ export function OverviewTiles({ of }: { readonly of: Overview }) {
       <Tile
         name="Latency p50"
         value={took(calls.p50Ms)}
-        sub={calls.p50Ms === null ? 'no calls' : `p95 ${took(calls.p95Ms)} · p99 ${took(calls.p99Ms)}`}
+        sub={
+          calls.p50Ms === null ? (
+            'no calls'
+          ) : (
+            <>
+              <span class="nowrap">p95 {took(calls.p95Ms)},</span> <span class="nowrap">p99 {took(calls.p99Ms)}</span>
+            </>
+          )
+        }
       />
       <Tile name="Errors" value={count(calls.errors)} sub={of100(calls.errors)} />
       <Tile name="Denials" value={count(calls.denials)} sub={of100(calls.denials)} />
@@ -35,7 +43,7 @@ export function OverviewTiles({ of }: { readonly of: Overview }) {
       <Tile
         name="In flight"
         value={count(of.inFlight)}
-        sub={`${count(of.queued)} queued · ${count(of.sessions)} sessions`}
+        sub={`${count(of.queued)} queued · ${counted(of.sessions, 'session')}`}
       />
     </Tiles>
   )

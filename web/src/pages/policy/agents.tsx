@@ -14,10 +14,8 @@ const columns: readonly Column<AgentView>[] = [
     title: 'Agent',
     cell: ({ name, inherits, isDefault }) => (
       <>
-        <span class="row">
-          <RowLink href={withQuery(pathTo('calls'), { agent: name })}>{name}</RowLink>
-          {isDefault && <span class="chip">the default</span>}
-        </span>
+        <RowLink href={withQuery(pathTo('calls'), { agent: name })}>{name}</RowLink>
+        {isDefault && <span class="sub">the default</span>}
         {inherits !== null && <span class="sub">inherits from {inherits}</span>}
       </>
     ),

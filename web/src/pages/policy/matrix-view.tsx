@@ -1,5 +1,6 @@
 import type { Matrix } from '../../../../src/serve/admin/contract.ts'
 import { read } from '../../api/endpoints.ts'
+import { useFollowTools } from '../../api/follow-tools.ts'
 import { usePages } from '../../api/paged.ts'
 import { useResource } from '../../api/resource.ts'
 import { Choose, Search } from '../../parts/filters.tsx'
@@ -12,6 +13,7 @@ import { MatrixTable } from './matrix-table.tsx'
 export function MatrixView() {
   const filter = { query: query.value.get('q') ?? '', server: query.value.get('server') ?? '' }
   const matrix = usePages<Matrix>((cursor) => read.matrix({ ...filter, cursor, limit: 50 }), JSON.stringify(filter))
+  useFollowTools(matrix.first)
   const servers = useResource(read.servers, 'servers')
   const rows = matrix.pages.flatMap((page) => page.rows)
   return (

@@ -27,7 +27,7 @@ export function ResultView({ result }: { readonly result: Readonly<Record<string
         ) : (
           blocks.map((block, index) => <ContentBlock key={index} block={block} />)
         ))}
-      {view.value === 'structured' && <JsonTree value={structured} />}
+      {view.value === 'structured' && <JsonTree value={structured} open={4} />}
       {view.value === 'raw' && <Code text={JSON.stringify(result, null, 2)} label="The whole answer" />}
     </Tabs>
   )

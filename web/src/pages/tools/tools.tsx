@@ -1,5 +1,6 @@
 import type { ToolPage } from '../../../../src/serve/admin/contract.ts'
 import { read } from '../../api/endpoints.ts'
+import { useFollowTools } from '../../api/follow-tools.ts'
 import { type Paged, usePages } from '../../api/paged.ts'
 import { useResource } from '../../api/resource.ts'
 import { Code } from '../../parts/code.tsx'
@@ -18,6 +19,7 @@ export function Tools() {
   const server = query.value.get('server') ?? ''
   const filter = { query: text, server }
   const tools = usePages<ToolPage>((cursor) => read.tools({ ...filter, cursor }), JSON.stringify(filter))
+  useFollowTools(tools.first)
   const servers = useResource(read.servers, 'servers')
   return (
     <Page title="Tools" note="As agents see them, with what each costs a model's context.">

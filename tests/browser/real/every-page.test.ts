@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { inBrowser } from '../in-browser.ts'
+import { visit } from '../visit.ts'
+import { expectWhole, go, title } from './pages.ts'
+import { servedToPeople } from './printed-link.ts'
+import { openWorld, type World } from './world.ts'
+
+inBrowser('G10: a real gateway', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld()
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  test('asks who has no session for a token, refuses a wrong one, and leads to where one wanted to go', async () => {
+    await using visitor = await visit(world.browser, world.origin)
+    const { page } = visitor
+    await page.goto('/servers/memory')
+    await title(page, 'Sign in')
+    await expectWhole(visitor)
+    await page.getByLabel('Token or API key').fill('not the token')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('alert').getByText('not known here').waitFor()
+    await page.getByLabel('Token or API key').fill(world.toolway.token)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await title(page, 'memory')
+    expect(await page.evaluate('document.cookie')).toBe('')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await title(page, 'Sign in')
+    await page.reload()
+    await title(page, 'Sign in')
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('B6: the link that `toolway serve` prints signs in, and the token leaves the address', async () => {
+    await using served = await servedToPeople()
+    const { link } = served
+    expect(link).toContain('/#token=')
+    const { origin } = new URL(link)
+    await using visitor = await visit(world.browser, origin)
+    await visitor.page.goto(link)
+    await title(visitor.page, 'Overview')
+    expect(visitor.page.url()).toBe(`${origin}/`)
+    await visitor.page.getByText('nobody has called anything yet').waitFor()
+    await expectWhole(visitor)
+  })
+
+  test.each(['light', 'dark'] as const)('every page is whole in the %s', async (colorScheme) => {
+    const { client } = world
+    await client.callTool('everything__echo', { message: 'hello' })
+    await client.callTool('filesystem__list_directory', { path: world.files })
+    await using visitor = await world.visit({ colorScheme })
+    const { page } = visitor
+    const link = (name: string) => page.getByRole('link', { name, exact: true }).first().click()
+    const tab = (name: string) => page.getByRole('tab', { name, exact: true }).click()
+
+    await title(page, 'Overview')
+    await page.getByRole('img', { name: /^Calls per second\./ }).waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Servers')
+    await expectWhole(visitor)
+    await link('filesystem')
+    await title(page, 'filesystem')
+    await expectWhole(visitor)
+    await link('Its tools')
+    await title(page, 'Tools')
+    await expectWhole(visitor)
+    await link('filesystem__edit_file')
+    await title(page, 'filesystem__edit_file')
+    await expectWhole(visitor)
+    for (const name of ['Try it', 'Who may use it']) {
+      await tab(name)
+      await expectWhole(visitor)
+    }
+    await go(page, 'Calls')
+    await link('everything.echo')
+    await page.getByRole('complementary', { name: 'Call' }).getByText('Timeline').waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Policy')
+    for (const name of ['Permissions', 'Why', 'Agents']) {
+      await tab(name)
+      await expectWhole(visitor)
+    }
+    await go(page, 'Audit')
+    await link('everything.echo')
+    await page.getByRole('complementary', { name: 'Audit record' }).waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Configuration')
+    await expectWhole(visitor)
+    await page.goto('/errors/CIRCUIT_OPEN')
+    await title(page, 'CIRCUIT_OPEN')
+    await expectWhole(visitor)
+    await page.goto('/nowhere')
+    await title(page, 'Nothing here')
+    await expectWhole(visitor)
+  })
+})

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { inBrowser } from '../in-browser.ts'
+import { expectWhole, go, row, rows, tile, title } from './pages.ts'
+import { openWorld, type World } from './world.ts'
+
+inBrowser('G10: whoever runs a gateway', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld()
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  const call = (tool: string, args = {}) => world.client.callTool(tool, args).catch((error: unknown) => error)
+
+  test('sees figures grow while agents call', async () => {
+    await using visitor = await world.visit()
+    const { page } = visitor
+    await title(page, 'Overview')
+    const calls = async () => Number.parseFloat((await tile(page, 'Calls per second')) ?? '')
+    await expect.poll(calls).toBeGreaterThanOrEqual(0)
+    const before = await calls()
+    await Promise.all(Array.from({ length: 60 }, (_, b) => call('everything__get-sum', { a: 1, b })))
+    await expect.poll(calls, { timeout: 10_000 }).toBeGreaterThanOrEqual(before + 0.9)
+    await page.getByRole('link', { name: 'All 5 servers' }).waitFor()
+    await page.reload()
+    await row(page, 'Figures by server', 'everything')
+    await page.getByRole('button', { name: 'Tool', exact: true }).click()
+    await row(page, 'Figures by tool', 'everything.get-sum')
+    await expectWhole(visitor)
+  })
+
+  test('restarts a server: another process, one restart more', async () => {
+    await using visitor = await world.visit()
+    const { page } = visitor
+    await go(page, 'Servers')
+    await page.getByRole('link', { name: 'memory', exact: true }).click()
+    await title(page, 'memory')
+    const process = page.locator('dt', { hasText: 'Process' }).locator('+ dd')
+    const before = await process.locator('code').textContent()
+    await page.getByText('Knowledge Graph MCP Server running on stdio').waitFor()
+    await page.getByRole('button', { name: 'Restart' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Restart' }).click()
+    await page.getByRole('status').getByText('memory was restarted.').waitFor()
+    await process.getByText('1 restart').waitFor()
+    await expect.poll(() => process.locator('code').textContent()).not.toBe(before)
+    await expectWhole(visitor)
+  })
+
+  test('turns a server off and on: its tools go and come back', async () => {
+    await using visitor = await world.visit()
+    const { page } = visitor
+    await go(page, 'Servers')
+    await page.getByRole('link', { name: 'filesystem', exact: true }).click()
+    await page.getByRole('button', { name: 'Turn off' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click()
+    await page.getByRole('button', { name: 'Turn on' }).waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Servers')
+    await row(page, 'Servers', 'filesystem', 'turned off')
+    await go(page, 'Tools')
+    await row(page, 'Tools', 'memory__read_graph')
+    expect(await rows(page, 'Tools', 'filesystem__').count()).toBe(0)
+    await page.goto('/servers/filesystem')
+    await page.getByRole('button', { name: 'Turn on' }).click()
+    await page.getByRole('button', { name: 'Turn off' }).waitFor()
+    await page.getByRole('link', { name: 'Its tools' }).click()
+    await row(page, 'Tools', 'filesystem__read_text_file')
+    expect(visitor.troubles).toEqual([])
+  })
+
+  test('J3: sees a breaker open, what it refuses, and how it closes again', async () => {
+    await using glance = await world.visit()
+    await using visitor = await world.visit()
+    const { page } = visitor
+    await go(page, 'Servers')
+    await row(page, 'Servers', 'orders', 'closed')
+    for (let failed = 0; failed < 3; failed++) await call('orders__failure')
+    const warning = glance.page.locator('.note', { hasText: 'The breaker of orders is open' })
+    await Promise.all([warning.waitFor(), row(page, 'Servers', 'orders', /(?<!half-)open/)])
+    await call('orders__echo', { message: 'too early' })
+    await page.getByRole('link', { name: 'orders', exact: true }).click()
+    await title(page, 'orders')
+    await page.getByRole('link', { name: 'Its calls' }).click()
+    await row(page, 'Calls', 'orders.echo', 'CIRCUIT_OPEN')
+    await expectWhole(visitor)
+
+    await glance.page.getByText('is half-open').waitFor()
+    await expectWhole(glance)
+    await call('orders__echo', { message: 'again' })
+    await row(page, 'Calls', 'orders.echo', 'answered')
+    await glance.page.getByText('The breaker of').waitFor({ state: 'detached' })
+    await go(page, 'Servers')
+    await row(page, 'Servers', 'orders', 'closed')
+    expect([...visitor.troubles, ...glance.troubles]).toEqual([])
+  })
+})

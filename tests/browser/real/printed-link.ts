@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { stripVTControlCharacters } from 'node:util'
+import { toolwayMain } from '../../fixtures/command.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+
+export interface Served extends AsyncDisposable {
+  /** The link to the dashboard, as it stands in the terminal. */
+  readonly link: string
+}
+
+/** Runs `toolway serve` as somebody in a terminal would, without any configuration, and reads what it prints. */
+export async function servedToPeople(): Promise<Served> {
+  await using open = new AsyncDisposableStack()
+  const { path } = open.use(await temporaryFolder())
+  const { PATH } = process.env
+  const child = spawn(process.execPath, [toolwayMain, 'serve', '--port', '0'], {
+    cwd: path,
+    env: { PATH, HOME: path },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  open.defer(async () => {
+    if (child.exitCode !== null) return
+    const exit = once(child, 'exit')
+    child.kill()
+    await exit
+  })
+  for await (const line of createInterface({ input: child.stderr })) {
+    const [, link] = /^ *Dashboard +(\S+)/.exec(stripVTControlCharacters(line)) ?? []
+    if (link === undefined) continue
+    // Whatever else it prints must not fill the pipe.
+    child.stderr.resume()
+    const running = open.move()
+    return { link, [Symbol.asyncDispose]: () => running.disposeAsync() }
+  }
+  throw new Error('toolway serve printed no link to the dashboard')
+}

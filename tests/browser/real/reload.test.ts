@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { inBrowser } from '../in-browser.ts'
+import { expectWhole, go, row, rows } from './pages.ts'
+import { openWorld, type World } from './world.ts'
+
+inBrowser('G8: a configuration that changes while somebody looks', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld()
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
+  const withServers = (mcpServers: object) => ({
+    ...world.config,
+    mcpServers: { ...world.config.mcpServers, ...mcpServers },
+  })
+
+  test('a new server appears by itself, the history tells what changed, and a mistake is shown with its reason', async () => {
+    await using visitor = await world.visit()
+    await using other = await world.visit()
+    const { page } = visitor
+    await go(page, 'Configuration')
+    await page.getByText('None since Toolway started').waitFor()
+    await go(other.page, 'Servers')
+    await row(other.page, 'Servers', 'memory')
+    expect(await rows(other.page, 'Servers', 'extra').count()).toBe(0)
+
+    await world.toolway.rewrite(withServers({ extra: stdioServers.manyTools('extra', 3) }))
+    await page.getByText('server extra added').waitFor()
+    await page.getByText(/^1 of \d+ taken over$/).waitFor()
+    await other.page.getByRole('link', { name: 'extra', exact: true }).click()
+    await page.getByRole('searchbox', { name: 'Search keys and values' }).fill('mcpServers.extra')
+    await page.getByText('many-tools-server.ts').first().waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Tools')
+    await page.getByRole('searchbox', { name: 'Search tools' }).fill('extra')
+    await page.getByRole('heading', { name: 'No tool fits' }).waitFor()
+    // Nobody has needed the new server yet; whoever looks at the list sees its tools come.
+    await other.page.getByRole('button', { name: 'Refresh its tools' }).click()
+    await row(page, 'Tools', 'extra__tool_1')
+    await go(other.page, 'Servers')
+
+    await world.toolway.rewrite({ ...world.config, limits: { perMinute: 'many' } })
+    await go(page, 'Configuration')
+    const reason = page.getByRole('alert')
+    await reason.getByText('The last reload failed').waitFor()
+    await reason.getByText('limits.perMinute').first().waitFor()
+    await page.getByText('refused, kept as it was').first().waitFor()
+    await expectWhole(visitor)
+    await go(page, 'Overview')
+    await page.getByText('the one before it is still in force').waitFor()
+    await row(other.page, 'Servers', 'extra')
+    await expectWhole(visitor)
+
+    await world.toolway.rewrite(world.config)
+    await go(page, 'Configuration')
+    await page.getByText('server extra removed').waitFor()
+    await page.getByRole('button', { name: 'Reload now' }).click()
+    await page.getByRole('status').getByText('Reloaded: nothing changed.').waitFor()
+    await expect.poll(() => rows(other.page, 'Servers', 'extra').count()).toBe(0)
+    expect([...visitor.troubles, ...other.troubles]).toEqual([])
+  })
+})

@@ -1,0 +1,83 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { connect, type TestClient } from '../../fixtures/clients.ts'
+import type { WrittenConfig } from '../../fixtures/config-file.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { startHttpServer } from '../../fixtures/http-server.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { openBrowser } from '../chromium.ts'
+import { type Visit, visit } from '../visit.ts'
+
+/** A gateway with real servers behind it and agents before it, and a browser to look at it with. */
+export interface World extends AsyncDisposable {
+  readonly toolway: LocalToolway
+  readonly config: WrittenConfig & { readonly mcpServers: NonNullable<WrittenConfig['mcpServers']> }
+  /** The folder that the filesystem server serves. */
+  readonly files: string
+  readonly origin: string
+  readonly browser: Browser
+  /** An MCP client that is connected, the user's own. */
+  readonly client: TestClient
+  /** Somebody who followed the link that signs them in. */
+  visit(options?: BrowserContextOptions): Promise<Visit>
+}
+
+/** For how long the breaker of `orders` stays open: long enough to look at it, short enough to wait for its end. */
+const openFor = '5s'
+
+export interface WorldOptions {
+  /** Where everything lies; a folder of its own otherwise. */
+  readonly folder?: Folder
+  /** A free one otherwise. */
+  readonly port?: number
+}
+
+export async function openWorld({ folder: given, port = 0 }: WorldOptions = {}): Promise<World> {
+  await using open = new AsyncDisposableStack()
+  const folder = given ?? open.use(await temporaryFolder())
+  const files = join(folder.path, 'files')
+  await mkdir(files)
+  await writeFile(join(files, 'notes.md'), '# Notes\n\nOne way to every tool.\n')
+  const orders = open.use(await startHttpServer())
+  const config = {
+    mcpServers: {
+      everything: { ...stdioServers.everything(), description: 'Shows everything that MCP has' },
+      filesystem: {
+        ...stdioServers.filesystem(files),
+        description: 'Files of the project',
+        readTools: ['read_*', 'list_*', 'get_*', 'search_*', 'directory_tree'],
+      },
+      memory: {
+        ...stdioServers.memory(join(folder.path, 'memory.jsonl')),
+        description: 'A graph of what was learnt',
+        readTools: ['read_graph', 'search_nodes', 'open_nodes'],
+      },
+      orders: { url: orders.url, description: 'Orders of the shop', breaker: { failures: 3, openFor } },
+    },
+    server: { port },
+    cache: { enabled: true },
+    defaults: { agent: 'default' },
+    agents: {
+      default: { allow: { servers: ['*'] } },
+      researcher: {
+        allow: { servers: ['filesystem', 'memory'] },
+        deny: { tools: { filesystem: ['write_*', 'edit_*', 'move_*'] } },
+        perMinute: 600,
+      },
+      'researcher.junior': { deny: { servers: ['memory'] } },
+    },
+  }
+  const toolway = open.use(await startToolway(config, { folder, watch: true }))
+  await toolway.gateway.refresh()
+  const { origin } = new URL(toolway.url)
+  const browser = open.adopt(await openBrowser(), (one) => one.close())
+  const client = open.use(await connect('v2', { endpoint: toolway }))
+  const running = open.move()
+  return {
+    ...{ toolway, config, files, origin, browser, client },
+    visit: (options) => visit(browser, origin, toolway.token, options),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}

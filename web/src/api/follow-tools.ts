@@ -1,0 +1,13 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { liveOverview } from './live.ts'
+import type { Resource } from './resource.ts'
+
+/** Asks for a list of tools again when servers have brought some or taken some away. */
+export function useFollowTools({ reload }: Pick<Resource<unknown>, 'reload'>): void {
+  const count = liveOverview.value?.tools
+  const before = useRef(count)
+  useEffect(() => {
+    if (before.current !== undefined && before.current !== count) reload()
+    before.current = count
+  }, [count])
+}
