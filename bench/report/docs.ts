@@ -46,7 +46,7 @@ function page(report: Report): string {
 ${judged}. Measured on ${date.slice(0, 10)}: ${machine}, Node ${node}, ${rounds} rounds with turns of ${turnSeconds} s.
 Other processes took ${percent(others.median)} of the machine (median of the rounds, at most ${percent(others.most)}).
 ${inactive.length > 0 ? `Accepted but not in force in this version: ${inactive.join(', ')}.\n` : ''}
-\`\`\`sh
+\`\`\`sh no-test
 npm run bench                        # this table, without the other gateways
 npm run bench -- --peers             # installs other gateways into a temporary folder and measures them beside ours
 npm run bench -- --only calls        # one scenario; --rounds N, --seconds N, --json
