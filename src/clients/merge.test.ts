@@ -58,7 +58,7 @@ describe('B11: the folder that a server starts in', () => {
   })
   const cursor = { client: 'cursor', path: '/home/me/.cursor/mcp.json', scope: 'user' } as const
   const project = { client: 'cursor', path: '/shop/.cursor/mcp.json', scope: 'project' } as const
-  const into = '/work/toolway.yaml'
+  const into = '/projects/toolway.yaml'
 
   test.each([
     ['is carried over where somebody wrote it', server({ command: 'x', cwd: '/there' }), cursor, '/there'],
@@ -77,7 +77,7 @@ describe('B11: the folder that a server starts in', () => {
     ['is carried over from a project', server({ command: 'npx', args: ['-y', 'x'] }, '/shop'), project, '/shop'],
     [
       'goes without saying where it is that of the configuration',
-      server({ command: 'x' }, '/work'),
+      server({ command: 'x' }, '/projects'),
       project,
       undefined,
     ],

@@ -24,7 +24,7 @@ export const claudeCode = `{
     "sentry": { "type": "http", "url": "https://mcp.sentry.dev/mcp", "alwaysLoad": true, "timeout": 600000 }
   },
   "projects": {
-    "/work/shop": {
+    "/projects/shop": {
       "allowedTools": [],
       "mcpServers": {
         "memory": { "type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {} },
@@ -32,14 +32,14 @@ export const claudeCode = `{
       },
       "disabledMcpServers": ["local"]
     },
-    "/work/blog": {
+    "/projects/blog": {
       "mcpServers": {
         "memory": { "type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {} },
         "local": { "type": "stdio", "command": "python", "args": ["server.py"], "env": {} },
         "internal": { "type": "http", "url": "https://mcp.example.com/mcp", "headersHelper": "/opt/bin/headers.sh" }
       }
     },
-    "/work/empty": { "history": [] }
+    "/projects/empty": { "history": [] }
   }
 }
 `

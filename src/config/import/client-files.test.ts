@@ -30,14 +30,16 @@ describe('B11: the files of other clients are configurations as they stand', () 
     expect(read_[0]?.dialect).toBe('claude-code')
     expect(config.mcpServers).toMatchObject({
       sentry: { transport: 'http', timeout: 600_000 },
-      memory: { command: 'npx', cwd: '/work/shop' },
-      local: { args: ['server.py'], cwd: '/work/shop', disabled: true },
-      'local-blog': { args: ['server.py'], cwd: '/work/blog', disabled: false },
+      memory: { command: 'npx', cwd: '/projects/shop' },
+      local: { args: ['server.py'], cwd: '/projects/shop', disabled: true },
+      'local-blog': { args: ['server.py'], cwd: '/projects/blog', disabled: false },
       internal: { transport: 'http' },
     })
     expect(Object.keys(config.mcpServers)).toHaveLength(5)
     expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.internal\.headersHelper has no effect/)])
-    expect(shown(place, notes).join('\n')).toContain('/work/blog has another server local, which is called local-blog')
+    expect(shown(place, notes).join('\n')).toContain(
+      '/projects/blog has another server local, which is called local-blog',
+    )
   })
 
   test('Cursor, with its variables and an environment file', async () => {
