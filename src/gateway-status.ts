@@ -4,7 +4,7 @@ import type { Log } from './core/log.ts'
 import type { ReloadStatus } from './reload/reload.ts'
 import type { GatewayStatus } from './tools/meta/index.ts'
 import { version } from './version.ts'
-import type { World } from './world.ts'
+import type { World } from './world/world.ts'
 
 /** What `get_gateway_status` tells (G5). */
 export function gatewayStatus({ loaded: { config, files }, warnings }: World, reload: ReloadStatus): GatewayStatus {

@@ -25,7 +25,8 @@ import { type Advice, joinOffers } from './upstream/offers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
 import { explain, type Why } from './why.ts'
-import { buildWorld, prepare, type Surroundings, type World } from './world.ts'
+import { prepare } from './world/prepare.ts'
+import { buildWorld, type Surroundings, type World } from './world/world.ts'
 
 export interface GatewayOptions {
   readonly log: Log

@@ -24,7 +24,7 @@ import { createLeftovers, type Leftovers } from './upstream/leftovers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
 import { members } from './wire/scan.ts'
-import type { World } from './world.ts'
+import type { World } from './world/world.ts'
 
 /** What outlives configurations: what is open, what is counted, what is kept. */
 export interface Lasting extends AsyncDisposable {

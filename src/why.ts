@@ -2,7 +2,7 @@ import type { Caller } from './core/call.ts'
 import { ToolwayError } from './core/errors.ts'
 import { conditionsOf } from './policy/conditions.ts'
 import type { Explanation } from './policy/explanation.ts'
-import type { World } from './world.ts'
+import type { World } from './world/world.ts'
 
 /** A decision with all that led to it. */
 export interface Why extends Explanation {

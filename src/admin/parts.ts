@@ -7,7 +7,7 @@ import type { ReloadStatus } from '../reload/reload.ts'
 import type { Figures, Series, Stats } from '../serve/admin/contract.ts'
 import type { RecentCalls } from '../telemetry/calls/recent.ts'
 import type { Why } from '../why.ts'
-import type { World } from '../world.ts'
+import type { World } from '../world/world.ts'
 
 /** What is counted of calls. */
 export interface Counted {

@@ -1,7 +1,7 @@
 import { metaSource } from '../catalog/summaries.ts'
 import type { Served, ServerSummary } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
-import type { World } from '../world.ts'
+import type { World } from '../world/world.ts'
 
 /** The servers that somebody sees: every one for admins, those of their agent for others. */
 export const serversSeenBy = (caller: Caller, { catalog }: World): readonly ServerSummary[] =>

@@ -2,7 +2,7 @@ import type { Served } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { TokenAccount } from '../serve/admin/contract.ts'
 import { tokensOf } from '../tools/meta/tokens.ts'
-import type { World } from '../world.ts'
+import type { World } from '../world/world.ts'
 import { partsOf, toolsSeenBy } from './sight.ts'
 
 /** What the tools that somebody sees cost a model's context: all, what is shown of them, and what that saves (B8). */

@@ -1,0 +1,27 @@
+import { originOf } from '../catalog/pins/origin.ts'
+import { createPins } from '../catalog/pins/pins.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Lasting } from '../lasting.ts'
+import { keptToken } from '../stores/token.ts'
+import { chooseTraces } from '../telemetry/traces/choose.ts'
+import { version } from '../version.ts'
+import type { Chosen, World } from './world.ts'
+
+/** Fetches what a configuration needs. Pins go on where the same ones are wanted. */
+export async function prepare(
+  loaded: LoadedConfig,
+  { clock, log }: Pick<Lasting, 'clock' | 'log'>,
+  before?: World,
+): Promise<Chosen> {
+  const { auth, stores, policy, mcpServers } = loaded.config
+  const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
+  const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
+  const known = before?.loaded.config
+  const same = known?.policy.pins === policy.pins && known.stores.path === stores.path
+  const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
+  const provided = auth.jwt !== undefined && !auth.jwt.disabled
+  const createVerifier = provided ? (await import('../serve/authenticate/jwt.ts')).createJwtVerifier : undefined
+  const tracing = { env: process.env, before: before?.traces, version, clock, log }
+  const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
+  return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, ...traced }
+}

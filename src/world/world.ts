@@ -1,0 +1,150 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import type { ServerOrigin } from '../catalog/pins/origin.ts'
+import type { Pins } from '../catalog/pins/pins.ts'
+import { createCatalogs } from '../catalog/profiles.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import type { Access } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Lasting } from '../lasting.ts'
+import { type BreakerConfig, breakerConfigs } from '../pipeline/breaker/config.ts'
+import { cacheRules } from '../pipeline/cache/rules.ts'
+import { createPipeline, type Pipeline } from '../pipeline/index.ts'
+import { retry } from '../pipeline/retry/retry.ts'
+import { createApprovals } from '../policy/approvals.ts'
+import { argumentValidator } from '../policy/arguments/validate.ts'
+import { createPolicy, type Policy } from '../policy/decide.ts'
+import { policyDoubts } from '../policy/doubts.ts'
+import { compileGuards } from '../policy/guards/index.ts'
+import { compileLimits } from '../policy/limits/compile.ts'
+import { compileConcurrency } from '../policy/limits/concurrency.ts'
+import type { createJwtVerifier as CreateVerifier } from '../serve/authenticate/jwt.ts'
+import { callLog, logsCalls } from '../telemetry/call-log.ts'
+import { type Describe, describeArguments } from '../telemetry/redact/describe.ts'
+import { createRedactor, type Redactor } from '../telemetry/redact/redactor.ts'
+import { remember } from '../telemetry/redact/remember.ts'
+import { secretsOf } from '../telemetry/redact/secrets.ts'
+import type { ChosenTraces } from '../telemetry/traces/choose.ts'
+import type { GatewayStatus } from '../tools/meta/index.ts'
+import { type Entrance, entranceOf } from './entrance.ts'
+import { ownSources } from './own-sources.ts'
+import { type Tended, tendAll } from './servers.ts'
+
+/** What a world stands in: what outlives it, and the ways to the present one. */
+export interface Surroundings extends Lasting {
+  readonly access: Access
+  servedUri(server: string, uri: string): string
+  /** Takes the secrets of the configuration in force out of a text. */
+  redact(text: string): string
+  /** The policy that is in force now. */
+  policy(): Policy
+  /** Nothing where this caller may not see it. */
+  status(caller: Caller): GatewayStatus | undefined
+}
+
+/** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
+export interface Chosen extends ChosenTraces {
+  readonly loaded: LoadedConfig
+  readonly token: string | undefined
+  readonly pins: Pins
+  /** Where its servers come from. */
+  readonly origins: ReadonlyMap<string, ServerOrigin>
+  /** What checks the tokens of an identity provider; loaded only where there is one. */
+  readonly createVerifier: typeof CreateVerifier | undefined
+}
+
+/** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
+export interface World extends Chosen {
+  readonly warnings: readonly string[]
+  readonly policy: Policy
+  readonly catalog: Catalog
+  readonly pipeline: Pipeline
+  readonly servers: ReadonlyMap<string, Tended>
+  readonly entrance: Entrance
+  /** Knows the secrets of the configuration. */
+  readonly redactor: Redactor
+  /** Takes them out of the names in every record; remembers what it has seen. */
+  redactName(text: string): string
+  /** What is written down of arguments. */
+  readonly describe: Describe
+  readonly breakerOf: (server: string) => BreakerConfig | undefined
+  /** Calls in flight, by server and by agent. */
+  readonly concurrencyOf: {
+    readonly servers: ReadonlyMap<string, number>
+    readonly agent: (agent: string) => number | undefined
+  }
+}
+
+/** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
+export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: World): World {
+  const { loaded, token, pins, traces, doubts } = chosen
+  const { config } = loaded
+  const { clock, log } = surroundings
+  const guards = guardsOf(config.mcpServers, clock)
+  const quarantines = config.policy.pins === 'quarantine'
+  const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
+  const servers = tendAll(config, surroundings, before)
+  const catalog = createCatalogs({
+    sources: [...ownSources(config, policy, surroundings), ...[...servers.values()].map(({ server }) => server)],
+    naming: config.naming,
+    listDeadlineMs: config.discovery.listDeadline,
+    decide: policy.decide,
+    closed: policy.closed,
+    exposure: ({ agent }) => policy.exposureOf(agent),
+    flagsOf: pins.flagsOf,
+    clock,
+    log,
+  })
+  const secrets = secretsOf(config, [token ?? '', ...Object.values(traces?.settings.headers ?? {})])
+  const redactor = createRedactor({ secrets, keys: config.audit.redact })
+  const redactName = remember(redactor.text)
+  const needsApproval = createApprovals(config.mcpServers)
+  const tracer = traces?.tracer({ redact: redactName, servers })
+  const observers = [...surroundings.observers, ...(tracer ? [tracer] : [])]
+  if (logsCalls(log)) observers.push(callLog(log, redactName))
+  const pipeline = createPipeline({
+    view: (caller) => catalog.view(caller),
+    watch: { observers, tracing: tracer, clock },
+    audit: surroundings.audit,
+    refusals: surroundings.refusals,
+    decide: policy.decide,
+    validate: argumentValidator({ log }),
+    guards,
+    limits: { limitsOf: compileLimits(config), buckets: surroundings.buckets, clock },
+    needsApproval,
+    recheck: (call) =>
+      surroundings.policy() === policy ? undefined : surroundings.policy().decide(call.caller, call.entry),
+    cache: surroundings.cache.interceptor(cacheRules(config, needsApproval)),
+    retry: retry({ ...config.retry, clock }),
+    breaker: surroundings.breakers.interceptor,
+    bulkhead: surroundings.bulkhead.interceptor,
+    clock,
+  })
+  const warnings = [...loaded.warnings, ...policyDoubts(config), ...doubts]
+  return {
+    ...chosen,
+    warnings,
+    policy,
+    catalog,
+    pipeline,
+    servers,
+    entrance: entranceOf(chosen, surroundings, before),
+    breakerOf: breakerConfigs(config),
+    concurrencyOf: {
+      servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),
+      agent: compileConcurrency(config.agents),
+    },
+    redactor,
+    redactName,
+    describe: describeArguments(config.audit.arguments, redactor),
+  }
+}
+
+const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
+  new Map(
+    Object.entries(servers).flatMap(([server, { guards }]) => {
+      const check = compileGuards(guards, { server, clock })
+      return check ? [[server, check] as const] : []
+    }),
+  )
