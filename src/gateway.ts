@@ -21,11 +21,13 @@ import type { OpenDoor } from './serve/admin/door.ts'
 import { type HttpDoor, openHttpDoor } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
-import { type Advice, joinOffers } from './upstream/offers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
 import { explain, type Why } from './why.ts'
+import { endWorld } from './world/end.ts'
+import { offersTo } from './world/offers.ts'
 import { prepare } from './world/prepare.ts'
+import { serversOf } from './world/servers.ts'
 import { buildWorld, type Surroundings, type World } from './world/world.ts'
 
 export interface GatewayOptions {
@@ -101,12 +103,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       worlds.present.pipeline.turnedAway(who)
     },
     agentOf: (credential, asked) => worlds.present.policy.agentOf(credential, asked),
-    offers: (caller) =>
-      joinOffers(
-        serversOf(worlds.present)
-          .filter((server) => mayUseSome(caller, server))
-          .map(advice),
-      ),
+    offers: (caller) => offersTo(caller, worlds.present),
     inform(caller, method) {
       lasting.cache.callersChanged()
       for (const server of new Set(worlds.living.flatMap(serversOf))) server.inform(caller, method)
@@ -134,18 +131,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     createWorlds<World>({
       first: buildWorld(await prepare(first, surroundings), surroundings),
       clock,
-      async end({ catalog, servers, entrance, pins, traces }) {
-        catalog[Symbol.dispose]()
-        const kept = worlds.living
-        const gone = [...servers.values()].filter(
-          (one) => !kept.some((world) => [...world.servers.values()].includes(one)),
-        )
-        // All at once: each may have a stubborn process to wait for.
-        await Promise.all(gone.map(({ server }) => server[Symbol.asyncDispose]()))
-        if (!kept.some((world) => world.entrance === entrance)) await entrance.authenticate[Symbol.asyncDispose]()
-        if (!kept.some((world) => world.pins === pins)) await pins[Symbol.asyncDispose]()
-        if (!kept.some((world) => world.traces === traces)) await traces?.[Symbol.asyncDispose]()
-      },
+      end: (world) => endWorld(world, worlds.living),
     }),
   )
   await begin(worlds.present)
@@ -256,21 +242,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     server.onChange(() => lasting.cache.invalidate(name))
   }
 
-  /** Instructions that are quarantined are as good as none. */
-  function advice({ name, capabilities, instructions }: Server): Advice {
-    const usable = worlds.present.pins.checkServer(name, instructions).usable
-    return { name, capabilities, instructions: usable ? instructions : '' }
-  }
-
   function within(handlerOf: (world: World) => Handler): Handler {
     return (call) => worlds.within((world) => handlerOf(world)(call))
-  }
-
-  function mayUseSome(caller: Caller, server: Server): boolean {
-    const { decide, closed } = worlds.present.policy
-    const entries = server.entries()
-    if (entries.length === 0) return closed(caller, server.name) === undefined
-    return entries.some((entry) => decide(caller, entry).allowed)
   }
 
   function why(agent: string, tool: string, { authenticated = true } = {}): Promise<Why> {
@@ -296,5 +269,3 @@ const local: Omit<Caller, 'agent'> = {
   session: 'local',
   capabilities: {},
 }
-
-const serversOf = ({ servers }: World): Server[] => [...servers.values()].map(({ server }) => server)

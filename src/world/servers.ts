@@ -18,6 +18,8 @@ export interface Tended {
   }
 }
 
+export const serversOf = ({ servers }: World): Server[] => [...servers.values()].map(({ server }) => server)
+
 /** The servers of a configuration, without Toolway itself. */
 const configured = (config: Config, log: Log): string[] =>
   Object.entries(config.mcpServers).flatMap(([name, server]) => {
