@@ -12,7 +12,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
-          globalSetup: ['tests/promtool.setup.ts'],
+          globalSetup: ['tests/parts.setup.ts'],
           testTimeout: 10_000,
         },
       },

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Locks } from '../core/locks.ts'
+import { lockFile } from './file-lock.ts'
+
+/** Longer than whatever is done under one: a refresh gives up before. */
+const patienceMs = 30_000
+
+/** Locks of this process alone. */
+export function memoryLocks(): Locks {
+  const last = new Map<string, Promise<void>>()
+  return {
+    async hold(name) {
+      const before = last.get(name)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      last.set(name, promise)
+      await before
+      return {
+        async [Symbol.asyncDispose]() {
+          if (last.get(name) === promise) last.delete(name)
+          resolve()
+        },
+      }
+    },
+  }
+}
+
+/**
+ * Locks of all processes that share a state folder: several editors may each have started a Toolway with one
+ * configuration. Within a process nobody waits by looking at a file.
+ */
+export function fileLocks(stateFolder: string): Locks {
+  const own = memoryLocks()
+  const folder = join(stateFolder, 'locks')
+  return {
+    async hold(name) {
+      const inside = await own.hold(name)
+      try {
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+        const file = createHash('sha256').update(name).digest('hex')
+        const outside = await lockFile(join(folder, file), patienceMs)
+        return {
+          async [Symbol.asyncDispose]() {
+            await outside[Symbol.asyncDispose]()
+            await inside[Symbol.asyncDispose]()
+          },
+        }
+      } catch (error) {
+        await inside[Symbol.asyncDispose]()
+        throw error
+      }
+    },
+  }
+}

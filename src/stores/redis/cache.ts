@@ -1,0 +1,102 @@
+import { hash } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import type { CacheLimits, CacheStore, CacheUsage, Found } from '../../core/cache.ts'
+import type { SharedRedis } from './connection.ts'
+import { createScript } from './script.ts'
+
+/** What an answer takes beside its bytes: its key, its place in the order of use, its size. */
+const overhead = 256
+/** Clocks of replicas differ: an answer that was kept a moment from now is no reason to doubt them. */
+const skewMs = 5_000
+/** Kept for longer than it counts, so that the reader's clock alone says when it is over. */
+const graceMs = 60_000
+/** At most so many make room for one; each answer that is kept makes more room. */
+const mostEvicted = 64
+
+/**
+ * Keeps an answer if no one has dropped its group since it was asked for, and makes room by what was used longest ago.
+ * KEYS: all, group, order, sizes, kept; ARGV: mark, field, bytes, size, now, expires, most entries, most bytes.
+ */
+const put = createScript(`
+  local mark = (redis.call('GET', KEYS[1]) or '0') .. '.' .. (redis.call('GET', KEYS[2]) or '0')
+  if mark ~= ARGV[1] then return false end
+  local function remove(field)
+    local size = redis.call('HGET', KEYS[4], field)
+    if size then redis.call('HINCRBY', KEYS[4], 'bytes', -size) end
+    redis.call('HDEL', KEYS[4], field)
+    redis.call('ZREM', KEYS[3], field)
+    redis.call('DEL', KEYS[5] .. field)
+  end
+  local field, size, now, lasts = ARGV[2], tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6]) - tonumber(ARGV[5])
+  local entries, bytes = tonumber(ARGV[7]), tonumber(ARGV[8])
+  remove(field)
+  local evicted = 0
+  if lasts > 0 and size <= bytes and entries >= 1 then
+    local used = tonumber(redis.call('HGET', KEYS[4], 'bytes') or 0)
+    local kept = redis.call('ZCARD', KEYS[3])
+    while kept > 0 and (kept >= entries or used + size > bytes) and evicted < ${mostEvicted} do
+      remove(redis.call('ZRANGE', KEYS[3], 0, 0)[1])
+      evicted = evicted + 1
+      used = tonumber(redis.call('HGET', KEYS[4], 'bytes') or 0)
+      kept = redis.call('ZCARD', KEYS[3])
+    end
+    redis.call('SET', KEYS[5] .. field, ARGV[1] .. ' ' .. now .. ' ' .. ARGV[6] .. '\\n' .. ARGV[3], 'PX', lasts + ${graceMs})
+    redis.call('HSET', KEYS[4], field, size)
+    redis.call('HINCRBY', KEYS[4], 'bytes', size)
+    redis.call('ZADD', KEYS[3], now, field)
+  end
+  return { redis.call('ZCARD', KEYS[3]), tonumber(redis.call('HGET', KEYS[4], 'bytes') or 0), evicted }
+`)
+
+/**
+ * Results that replicas share (F13, B10). Dropping a group only changes its mark: what was kept under the mark before
+ * is not found any more, and goes when its time is over or its room is needed. While Redis is away nothing is kept.
+ */
+export function redisCache(redis: SharedRedis, limits: CacheLimits): CacheStore {
+  // One slot, so that a cluster can run the script.
+  const at = (name: string) => `${redis.prefix}{cache}:${name}`
+  const [all, order, sizes, kept] = [at('mark'), at('order'), at('sizes'), at('kept:')]
+  const groupKey = (group: string) => at(`mark:${group}`)
+  let usage: CacheUsage = { entries: 0, bytes: 0, evicted: 0 }
+  /** A mark that nothing is ever kept under. */
+  const away: Found = { mark: '' }
+
+  return {
+    async get(group, key, now) {
+      const field = fieldOf(group, key)
+      const read = (client: Redis) => client.mgetBuffer(all, groupKey(group), kept + field)
+      const [first, second, value] = (await redis.ask(read)) ?? []
+      if (first === undefined) return away
+      const mark = `${first ?? '0'}.${second ?? '0'}`
+      if (!value) return { mark }
+      const line = value.indexOf(10)
+      const [under, keptAt, expiresAt] = value.toString('latin1', 0, line).split(' ')
+      if (under !== mark || now >= Number(expiresAt) || now < Number(keptAt) - skewMs) {
+        if (under === mark) await redis.ask((client) => client.del(kept + field))
+        return { mark }
+      }
+      void redis.ask((client) => client.zadd(order, 'XX', now, field))
+      return { bytes: value.subarray(line + 1), mark }
+    },
+    async put(group, key, { bytes, mark, ttlMs }, now) {
+      const size = bytes.length + key.length + overhead
+      const { maxEntries, maxBytes } = limits
+      const values = [mark, fieldOf(group, key), bytes, size, now, now + Math.max(ttlMs, 0), maxEntries, maxBytes]
+      const keys = [all, groupKey(group), order, sizes, kept]
+      const told = (await redis.ask((client) => put(client, keys, values))) as readonly number[] | null | undefined
+      const [entries, used, evicted] = told ?? []
+      if (entries === undefined) return
+      usage = { entries, bytes: used ?? 0, evicted: usage.evicted + (evicted ?? 0) }
+    },
+    async drop(group) {
+      await redis.ask((client) => client.incr(groupKey(group)))
+    },
+    async clear() {
+      await redis.ask((client) => client.incr(all))
+    },
+    usage: () => usage,
+  }
+}
+
+/** Keys hold arguments, which are nobody's business in a list of keys. */
+const fieldOf = (group: string, key: string): string => hash('sha256', `${group.length} ${group} ${key}`, 'base64url')

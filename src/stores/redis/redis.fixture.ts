@@ -1,0 +1,12 @@
+import { randomUUID } from 'node:crypto'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { systemClock } from '../../core/clock.ts'
+import { connectRedis, type SharedRedis } from './connection.ts'
+
+/** Connected, under a prefix that nobody else uses. */
+export async function connected(url: string): Promise<SharedRedis> {
+  const redis = await connectRedis({ url, prefix: `${randomUUID()}:`, clock: systemClock, log: createKeptLog() })
+  await until(() => redis.up, { what: 'Redis' })
+  return redis
+}

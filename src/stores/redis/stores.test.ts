@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bucketsContract } from '../../../tests/contract/buckets.ts'
+import { cacheContract } from '../../../tests/contract/cache.ts'
+import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { withPart } from '../../../tests/fixtures/with-part.ts'
+import type { Buckets } from '../../core/buckets.ts'
+import { memoryBuckets } from '../buckets.ts'
+import { redisBuckets } from './buckets.ts'
+import { redisCache } from './cache.ts'
+import type { SharedRedis } from './connection.ts'
+import { connected } from './redis.fixture.ts'
+
+const start = 1_800_000_000_000
+
+withPart('redis-server', 'B10: stores in Redis', () => {
+  let server: RedisServer
+  const opened: SharedRedis[] = []
+  beforeAll(async () => {
+    server = await startRedis()
+  })
+  afterAll(async () => {
+    for (const redis of opened) await redis[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+  const open = async () => {
+    const redis = await connected(server.url)
+    opened.push(redis)
+    return redis
+  }
+  /** Fails where it is asked: what the contract sees is what Redis counted. */
+  const nobody: Buckets = {
+    take() {
+      throw new Error('Redis did not answer')
+    },
+  }
+
+  bucketsContract('Redis', async () => redisBuckets({ redis: await open(), local: nobody, time: 'ours' }), { runs: 20 })
+  cacheContract('Redis', async (limits) => redisCache(await open(), limits), { runs: 20 })
+
+  test('F8: replicas whose clocks differ share one bucket, exactly', async () => {
+    const redis = await open()
+    const replicas = [0, 1, 2].map(() => redisBuckets({ redis, local: nobody }))
+    const from = [{ key: 'a', perMinute: 100 }]
+    const skewed = [start, start + 3_600_000, start - 3_600_000]
+    const taken = await Promise.all(
+      Array.from({ length: 300 }, (_, n) => replicas[n % 3]?.take(from, skewed[n % 3] as number)),
+    )
+    // A moment passes meanwhile, in which one more may come back.
+    const allowed = taken.filter((one) => one?.allowed).length
+    expect(allowed).toBeGreaterThanOrEqual(100)
+    expect(allowed).toBeLessThanOrEqual(102)
+  })
+
+  test('F13: one replica finds what another has kept, and nothing that another has dropped', async () => {
+    const redis = await open()
+    const [one, other] = [0, 1].map(() => redisCache(redis, { maxEntries: 10, maxBytes: 1 << 20 }))
+    const { mark } = (await one?.get('files', 'a', start)) ?? {}
+    await one?.put('files', 'a', { bytes: Buffer.from('kept'), mark: mark as string, ttlMs: 1_000 }, start)
+    expect((await other?.get('files', 'a', start + 1))?.bytes?.toString()).toBe('kept')
+    await other?.drop('files')
+    expect((await one?.get('files', 'a', start + 1))?.bytes).toBeUndefined()
+  })
+
+  test('F13: whatever was used longest ago makes room, in entries and in bytes', async () => {
+    const store = redisCache(await open(), { maxEntries: 3, maxBytes: 10_000 })
+    let now = start
+    const put = async (key: string, length: number) => {
+      const { mark } = await store.get('files', 'none', ++now)
+      await store.put('files', key, { bytes: Buffer.alloc(length), mark, ttlMs: 60_000 }, now)
+    }
+    const has = async (key: string) => (await store.get('files', key, ++now)).bytes !== undefined
+    for (const key of ['a', 'b', 'c']) await put(key, 100)
+    expect(await has('a')).toBe(true)
+    await put('d', 100)
+    expect([await has('a'), await has('b'), await has('c'), await has('d')]).toEqual([true, false, true, true])
+    await put('e', 9_400)
+    expect(await has('e')).toBe(true)
+    expect(store.usage()).toMatchObject({ entries: 2 })
+    expect(store.usage().bytes).toBeLessThanOrEqual(10_000)
+    await put('f', 20_000)
+    expect([await has('f'), await has('e')]).toEqual([false, true])
+  })
+})
+
+withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
+  test('stopped: limits count here, nothing is kept; started again: everything is shared anew', async () => {
+    await using server = await startRedis()
+    await using redis = await connected(server.url)
+    const buckets = redisBuckets({ redis, local: memoryBuckets() })
+    const store = redisCache(redis, { maxEntries: 10, maxBytes: 1 << 20 })
+    const from = [{ key: 'a', perMinute: 2 }]
+    expect(await buckets.take(from, start)).toEqual({ allowed: true })
+    const heard: boolean[] = []
+    using _ = redis.onChange((up) => heard.push(up))
+
+    await server.stop()
+    await until(() => !redis.up, { what: 'the loss' })
+    const local = [await buckets.take(from, start), await buckets.take(from, start), await buckets.take(from, start)]
+    expect(local.map(({ allowed }) => allowed)).toEqual([true, true, false])
+    const { mark } = await store.get('files', 'a', start)
+    await store.put('files', 'a', { bytes: Buffer.from('lost'), mark, ttlMs: 60_000 }, start)
+
+    await server.start()
+    await until(() => redis.up, { what: 'the return' })
+    expect((await store.get('files', 'a', start)).bytes).toBeUndefined()
+    expect(await buckets.take(from, start)).toEqual({ allowed: true })
+    expect(heard).toEqual([false, true])
+  })
+
+  test('deaf: calls wait a moment, then go on without it, and it is found again when it answers', async () => {
+    await using server = await startRedis()
+    await using redis = await connected(server.url)
+    server.freeze()
+    await Promise.all([1, 2, 3].map(() => redis.ask((client) => client.get('a'))))
+    expect(redis.up).toBe(false)
+    const begun = performance.now()
+    expect(await redis.ask((client) => client.get('a'))).toBeUndefined()
+    expect(performance.now() - begun).toBeLessThan(100)
+    server.thaw()
+    await until(() => redis.up, { what: 'the return' })
+  })
+
+  test('one that is not there holds up nobody', async () => {
+    const server = await startRedis()
+    await server[Symbol.asyncDispose]()
+    const { connectRedis } = await import('./connection.ts')
+    const { systemClock } = await import('../../core/clock.ts')
+    const { createKeptLog } = await import('../../../tests/fixtures/log.ts')
+    await using redis = await connectRedis({ url: server.url, clock: systemClock, log: createKeptLog() })
+    expect(redis.up).toBe(false)
+    expect(await redis.ask((client) => client.get('a'))).toBeUndefined()
+  })
+})

@@ -1,0 +1,77 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createSeal, type Seal } from '../core/seal.ts'
+import type { Vault } from '../core/vault.ts'
+import { keptSecret } from './secret-file.ts'
+
+/** Far above any token: whatever is larger was not written by us. */
+const maxBytes = 256 * 1024
+
+/**
+ * A vault in a folder of its own, one sealed file for each key. Names of files say nothing, and a file that is copied
+ * over another does not open: each is bound to its key. What seals them lies beside, readable by its owner alone.
+ */
+export function fileVault(stateFolder: string): Vault {
+  const folder = join(stateFolder, 'vault')
+  let opened: Promise<Seal> | undefined
+  const seal = () => {
+    opened ??= keptSecret({ folder: stateFolder, name: 'vault-key', make }).then(createSeal)
+    // A folder that could not be written to may be mended.
+    opened.catch(() => {
+      opened = undefined
+    })
+    return opened
+  }
+
+  const openedFile = async (name: string): Promise<Kept | undefined> => {
+    const text = await readFile(join(folder, name), 'utf8').catch(absent)
+    if (text === undefined || text.length > maxBytes) return undefined
+    const content = (await seal()).open(text.trim(), name)
+    return content === undefined ? undefined : (JSON.parse(content) as Kept)
+  }
+
+  return {
+    read: async (key) => (await openedFile(nameOf(key)))?.text,
+    async write(key, text) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const sealed = (await seal()).close(JSON.stringify({ key, text } satisfies Kept), nameOf(key))
+      await replace(join(folder, nameOf(key)), `${sealed}\n`)
+    },
+    remove: (key) => rm(join(folder, nameOf(key)), { force: true }),
+    async keys() {
+      const names = (await readdir(folder).catch(absent)) ?? []
+      const kept = await Promise.all(names.filter((name) => isName.test(name)).map(openedFile))
+      return kept.flatMap((one) => one?.key ?? []).sort()
+    },
+  }
+}
+
+/** A name hides its key, so the key stands inside. */
+interface Kept {
+  readonly key: string
+  readonly text: string
+}
+
+const make = () => randomBytes(32).toString('base64url')
+
+const isName = /^[0-9a-f]{64}$/
+const nameOf = (key: string): string => createHash('sha256').update(key).digest('hex')
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** Complete on disk under another name first: a refresh token that was half written is one that is lost. */
+async function replace(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    await using file = await open(draft, 'wx', 0o600)
+    await file.writeFile(text)
+    await file.sync()
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
+}
