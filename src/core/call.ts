@@ -17,6 +17,8 @@ export interface Call {
   readonly peer: Peer
   /** What its door wants to see of the entry and the arguments before it runs; throws where they do not fit. */
   readonly admit?: () => void
+  /** The rule by which this very call needs a person's yes, where its entry does not need one anyway. */
+  readonly approval?: string
   /** Asked for by the caller; the timeout of the entry otherwise. */
   readonly timeoutMs?: number
   /** What happens to it is noted here, once it is in the pipeline. */

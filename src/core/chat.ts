@@ -34,6 +34,12 @@ export interface ChatRequest {
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
+  /** Only tools that one of these patterns (`server.tool`, with `*`) fits; all that the caller may use otherwise. */
+  readonly only?: readonly string[]
+  /** Instead of `chat.maxSteps`. */
+  readonly maxSteps?: number
+  /** Offers `execute_code`, or keeps it away, instead of what `chat.codeExecution` says. Not for doors to fill in. */
+  readonly codeExecution?: false | { readonly environment?: string; readonly timeoutMs?: number }
 }
 
 /** What an answer is made of, in the order it happens. */

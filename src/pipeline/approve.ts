@@ -15,7 +15,7 @@ export type NeedsApproval = (entry: Entry) => string | undefined
 /** Asks the person behind the caller before a tool runs that needs a yes. Whoever cannot be asked has not said it. */
 export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor => {
   return onceFree((call) => {
-    const rule = needsApproval(call.entry)
+    const rule = needsApproval(call.entry) ?? call.approval
     return rule === undefined ? undefined : step(call.trail, 'approve', ask(call, rule, clock))
   })
 }

@@ -15,13 +15,15 @@ const requestHeaders = [
   'baggage',
 ]
 
-/** Tools name headers of their own, so which there are is for the page to say. */
-const ofTools = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
+/** Tools, and the clients of OpenAI, name headers of their own, so which there are is for the page to say. */
+const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
+
+const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
 
 /** Lets a page of an allowed origin read the answer. */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
-  response.setHeader('Access-Control-Expose-Headers', 'Mcp-Session-Id, WWW-Authenticate, Retry-After')
+  response.setHeader('Access-Control-Expose-Headers', exposed)
   response.setHeader('Vary', 'Origin')
 }
 
@@ -34,7 +36,7 @@ export function answerPreflight(response: ServerResponse): void {
   const params = asked.split(',').map((name) => name.trim())
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'POST, GET, DELETE',
-    'Access-Control-Allow-Headers': [...requestHeaders, ...params.filter((name) => ofTools.test(name))].join(', '),
+    'Access-Control-Allow-Headers': [...requestHeaders, ...params.filter((name) => named.test(name))].join(', '),
     'Access-Control-Max-Age': '600',
   })
   response.end()

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
+import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
@@ -29,6 +30,8 @@ export interface HttpDoor extends AsyncDisposable {
 interface DoorOptions {
   /** Answers what is not MCP: the admin API, metrics, the dashboard. */
   readonly people?: (open: OpenDoor) => Promise<AdminDoor>
+  /** The chat of the present configuration, to be served in the interface of OpenAI; undefined where it has none. */
+  chat?(): Chat | undefined
   readonly config: HttpConfig
   readonly access: Access
   readonly info: DoorInfo
@@ -37,6 +40,13 @@ interface DoorOptions {
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
+}
+
+/** A part of the door that knows what is below a path. */
+interface FurtherDoor {
+  readonly below: string
+  open(): Promise<AdminDoor>
+  opened?: Promise<AdminDoor>
 }
 
 /** Serves over HTTP; without a token everybody who reaches the door is let in, as nobody in particular. */
@@ -63,7 +73,12 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const modern = modernHttp({ era: modernEra({ access, info, clock, log }), access, clock, log })
   const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, traced, clock, log })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
-  let people: Promise<AdminDoor> | undefined
+  const { people, chat } = options
+  const openDoor: OpenDoor = { url, port, hosts, sessions: () => sessions.count }
+  /** Doors that are opened when the first one comes to them. */
+  const further: FurtherDoor[] = []
+  if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
+  if (people) further.push({ below: '/', open: () => people(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`
 
@@ -85,22 +100,22 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
       else endpoint.handle(request, response)
     } else if (path === '/livez') probe(request, response, true)
     else if (path === '/readyz') probe(request, response, !draining && ready())
-    else if (options.people) void forPeople(request, response, path, options.people)
-    else throw nothingAt(config.path)
+    else void handOn(request, response, path)
   }
 
-  const forPeople = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: string,
-    open: NonNullable<DoorOptions['people']>,
-  ) => {
+  const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
-      people ??= open({ url, port, hosts, sessions: () => sessions.count })
-      if (!(await people).handle(request, response, path)) throw nothingAt(config.path)
+      const door = further.find(({ below }) => path.startsWith(below))
+      if (door) door.opened ??= door.open()
+      if (!(await door?.opened)?.handle(request, response, path)) throw nothingAt(config.path)
     } catch (thrown) {
       refused(request, response, thrown)
     }
+  }
+
+  const openAi = async (chat: () => Chat | undefined) => {
+    const { createOpenAiDoor } = await import('./openai/door.ts')
+    return createOpenAiDoor({ chat, access, authenticate, config, hosts, clock, log, ...(traced && { traced }) })
   }
 
   const refused = (request: IncomingMessage, response: ServerResponse, thrown: unknown) => {
@@ -130,7 +145,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const close = async () => {
     draining = true
     endpoint.drain()
-    void people?.then((door) => door[Symbol.dispose]())
+    for (const { opened } of further) void opened?.then((door) => door[Symbol.dispose]())
     changes[Symbol.dispose]()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     sessions.closeStreams()

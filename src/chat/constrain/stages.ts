@@ -1,3 +1,4 @@
+import type { FunctionCall } from '../../core/chat.ts'
 import { embed } from './embed.ts'
 import type { SchemaObject } from './schema.ts'
 
@@ -10,13 +11,6 @@ export interface ToolSelectionResponse {
 /** What comes of asking it to call them, in the words of OpenAI. */
 export interface OpenAIFunctionCallResponse {
   readonly tool_calls?: readonly FunctionCall[]
-}
-
-export interface FunctionCall {
-  readonly id: string
-  readonly type: 'function'
-  /** The arguments are JSON as text. */
-  readonly function: { readonly name: string; readonly arguments: string }
 }
 
 /** What it answers when it has seen the results. */

@@ -1,5 +1,5 @@
+import type { FunctionCall } from '../../core/chat.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
-import type { FunctionCall } from '../constrain/stages.ts'
 import type { EndReason, Usage } from './model.ts'
 
 /** What the objects of an answer have told so far. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { FunctionCall } from '../../core/chat.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
-import { asFunctionCalls, type FunctionCall } from '../constrain/stages.ts'
+import { asFunctionCalls } from '../constrain/stages.ts'
 import { repair } from '../repair/repair.ts'
 import { createTold, type Told } from './chunks.ts'
 import type { Delta, End } from './model.ts'

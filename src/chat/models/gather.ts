@@ -1,4 +1,4 @@
-import type { FunctionCall } from '../constrain/stages.ts'
+import type { FunctionCall } from '../../core/chat.ts'
 import type { Delta, End } from './model.ts'
 
 /** An answer, whole. */

@@ -1,6 +1,6 @@
+import type { ChatMessage } from '../../core/chat.ts'
 import type { SchemaObject } from '../constrain/schema.ts'
 import type { CallableTool } from '../constrain/stages.ts'
-import type { ChatMessage } from './model.ts'
 
 /** The messages, with something added to what the system says. Many templates know one system message, and that first. */
 export function instructed(messages: readonly ChatMessage[], instruction: string): readonly ChatMessage[] {

@@ -1,7 +1,8 @@
 import { onTestFinished } from 'vitest'
 import { createManualClock, type ManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
-import type { ChatMessage, Model } from './model.ts'
+import type { ChatMessage } from '../../core/chat.ts'
+import type { Model } from './model.ts'
 import { type OpenAIModelOptions, openaiModel } from './openai.ts'
 import { type ModelServer, modelServer, type Reply } from './server.fixture.ts'
 

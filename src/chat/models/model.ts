@@ -1,5 +1,6 @@
+import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
 import type { SchemaObject } from '../constrain/schema.ts'
-import type { CallableTool, FunctionCall } from '../constrain/stages.ts'
+import type { CallableTool } from '../constrain/stages.ts'
 
 /** A language model, wherever it runs. */
 export interface Model extends AsyncDisposable {
@@ -39,17 +40,6 @@ export interface Constraint {
   readonly name: string
   readonly schema: SchemaObject
 }
-
-/** A part of a conversation, in the words of OpenAI. */
-export type ChatMessage =
-  | { readonly role: 'system' | 'user'; readonly content: string | readonly ContentPart[] }
-  | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls?: readonly FunctionCall[] }
-  | { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string }
-
-export type ContentPart =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } }
-  | { readonly type: 'input_audio'; readonly input_audio: { readonly data: string; readonly format: string } }
 
 /** What a model tells. */
 export type Delta =

@@ -1,3 +1,4 @@
+import type { ChatMessage } from '../../core/chat.ts'
 import { CannotExpress } from '../constrain/cannot-express.ts'
 import { bestGrammar } from '../constrain/grammar.ts'
 import { contentHash, keptByContent } from '../constrain/kept-by-content.ts'
@@ -5,7 +6,7 @@ import type { SchemaObject } from '../constrain/schema.ts'
 import { type CallableTool, callSchema } from '../constrain/stages.ts'
 import { type Strict, strictify } from '../constrain/strict/strictify.ts'
 import { instructed, schemaInstruction, toolsInstruction, withoutToolMessages } from './instructions.ts'
-import type { ChatMessage, Constraint, ConstraintForm, ModelRequest } from './model.ts'
+import type { Constraint, ConstraintForm, ModelRequest } from './model.ts'
 import type { Profile, Sending } from './profile.ts'
 
 /** One way to send a request. */

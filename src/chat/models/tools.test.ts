@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import type { ChatMessage } from '../../core/chat.ts'
 import { gather } from './gather.ts'
 import { hello, patient, serving } from './model.fixture.ts'
-import type { ChatMessage, Model } from './model.ts'
+import type { Model } from './model.ts'
 import { type AskedBody, answers, calls, json, type Reply, refusesIf, says } from './server.fixture.ts'
 
 const weather = {

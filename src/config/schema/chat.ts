@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { flag, limit, names, numeric, text } from './values.ts'
+import { promptsSection } from './prompts.ts'
+import { flag, limit, names, numeric, size, text } from './values.ts'
 
 const codeExecution = z.strictObject({
   enabled: flag().prefault(false).describe('Offers execute_code to the loop.'),
@@ -20,7 +21,12 @@ export const chatSection = z.strictObject({
   maxTools: numeric({ min: 1 }).prefault(16).describe('Most tools offered at a time.'),
   parallel: numeric({ min: 1 }).prefault(8).describe('Tool calls in flight.'),
   codeExecution: codeExecution.prefault({}).describe('Running code in the loop.'),
-  approve: names('a tool as server.tool, with * where it helps')
+  approve: names('a tool as server.tool, with * where it helps, or writes')
     .default([])
-    .describe("Tools of the loop that need a person's yes."),
+    .describe("Tools of the loop that need a person's yes; writes stands for all that may change something."),
+  maxResult: size().prefault('64KiB').describe('Most of one tool result that a model is told.'),
+  maxConversation: size()
+    .prefault('512KiB')
+    .describe('Most that a model is sent at a time; beyond it the oldest tool results are shortened.'),
+  prompts: promptsSection.prefault({}).describe('What the model is told at each stage.'),
 })

@@ -1,7 +1,13 @@
 import * as z from 'zod'
-import { address, flag, path, text } from './values.ts'
+import { address, flag, limit, path, text } from './values.ts'
 
 const disabled = flag().prefault(false).describe('Leaves the model out.')
+
+const timeouts = z.strictObject({
+  total: limit().prefault('5m').describe('One answer, with everything that has to be tried for it.'),
+  step: limit().prefault('3m').describe('One request, from the first byte sent to the last one received.'),
+  chunk: limit().prefault('30s').describe('Between two pieces of an answer that is streamed.'),
+})
 
 const openai = z.strictObject({
   kind: z.literal('openai').describe('Any server that speaks the OpenAI interface.'),
@@ -12,6 +18,7 @@ const openai = z.strictObject({
     .enum(['auto', 'json_schema', 'grammar', 'json_object', 'none'])
     .default('auto')
     .describe('How answers are held to a schema; auto takes the strongest form that the server offers.'),
+  timeouts: timeouts.prefault({}).describe('How long the server is waited for.'),
   disabled,
 })
 

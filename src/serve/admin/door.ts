@@ -6,6 +6,7 @@ import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Authenticate, createLifetimes } from '../authenticate/index.ts'
 import { asRefusal } from '../errors.ts'
+import { untilGone } from '../gone.ts'
 import type { Hosts } from '../hosts.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './answer.ts'
@@ -83,7 +84,7 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     const query = readQuery(request.url ?? '', route.query)
     const body = route.body && (await readInput(request, route.body, route.maxBody ?? config.maxBody))
     if (response.destroyed) return
-    const asked = { target, query, body, request, response, signal: signalOf(response) }
+    const asked = { target, query, body, request, response, signal: untilGone(response) }
     const value = await (guest
       ? route.run({ ...asked, guest, caller: guest.caller } as never, desk)
       : route.run(asked as never, desk))
@@ -154,13 +155,4 @@ const onlyForAdmins = (path: string): Refusal =>
 const isWrittenDown = ({ details: { data } }: Refusal): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
-}
-
-/** Aborted when the client has gone before it was answered. */
-function signalOf(response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) controller.abort(new Error('the client is gone'))
-  })
-  return controller.signal
 }
