@@ -29,6 +29,7 @@ export function whole(
   let gathered: Growing | undefined
   let dropped = false
   return {
+    whole: options.maxLength,
     data(chunk) {
       if (dropped) return
       if ((gathered?.length ?? only?.length ?? 0) + chunk.length > options.maxLength) {

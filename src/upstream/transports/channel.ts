@@ -1,4 +1,6 @@
-import type { Dispatcher, Pool } from 'undici'
+import type { connect as TlsConnect } from 'node:tls'
+import type { Clock } from '../../core/clock.ts'
+import { type Connection, openConnection } from './http1/connection.ts'
 
 /** HTTP to one origin: requests whose answers are told as they arrive, without streams in between. */
 export interface Channel extends AsyncDisposable {
@@ -22,12 +24,16 @@ export interface Head {
   /** The media type, without parameters. */
   readonly type: string
   header(name: string): string | undefined
+  /** Every value of a header that may come several times. */
+  all(name: string): readonly string[]
   /** Stops the rest of the answer. */
   abort(): void
 }
 
 /** Whoever reads the rest of an answer: `data` any number of times, then one of the other two. */
 export interface Body {
+  /** The length up to which it is wanted in one piece. */
+  readonly whole?: number
   data(chunk: Buffer): void
   end(): void
   lost(error: Error): void
@@ -44,89 +50,82 @@ export class NoAnswer extends Error {
   }
 }
 
-export function createChannel(origin: string): Channel {
-  let pool: Pool | undefined
-  let opening: Promise<Pool> | undefined
+/** A connection that is not in use, and until when it may be used again. */
+interface Idle {
+  readonly connection: Connection
+  readonly until: number
+}
+
+const connectMs = 10_000
+
+// A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle for
+// long, or nearly as long as the server says it waits, is not used again.
+const usualIdleMs = 4_000
+const longestIdleMs = 15_000
+const marginMs = 2_000
+
+/** As many connections as there are requests at a time; those that become free are used again. */
+export function createChannel(address: string, clock: Clock): Channel {
+  const origin = new URL(address)
+  const open = new Set<Connection>()
+  /** The one used last comes last, and is the next to be used. */
+  let idle: Idle[] = []
+  let sweeping: Disposable | undefined
   let closed = false
-  /** Loaded when it is needed: many gateways have no server that is reached over HTTP, and it is large. */
-  const open = async () => {
-    const { Pool } = await import('undici')
-    pool = new Pool(origin, poolOptions)
-    if (closed) await pool.destroy()
-    return pool
+
+  const reuse = (): Connection | undefined => {
+    for (;;) {
+      const last = idle.pop()
+      if (last === undefined || last.until > clock.now()) return last?.connection
+      last.connection.lose(new Error('it was idle for too long'))
+    }
   }
+
+  const connect = (tls: typeof TlsConnect | undefined): Connection => {
+    const connection = openConnection({
+      origin,
+      tls,
+      connected: () => timer[Symbol.dispose](),
+      free() {
+        const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, longestIdleMs)
+        if (closed || lasts <= 0) return connection.lose(new Error('it is not needed any more'))
+        idle.push({ connection, until: clock.now() + lasts })
+        sweeping ??= clock.after(longestIdleMs, sweep)
+      },
+      closed() {
+        timer[Symbol.dispose]()
+        open.delete(connection)
+        idle = idle.filter((one) => one.connection !== connection)
+      },
+    })
+    const timer = clock.after(connectMs, () => connection.lose(tooSlow()))
+    open.add(connection)
+    return connection
+  }
+
+  /** What was not used for long is closed, if the server has not done it. */
+  const sweep = () => {
+    const now = clock.now()
+    for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('it was idle'))
+    sweeping = idle.length > 0 ? clock.after(longestIdleMs, sweep) : undefined
+  }
+
   return {
-    ask(request, receive) {
-      if (pool) return ask(pool, request, receive)
-      opening ??= open()
-      return opening.then((opened) => ask(opened, request, receive))
+    async ask(request, receive) {
+      request.signal?.throwIfAborted()
+      const known = reuse()
+      if (known) return known.ask(request, receive)
+      // Loaded where it is needed: many servers are neighbours.
+      const tls = origin.protocol === 'https:' ? (await import('node:tls')).connect : undefined
+      if (closed) throw new NoAnswer(false, new Error('the channel is closed'))
+      return connect(tls).ask(request, receive)
     },
     async [Symbol.asyncDispose]() {
       closed = true
-      await pool?.destroy()
+      sweeping?.[Symbol.dispose]()
+      for (const connection of open) connection.lose(new Error('the channel is closed'))
     },
   }
 }
 
-const poolOptions: Pool.Options = {
-  // Calls end by their own signal; a tool may well need longer than a timeout that knows nothing of it.
-  headersTimeout: 0,
-  bodyTimeout: 0,
-  // A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle
-  // for long, or nearly as long as the server says it waits, is not used again.
-  keepAliveTimeout: 4_000,
-  keepAliveMaxTimeout: 15_000,
-  keepAliveTimeoutThreshold: 2_000,
-  // Streams that stay open for hours are better off on connections of their own.
-  allowH2: false,
-}
-
-function ask(pool: Pool, request: HttpRequest, receive: (head: Head) => Body): Promise<Head> {
-  const { method, path, headers, body: sent, signal } = request
-  if (signal?.aborted) return Promise.reject(signal.reason)
-  const { promise, resolve, reject } = Promise.withResolvers<Head>()
-  let controller: Dispatcher.DispatchController | undefined
-  let body: Body | undefined
-  const abort = (): void => controller?.abort(new Error('nobody reads the answer any more'))
-  const stop = (): void => {
-    reject(signal?.reason)
-    abort()
-  }
-  signal?.addEventListener('abort', stop, { once: true })
-  const over = (): void => signal?.removeEventListener('abort', stop)
-
-  const handler: Dispatcher.DispatchHandler = {
-    onRequestStart(started) {
-      controller = started
-      if (signal?.aborted) abort()
-    },
-    onResponseStart(_, status, received) {
-      if (status < 200) return
-      const header = (name: string): string | undefined => {
-        const value = received[name]
-        return Array.isArray(value) ? value[0] : value
-      }
-      const type = (header('content-type') ?? '').split(';', 1)[0] as string
-      const head = { status, type: type.trim().toLowerCase(), header, abort }
-      body = receive(head)
-      resolve(head)
-    },
-    onResponseData: (_, chunk) => body?.data(chunk),
-    onResponseEnd() {
-      over()
-      body?.end()
-    },
-    onResponseError(_, error) {
-      over()
-      if (body) body.lost(error)
-      else reject(new NoAnswer(controller !== undefined, error))
-    },
-  }
-  try {
-    pool.dispatch({ method, path, headers, body: sent ?? null }, handler)
-  } catch (error) {
-    over()
-    reject(new NoAnswer(false, error))
-  }
-  return promise
-}
+const tooSlow = (): Error => Object.assign(new Error('it took too long to connect'), { code: 'ETIMEDOUT' })

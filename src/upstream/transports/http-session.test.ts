@@ -155,12 +155,14 @@ describe("the server's own stream", () => {
   test('F12: a stream that always breaks is asked for ever less often', async () => {
     const pauses: number[] = []
     const enough = Promise.withResolvers<void>()
+    // Limits of other things that are not to be counted, or reached.
+    const isLimit = (ms: number) => ms === 10_000 || ms === 15_000
     const clock: Clock = {
       now: quick.now,
       after: (ms, callback) => {
-        if (ms >= 1_000 && ms !== 10_000) pauses.push(ms)
+        if (ms >= 1_000 && !isLimit(ms)) pauses.push(ms)
         if (pauses.length === 7) enough.resolve()
-        return systemClock.after(ms === 10_000 ? ms : ms / 10_000, callback)
+        return systemClock.after(isLimit(ms) ? ms : ms / 10_000, callback)
       },
     }
     await rogue((_, response) => stream(response).end(), { clock })

@@ -37,7 +37,7 @@ export function httpTransport(options: HttpOptions): Transport {
   const url = new URL(options.url)
   const path = url.pathname + url.search
   const configured = configuredHeaders(url, options.headers)
-  const channel = createChannel(url.origin)
+  const channel = createChannel(url.origin, clock)
   const listening = new AbortController()
   const disposal = new AbortController()
   const underWay = new Set<number>()

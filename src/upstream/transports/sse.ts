@@ -20,7 +20,7 @@ export function sseTransport(options: HttpOptions): Transport {
   const { name, clock } = options
   const url = new URL(options.url)
   const configured = configuredHeaders(url, options.headers)
-  const channel = createChannel(url.origin)
+  const channel = createChannel(url.origin, clock)
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
   // It may be rejected while nobody waits for it.

@@ -1,0 +1,211 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { createServer as createRawServer } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { selfSigned } from '../../../tests/fixtures/self-signed.ts'
+import { systemClock } from '../../core/clock.ts'
+import { whole } from './bodies.ts'
+import { type Channel, createChannel, type Head, type HttpRequest, NoAnswer } from './channel.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A server that counts its connections. */
+async function serving(answer: Answer, options = {}) {
+  const server: Server = createServer({ keepAliveTimeout: 60_000, ...options }, answer)
+  const sockets: Socket[] = []
+  server.on('connection', (socket) => sockets.push(socket))
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
+}
+
+function open(url: string, clock = systemClock): Channel {
+  const channel = createChannel(url, clock)
+  onTestFinished(() => channel[Symbol.asyncDispose]() as Promise<void>)
+  return channel
+}
+
+const post = (body = 'ping', more: Partial<HttpRequest> = {}): HttpRequest => ({
+  method: 'POST',
+  path: '/mcp?a=b',
+  headers: { 'content-type': 'text/plain' },
+  body: Buffer.from(body),
+  ...more,
+})
+
+/** The whole answer. */
+async function ask(channel: Channel, request = post()): Promise<{ head: Head; text: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const read = (head: Head) =>
+    whole(head, { maxLength: 4 << 20, done: (bytes) => resolve(bytes.toString()), lost: reject, tooLong: reject })
+  const head = await channel.ask(request, read)
+  return { head, text: await promise }
+}
+
+const echo: Answer = async (request, response) => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  response.setHeader('content-length', Buffer.concat(chunks).length)
+  response.end(Buffer.concat(chunks))
+}
+
+describe('G1: HTTP to a server', () => {
+  test('a request arrives as it was meant, and one connection serves one after another', async () => {
+    const seen: IncomingMessage[] = []
+    const { url, sockets } = await serving((request, response) => {
+      seen.push(request)
+      void echo(request, response)
+    })
+    const channel = open(url)
+    for (const text of ['one', 'two', 'x'.repeat(200_000), 'y'.repeat(1 << 20), '']) {
+      expect((await ask(channel, post(text))).text).toBe(text)
+    }
+    expect(sockets).toHaveLength(1)
+    const [first] = seen
+    expect([first?.method, first?.url, first?.headers.host]).toEqual(['POST', '/mcp?a=b', new URL(url).host])
+    expect(first?.headers).toMatchObject({ 'content-type': 'text/plain', 'content-length': '3' })
+  })
+
+  test('as many connections as requests at a time, and no more', async () => {
+    const { url, sockets } = await serving(echo)
+    const channel = open(url)
+    for (let round = 0; round < 5; round++) {
+      const answers = await Promise.all(Array.from({ length: 8 }, (_, n) => ask(channel, post(`${round} ${n}`))))
+      expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 8 }, (_, n) => `${round} ${n}`))
+    }
+    expect(sockets).toHaveLength(8)
+  })
+
+  test('F12: one that has been idle for long, or as long as its server waits, is not used again', async () => {
+    const { url, sockets } = await serving(echo)
+    const clock = createManualClock()
+    const channel = open(url, clock)
+    await ask(channel)
+    clock.advance(14_000)
+    await ask(channel)
+    expect(sockets).toHaveLength(1)
+    clock.advance(15_000)
+    await ask(channel)
+    expect(sockets).toHaveLength(2)
+    const brief = await serving(echo, { keepAliveTimeout: 3_000 })
+    const other = open(brief.url, clock)
+    await ask(other)
+    clock.advance(1_001)
+    await ask(other)
+    expect(brief.sockets).toHaveLength(2)
+  })
+
+  test('a connection that the server closes while it is idle is forgotten', async () => {
+    const { url, sockets } = await serving(echo)
+    const channel = open(url)
+    await ask(channel)
+    const [socket] = sockets
+    socket?.destroy()
+    await once(socket as Socket, 'close')
+    // The other end hears of it in its own time.
+    await expect.poll(async () => (await ask(channel).catch(() => undefined))?.text).toBe('ping')
+    expect(sockets.length).toBeGreaterThan(1)
+  })
+
+  test('F12: a server that is not there was surely not written to, one that breaks off may have been', async () => {
+    const gone = await serving(echo)
+    const { url } = gone
+    const rude = await serving((_, response) => response.socket?.destroy())
+    const closed = createRawServer()
+    await new Promise<void>((listening) => closed.listen(0, '127.0.0.1', listening))
+    const { port } = closed.address() as AddressInfo
+    await new Promise((done) => closed.close(done))
+    await expect(ask(open(`http://127.0.0.1:${port}`))).rejects.toMatchObject({ written: false })
+    await expect(ask(open(rude.url))).rejects.toMatchObject({ written: true })
+    const bad = post('ping', { headers: { 'x-evil': 'a\r\nx-other: b' } })
+    await expect(ask(open(url), bad)).rejects.toSatisfy((error) => error instanceof NoAnswer && !error.written)
+  })
+
+  test('F10: an aborted request closes its connection, and no other', async () => {
+    const { url, sockets } = await serving((request, response) => {
+      if (request.headers['x-wait'] === undefined) void echo(request, response)
+    })
+    const channel = open(url)
+    const controller = new AbortController()
+    const waiting = ask(channel, post('ping', { headers: { 'x-wait': '1' }, signal: controller.signal }))
+    await expect.poll(() => sockets.length).toBe(1)
+    const [held] = sockets
+    await ask(channel)
+    controller.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+    if (!held?.destroyed) await once(held as Socket, 'close')
+    expect((await ask(channel)).text).toBe('ping')
+    expect(sockets).toHaveLength(2)
+  })
+
+  test('F10: aborting after the end harms nobody', async () => {
+    const { url, sockets } = await serving(echo)
+    const channel = open(url)
+    const controller = new AbortController()
+    const { head } = await ask(channel, post('ping', { signal: controller.signal }))
+    const next = ask(channel)
+    controller.abort()
+    head.abort()
+    expect((await next).text).toBe('ping')
+    expect(sockets).toHaveLength(1)
+  })
+
+  test('an answer that breaks off is told as lost', async () => {
+    const { url } = await serving((_, response) => {
+      response.writeHead(200, { 'content-length': '100' })
+      response.write('half', () => response.socket?.destroy())
+    })
+    await expect(ask(open(url))).rejects.toThrow('closed')
+  })
+
+  test('bytes that nobody asked for end the connection, and nobody gets them', async () => {
+    const server = createRawServer((socket) => {
+      socket.on('error', () => {})
+      socket.on('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil')
+      })
+    })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    onTestFinished(() => void server.close())
+    const channel = open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    expect((await ask(channel)).text).toBe('ok')
+    expect((await ask(channel)).text).toBe('ok')
+  })
+
+  test('B6: an encrypted connection is read the same way, and only where somebody vouches for the server', async () => {
+    const pair = await selfSigned()
+    const server = createSecureServer(pair, echo)
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await expect(ask(open(url))).rejects.toMatchObject({
+      written: false,
+      cause: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    })
+    const usual = getCACertificates('default')
+    setDefaultCACertificates([...usual, pair.cert])
+    onTestFinished(() => setDefaultCACertificates(usual))
+    const channel = open(url)
+    for (const text of ['one', 'x'.repeat(1 << 20), 'two']) expect((await ask(channel, post(text))).text).toBe(text)
+  })
+
+  test('a channel that is closed closes everything, at once', async () => {
+    const { url, sockets } = await serving(() => {})
+    const channel = createChannel(url, systemClock)
+    const waiting = ask(channel)
+    await expect.poll(() => sockets.length).toBe(1)
+    await channel[Symbol.asyncDispose]()
+    await expect(waiting).rejects.toThrow(NoAnswer)
+    await expect(ask(channel)).rejects.toThrow(NoAnswer)
+  })
+})

@@ -1,0 +1,157 @@
+import { type AnswerHead, headLength, readHead } from './head.ts'
+
+/** What is told of answers as their bytes arrive, one answer after another. */
+export interface AnswerListener {
+  /** Gives the length up to which the body is wanted in one piece; 0 where pieces will do. */
+  head(head: AnswerHead): number
+  data(chunk: Buffer): void
+  /** The answer is whole. */
+  end(): void
+}
+
+/** Reads the answers that come over one connection. */
+export interface AnswerReader {
+  /** Throws `BadAnswer` where the bytes are no answer, or none that is wanted. The chunk may be written to afterwards. */
+  push(chunk: Buffer): void
+  /** Where the next bytes are best put: a long answer that is wanted in one piece is read right into its place. */
+  readonly place: Buffer | undefined
+  /** So many bytes have been put there. */
+  placed(length: number): void
+  /** The connection has ended. Whether no answer was cut off by that. */
+  ended(): boolean
+}
+
+/** What a server sent is not HTTP/1.1 as we know it. */
+export class BadAnswer extends Error {
+  override readonly name = 'BadAnswer'
+  readonly code = 'BAD_HTTP'
+}
+
+type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
+
+/** A head, the size line of a chunk, a trailer: none needs more. */
+const longestHead = 32 * 1024
+const longestLine = 4 * 1024
+
+/** An answer that is wanted in one piece and is longer than this is not put together of pieces. */
+const long = 32 * 1024
+
+const nothing = Buffer.alloc(0)
+
+export function createAnswerReader(listener: AnswerListener): AnswerReader {
+  let part: Part = 'head'
+  /** The beginning of something that is read whole: a head, a line. */
+  let begun: Buffer = nothing
+  /** Of a body, or of one chunk of it. */
+  let left = 0
+  /** A body that is read into its place. */
+  let whole: Buffer | undefined
+
+  const start = (head: AnswerHead) => {
+    // Tells that another one follows.
+    if (head.status < 200) {
+      if (head.status === 101) throw new BadAnswer('it wants to speak another protocol')
+      return
+    }
+    part = head.body === 'chunked' ? 'chunk size' : head.body === 'until end' ? 'until end' : 'length'
+    left = typeof head.body === 'number' ? head.body : 0
+    const wanted = listener.head(head)
+    if (part === 'length' && left > long && left <= wanted) whole = Buffer.allocUnsafeSlow(left)
+    if (part === 'length' && left === 0) finish()
+  }
+
+  const finish = () => {
+    part = 'head'
+    listener.end()
+  }
+
+  const placed = (length: number) => {
+    left -= length
+    if (left > 0 || whole === undefined) return
+    listener.data(whole)
+    whole = undefined
+    finish()
+  }
+
+  /** The next line, where it is whole, and where it ends. */
+  const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
+    const end = bytes.indexOf(10, at)
+    if (end === -1) {
+      if (bytes.length - at > longestLine) throw new BadAnswer('a line is too long')
+      begun = Buffer.from(bytes.subarray(at))
+      return undefined
+    }
+    return { text: bytes.toString('latin1', at, end).replace(/\r$/, ''), next: end + 1 }
+  }
+
+  const push = (chunk: Buffer) => {
+    const bytes = begun.length === 0 ? chunk : Buffer.concat([begun, chunk])
+    begun = nothing
+    let at = 0
+    while (at < bytes.length) {
+      if (part === 'head') {
+        const length = headLength(bytes, at)
+        if (length === 0) {
+          if (!beginsWell(bytes, at)) throw new BadAnswer('it does not begin like an answer')
+          if (bytes.length - at > longestHead) throw new BadAnswer('its head is too long')
+          begun = Buffer.from(bytes.subarray(at))
+          return
+        }
+        const head = readHead(bytes.toString('latin1', at, at + length))
+        at += length
+        start(head)
+      } else if (part === 'length' || part === 'chunk') {
+        const end = Math.min(at + left, bytes.length)
+        if (whole) {
+          bytes.copy(whole, whole.length - left, at, end)
+          placed(end - at)
+          at = end
+          continue
+        }
+        left -= end - at
+        listener.data(Buffer.from(bytes.subarray(at, end)))
+        at = end
+        if (left > 0) return
+        if (part === 'chunk') part = 'chunk end'
+        else finish()
+      } else if (part === 'until end') {
+        listener.data(Buffer.from(bytes.subarray(at)))
+        return
+      } else {
+        const found = line(bytes, at)
+        if (found === undefined) return
+        at = found.next
+        if (part === 'chunk size') {
+          left = chunkSize(found.text)
+          part = left === 0 ? 'trailer' : 'chunk'
+        } else if (part === 'chunk end') {
+          if (found.text !== '') throw new BadAnswer('a chunk is longer than it says')
+          part = 'chunk size'
+        } else if (found.text === '') finish()
+      }
+    }
+  }
+
+  return {
+    push,
+    get place() {
+      return whole?.subarray(whole.length - left)
+    },
+    placed,
+    ended() {
+      if (part === 'until end') finish()
+      return part === 'head' && begun.length === 0
+    },
+  }
+}
+
+/** Whatever speaks something else is found out by its first bytes, since it may say no more and wait for us. */
+const beginsWell = (bytes: Buffer, at: number): boolean =>
+  'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
+
+/** Extensions of chunks mean nothing to us. */
+function chunkSize(line: string): number {
+  const digits = /^([0-9a-fA-F]{1,8})[ \t]*(?:;|$)/.exec(line)?.[1]
+  if (digits === undefined) throw new BadAnswer('the size of a chunk is no number')
+  return Number.parseInt(digits, 16)
+}

@@ -1,0 +1,187 @@
+import { connect, type Socket } from 'node:net'
+import type { TLSSocket, connect as TlsConnect } from 'node:tls'
+import { type Body, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
+import { BadAnswer, createAnswerReader } from './answer.ts'
+import type { AnswerHead } from './head.ts'
+import { requestPieces } from './request.ts'
+
+/** One connection to a server, for one request at a time. */
+export interface Connection {
+  /** How long the server lets it be idle, where it says so. */
+  readonly keepAliveMs: number | undefined
+  ask(request: HttpRequest, receive: (head: Head) => Body): Promise<Head>
+  /** Ends it; whoever waits for an answer is told why. */
+  lose(why: Error): void
+}
+
+export interface ConnectionOptions {
+  readonly origin: URL
+  /** Where the connection is to be encrypted. */
+  readonly tls: typeof TlsConnect | undefined
+  connected(): void
+  /** It has done its work and can be used again. */
+  free(): void
+  /** It cannot be used any more. */
+  closed(): void
+}
+
+/** One request, and whoever reads its answer. */
+interface Work {
+  readonly receive: (head: Head) => Body
+  readonly settled: PromiseWithResolvers<Head>
+  readonly signal: AbortSignal | undefined
+  readonly stop: () => void
+  body?: Body
+  written: boolean
+}
+
+/** What is read at a time. */
+const room = 64 * 1024
+
+/** Sockets are read without streams in between: bytes come into a buffer of ours, or right into a long answer. */
+export function openConnection({ origin, tls, ...told }: ConnectionOptions): Connection {
+  const buffer: Buffer = Buffer.allocUnsafeSlow(room)
+  let into: Buffer = buffer
+  let work: Work | undefined
+  let waiting: HttpRequest | undefined
+  let connected = false
+  let over = false
+  let reuse = false
+  let keepAliveMs: number | undefined
+
+  const reader = createAnswerReader({
+    head(answer) {
+      const mine = work
+      if (mine === undefined) throw new BadAnswer('it speaks unasked')
+      reuse = answer.reuse
+      keepAliveMs = answer.keepAliveMs
+      const head = headOf(answer, () => {
+        if (work === mine) lose(new Error('nobody reads the answer any more'))
+      })
+      mine.body = mine.receive(head)
+      mine.settled.resolve(head)
+      return mine.body.whole ?? 0
+    },
+    data: (chunk) => work?.body?.data(chunk),
+    end() {
+      const done = finish()
+      if (!reuse) lose(new Error('it was used once'))
+      done?.body?.end()
+      if (!over) told.free()
+    },
+  })
+
+  const socket = openSocket(origin, tls, {
+    buffer: () => {
+      into = reader.place ?? buffer
+      return into
+    },
+    callback(length) {
+      if (over) return false
+      try {
+        if (into === buffer) reader.push(buffer.subarray(0, length))
+        else reader.placed(length)
+      } catch (error) {
+        lose(error as Error)
+      }
+      return true
+    },
+  })
+  socket.setNoDelay(true)
+  socket.once(tls ? 'secureConnect' : 'connect', () => {
+    connected = true
+    told.connected()
+    if (waiting) write(waiting)
+    waiting = undefined
+  })
+  // What is left to be heard of a socket that nobody needs any more goes nowhere.
+  socket.on('error', lose)
+  socket.once('end', () => {
+    // There are answers that end with their connection.
+    reader.ended()
+    lose(closedError())
+  })
+  socket.once('close', () => lose(closedError()))
+
+  return {
+    get keepAliveMs() {
+      return keepAliveMs
+    },
+    ask(request, receive) {
+      const { signal } = request
+      const settled = Promise.withResolvers<Head>()
+      const stop = () => {
+        settled.reject(signal?.reason)
+        lose(new Error('nobody waits for the answer any more'))
+      }
+      signal?.addEventListener('abort', stop, { once: true })
+      work = { receive, settled, signal, stop, written: false }
+      if (connected) write(request)
+      else waiting = request
+      return settled.promise
+    },
+    lose,
+  }
+
+  function write(request: HttpRequest): void {
+    try {
+      const pieces = requestPieces(origin.host, request)
+      if (work) work.written = true
+      if (pieces.length > 1) socket.cork()
+      for (const piece of pieces) socket.write(piece)
+      if (pieces.length > 1) socket.uncork()
+    } catch (error) {
+      lose(error as Error)
+    }
+  }
+
+  /** The request at hand is over, whichever way. */
+  function finish(): Work | undefined {
+    const done = work
+    work = undefined
+    done?.signal?.removeEventListener('abort', done.stop)
+    return done
+  }
+
+  function lose(why: Error): void {
+    if (over) return
+    over = true
+    const left = finish()
+    socket.destroy()
+    told.closed()
+    if (left?.body) left.body.lost(why)
+    else left?.settled.reject(new NoAnswer(left.written, why))
+  }
+}
+
+interface Reading {
+  buffer(): Buffer
+  callback(length: number): boolean
+}
+
+function openSocket(origin: URL, tls: typeof TlsConnect | undefined, onread: Reading): Socket | TLSSocket {
+  const host = origin.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(origin.port) || (tls ? 443 : 80)
+  if (tls === undefined) return connect({ host, port, onread })
+  const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
+  // The types do not know that it can be read this way, too.
+  return tls({ host, port, ...servername, ALPNProtocols: ['http/1.1'], ...({ onread } as object) })
+}
+
+function headOf({ status, headers, repeated }: AnswerHead, abort: () => void): Head {
+  const type = headers.get('content-type') ?? ''
+  const end = type.indexOf(';')
+  return {
+    status,
+    type: (end === -1 ? type : type.slice(0, end)).trim().toLowerCase(),
+    header: (name) => headers.get(name),
+    all(name) {
+      const first = headers.get(name)
+      const others = repeated.filter(([other]) => other === name).map(([, value]) => value)
+      return first === undefined ? [] : [first, ...others]
+    },
+    abort,
+  }
+}
+
+const closedError = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
