@@ -204,12 +204,14 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         access,
         info,
         ready: () => true,
+        fleet: lasting.fleet,
         people,
         traced,
         clock,
         log,
       }
       door = running.use(await openHttpDoor(opening))
+      await lasting.fleet?.join(config.server.advertise ?? door.address)
       return door
     },
     stdio: (input, output, agent) => serveStdio({ input, output, access, info, caller: localAs(agent), clock, log }),

@@ -6,7 +6,7 @@ import type { Clock } from './core/clock.ts'
 import type { DescriptorStore } from './core/descriptors.ts'
 import type { Log } from './core/log.ts'
 import type { Observer } from './core/observer.ts'
-import type { Seal } from './core/seal.ts'
+import { createSeal, type Seal } from './core/seal.ts'
 import { type Breakers, createBreakers } from './pipeline/breaker/breakers.ts'
 import { type Bulkhead, bulkhead } from './pipeline/bulkhead/bulkhead.ts'
 import { type Cache, cache } from './pipeline/cache/cache.ts'
@@ -14,7 +14,9 @@ import { createRefusals, type Refusals } from './pipeline/refusals.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
 import { memoryCache } from './stores/cache.ts'
-import { keptSeal } from './stores/seal.ts'
+import type { RedisFleet } from './stores/redis/fleet.ts'
+import type { RedisStoresOptions } from './stores/redis/stores.ts'
+import { keptSealSecret } from './stores/seal.ts'
 import { type AuditLog, openAuditLog } from './telemetry/audit/log.ts'
 import { createRecentCalls, type RecentCalls } from './telemetry/calls/recent.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics/metrics.ts'
@@ -41,6 +43,8 @@ export interface Lasting extends AsyncDisposable {
   /** Who watches the calls of every configuration. */
   readonly observers: readonly Observer[]
   readonly seal: Seal
+  /** The replicas that this one is one of. */
+  readonly fleet: RedisFleet | undefined
   readonly store: DescriptorStore
   /** Remembers child processes, so that those of a killed Toolway are found. */
   readonly leftovers: Leftovers
@@ -78,8 +82,11 @@ export async function openLasting(
   const redact = (text: string) => present().redactName(text)
   const stats = createStats({ clock, redact })
   const calls = createRecentCalls({ clock, redact })
+  const local = memoryBuckets()
+  const ownSecret = () => keptSealSecret(stores.path)
+  const shared = open.use(await openShared(stores, { limits: bounds(present), local, ownSecret, clock, log }))
   const counted = {
-    cache: cache({ store: memoryCache(bounds(present)), members, clock }),
+    cache: cache({ store: shared?.cache ?? memoryCache(bounds(present)), members, clock }),
     bulkhead: bulkhead({ ...places(present), clock }),
   }
   const metrics = open.use(
@@ -94,6 +101,7 @@ export async function openLasting(
         audit: audit.status,
         sessions,
         reloads,
+        ...(shared && { stores: () => [{ name: 'redis', up: shared.redis.up }] }),
       },
     }),
   )
@@ -106,9 +114,10 @@ export async function openLasting(
     observers: [metrics.observer, stats.observer, calls.observer],
     // After the log, so that it is closed first: it has something left to write.
     refusals: open.use(createRefusals({ audit, clock })),
-    buckets: memoryBuckets(),
+    buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),
-    seal: await keptSeal(stores.path),
+    seal: createSeal(shared?.secret ?? (await ownSecret()), shared?.fleet.self),
+    fleet: shared?.fleet,
     store: descriptorStore(join(stores.path, 'catalog'), log),
     leftovers: open.use(createLeftovers({ folder: join(stores.path, 'processes'), log, clock })),
     clock,
@@ -116,6 +125,13 @@ export async function openLasting(
   }
   const running = open.move()
   return { ...lasting, [Symbol.asyncDispose]: () => running.disposeAsync() }
+}
+
+/** What replicas share, where the configuration names a place for it. */
+async function openShared({ redis }: Config['stores'], options: Omit<RedisStoresOptions, 'url'>) {
+  if (redis === undefined || redis.disabled) return undefined
+  const { openRedisStores } = await import('./stores/redis/stores.ts')
+  return openRedisStores({ url: redis.url, ...options })
 }
 
 function readingOf(server: Server): ServerReading {

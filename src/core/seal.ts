@@ -2,6 +2,8 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 
 /** Hands something to a caller that only the same caller can hand back, unread and unchanged. */
 export interface Seal {
+  /** The replica that what is sealed belongs to, where there are several. */
+  readonly replica?: string
   close(text: string, binding: string): string
   /** What was sealed under the same binding; undefined for anything else. */
   open(sealed: string, binding: string): string | undefined
@@ -11,9 +13,10 @@ const nonceLength = 12
 const tagLength = 16
 
 /** Encrypts and authenticates; the binding is authenticated with it and need not be sent. */
-export function createSeal(secret: string): Seal {
+export function createSeal(secret: string, replica?: string): Seal {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'toolway seal', 32))
   return {
+    ...(replica !== undefined && { replica }),
     close(text, binding) {
       const nonce = randomBytes(nonceLength)
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(binding))

@@ -4,6 +4,7 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
 import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
@@ -16,6 +17,9 @@ import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
 import type { ModernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
 import { type Accepts, Exchange, readAccept } from './exchange.ts'
+import { adoptSession } from './fleet/adopt.ts'
+import { createElsewhere } from './fleet/elsewhere.ts'
+import { clientAddress } from './fleet/hand-over.ts'
 import { type Inbound, type InboundRequest, readInbound, type Unreadable } from './inbound.ts'
 import type { Outlet } from './peer.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
@@ -37,6 +41,8 @@ interface EndpointOptions {
   readonly era: LegacyEra
   readonly modern: ModernHttp
   readonly sessions: Sessions
+  /** The others, where this is one of several replicas. */
+  readonly fleet?: Fleet | undefined
   /** Whether calls are traced: then headers count that tell of a place in a trace. */
   traced?(): boolean
   readonly clock: Clock
@@ -45,7 +51,16 @@ interface EndpointOptions {
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { config, access, authenticate, era, modern, sessions, clock, log } = options
+  const { fleet } = options
   const lifetimes = createLifetimes(authenticate, clock)
+  const elsewhere =
+    fleet &&
+    createElsewhere({
+      fleet,
+      holds: sessions.holds,
+      adopt: (id, record, { identity, request }) =>
+        adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, fleet) }),
+    })
   let draining = false
   const placed = (inbound: Inbound | Unreadable, { headers }: IncomingMessage) =>
     options.traced?.() ? withTraceOf(inbound, headers) : inbound
@@ -92,7 +107,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   /** A client may move between networks and act as another of its agents: each request says where and as whom. */
   const callerAt = (session: HttpSession, request: IncomingMessage): Caller => {
     const caller = actingAs(access, session.caller, agentOfRequest(request))
-    const address = request.socket.remoteAddress
+    const address = clientAddress(request, fleet)
     return address === undefined || address === caller.address ? caller : { ...caller, address }
   }
 
@@ -132,8 +147,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   const post = async (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
     const body = await readBody(request, config.maxBody)
-    if (isBatch(body) && (await batch(body, request, response, identity, legacyAccepts(request)))) return
-    const inbound = placed(readInbound(body), request)
+    // One that is a batch has a session, and that says whose it is.
+    const message = isBatch(body) ? undefined : readInbound(body)
+    if (elsewhere && (await elsewhere({ request, response, identity, body, inbound: message }))) return
+    if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
+    const inbound = placed(message ?? readInbound(body), request)
     if (inbound.kind === 'unreadable') {
       throw new Refusal(400, inbound.code, inbound.message, { id: inbound.id })
     }
@@ -159,6 +177,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
     sessions.touch(session)
+    if (fleet && changesSession(inbound)) sessions.keep(session)
   }
 
   const get = (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
@@ -201,6 +220,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       return
     }
     checkRevision(request)
+    if (elsewhere && (await elsewhere({ request, response, identity }))) return
     if (method === 'DELETE') {
       sessions.end(sessionOf(request, identity))
       response.writeHead(204).end()
@@ -225,6 +245,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     },
   }
 }
+
+/** What a replica that goes on with a session must know of it. */
+const changesSession = ({ method }: InboundRequest): boolean =>
+  method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
 
 /** In the stateless era a stream for news is asked for by POST, and its header must say so. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>

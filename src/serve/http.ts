@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { hostname } from 'node:os'
 import type { HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
 import type { AdminDoor, OpenDoor } from './admin/door.ts'
 import { type Authenticate, authenticateToken } from './authenticate/index.ts'
@@ -14,6 +16,7 @@ import { type DoorInfo, legacyEra } from './eras/legacy.ts'
 import { modernEra } from './eras/modern.ts'
 import { modernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
+import { handedOver } from './fleet/hand-over.ts'
 import { allowedHosts, bracketed } from './hosts.ts'
 import { listen } from './listen.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
@@ -23,6 +26,8 @@ import { createSessions } from './sessions.ts'
 export interface HttpDoor extends AsyncDisposable {
   readonly url: string
   readonly port: number
+  /** Where others reach it, as far as it can know. */
+  readonly address: string
   /** How many conversations are open. */
   readonly sessions: number
 }
@@ -36,6 +41,8 @@ interface DoorOptions {
   readonly access: Access
   readonly info: DoorInfo
   readonly ready: () => boolean
+  /** The others, where this is one of several replicas. */
+  readonly fleet?: Fleet | undefined
   /** Whether calls are traced. */
   traced?(): boolean
   readonly clock: Clock
@@ -68,13 +75,14 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
-  const sessions = createSessions({ access, clock, log })
+  const { fleet } = options
+  const sessions = createSessions({ access, clock, log, fleet })
   const era = legacyEra({ access, info, log })
-  const modern = modernHttp({ era: modernEra({ access, info, clock, log }), access, clock, log })
-  const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, traced, clock, log })
+  const modern = modernHttp({ era: modernEra({ access, info, replica: fleet?.self, clock, log }), access, clock, log })
+  const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, fleet, traced, clock, log })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { people, chat } = options
-  const openDoor: OpenDoor = { url, port, hosts, sessions: () => sessions.count }
+  const openDoor: OpenDoor = { url, port, hosts, sessions: () => sessions.count, chat }
   /** Doors that are opened when the first one comes to them. */
   const further: FurtherDoor[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
@@ -94,7 +102,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     const path = pathOf(request.url ?? '/')
     if (path === config.path || path === streamPath) {
       const { host, origin } = request.headers
-      hosts.check(host, origin)
+      // Whoever has let it in before has looked at that.
+      if (!handedOver(request, fleet)) hosts.check(host, origin)
       if (origin !== undefined) allowOrigin(response, origin)
       if (isPreflight(request)) answerPreflight(response)
       else endpoint.handle(request, response)
@@ -105,9 +114,11 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
-      const door = further.find(({ below }) => path.startsWith(below))
-      if (door) door.opened ??= door.open()
-      if (!(await door?.opened)?.handle(request, response, path)) throw nothingAt(config.path)
+      const place = further.find(({ below }) => path.startsWith(below))
+      if (place) place.opened ??= place.open()
+      const door = await place?.opened
+      if (draining) door?.[Symbol.dispose]()
+      if (!door?.handle(request, response, path)) throw nothingAt(config.path)
     } catch (thrown) {
       refused(request, response, thrown)
     }
@@ -167,6 +178,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   return {
     url,
     port,
+    address: `http://${isAnywhere(config.host) ? hostname() : bracketed(config.host)}:${port}`,
     get sessions() {
       return sessions.count
     },
@@ -196,6 +208,9 @@ function pathOf(url: string): string {
 }
 
 /** Every address is no address to connect to: clients on this machine use the loopback one. */
+/** Listens on every address of the machine. */
+const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
+
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '[::1]' : bracketed(host)

@@ -53,7 +53,15 @@ const prefix = 'toolway-call.'
 /** Each open call keeps something open at a server. */
 const defaults: ParkedLimits = { all: 2_000, each: 500 }
 
-export function createParked(clock: Clock, limits: ParkedLimits = defaults): Parked {
+/** The replica in which a call waits; undefined where there is but one, or the state is none of ours. */
+export function parkedBy(state: string): string | undefined {
+  if (!state.startsWith(prefix)) return undefined
+  const end = state.indexOf('.', prefix.length)
+  return end === -1 ? undefined : state.slice(prefix.length, end)
+}
+
+export function createParked(clock: Clock, limits: ParkedLimits = defaults, replica?: string): Parked {
+  const ours = replica === undefined ? prefix : `${prefix}${replica}.`
   // An open call does not outlive this process, and neither need the key.
   const seal = createSeal(randomBytes(32).toString('base64url'))
   const places = new Map<string, Place>()
@@ -100,11 +108,12 @@ export function createParked(clock: Clock, limits: ParkedLimits = defaults): Par
       if (place === undefined) throw new Error('a call must be admitted before it can wait')
       place.round++
       place.timer = clock.after(maxIdleMs, () => cancel(call))
-      return prefix + seal.close(`${place.id}.${place.round}`, bindingOf(place.owner))
+      return ours + seal.close(`${place.id}.${place.round}`, bindingOf(place.owner))
     },
     recognises: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
     resume(state, owner) {
-      const [id = '', round] = seal.open(state.slice(prefix.length), bindingOf(owner))?.split('.') ?? []
+      const sealed = state.startsWith(ours) ? state.slice(ours.length) : ''
+      const [id = '', round] = seal.open(sealed, bindingOf(owner))?.split('.') ?? []
       const place = places.get(id)
       if (place?.timer === undefined || String(place.round) !== round) throw invalidState()
       place.timer[Symbol.dispose]()

@@ -3,9 +3,11 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
 import type { Identity } from './authenticate/index.ts'
 import { createEventStore } from './events.ts'
+import { writeRecord } from './fleet/session-record.ts'
 import { type Client, createSession, type Session } from './session.ts'
 import { Streams } from './streams.ts'
 
@@ -17,12 +19,18 @@ export interface HttpSession extends Session {
   readonly id: string
   readonly streams: Streams
   lastUsed: number
+  /** When other replicas were last told of it. */
+  keptAt: number
 }
 
 export interface Sessions extends Disposable {
   readonly count: number
   /** Opens a session that belongs to this identity's principal; throws OVERLOADED when all places are in use. */
-  open(identity: Acting, client: Client, address: string | undefined): HttpSession
+  open(identity: Acting, client: Client, address: string | undefined, id?: string): HttpSession
+  /** Whether it is held here, whoever's it is. */
+  holds(id: string): boolean
+  /** Something has changed about it that whoever goes on with it must know. */
+  keep(session: HttpSession): void
   /** To any other principal a session does not exist. */
   find(id: string, principal: string): HttpSession | undefined
   /** Counts as use: the idle time starts anew. */
@@ -40,18 +48,22 @@ interface SessionsOptions {
   readonly clock: Clock
   readonly log: Log
   readonly limit?: number
+  /** The others, where this is one of several replicas. */
+  readonly fleet?: Fleet | undefined
 }
 
 const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
 const aMomentMs = 100
+/** Others forget a session that they were not told of for long. */
+const toldMs = 600_000
 
 /** The first revision whose clients know an event without a message; dates compare as text. */
 const primedSince = '2025-11-25'
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { access, clock, log, limit = maxSessions } = options
+  const { access, clock, log, limit = maxSessions, fleet } = options
   // The longest idle comes first: a session is put at the end again whenever it is used.
   const sessions = new Map<string, HttpSession>()
   /** The same of each principal, in the same order. */
@@ -78,6 +90,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const end = (session: HttpSession) => {
     if (!take(session)) return
+    fleet?.forget(session.id)
     session[Symbol.dispose]()
     session.streams[Symbol.dispose]()
   }
@@ -88,6 +101,17 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (Math.abs(now - session.lastUsed) < aMomentMs || !take(session)) return
     session.lastUsed = now
     put(session)
+    if (now - session.keptAt > toldMs) keep(session)
+  }
+
+  const keep = (session: HttpSession) => {
+    session.keptAt = clock.now()
+    fleet?.keep(session.id, writeRecord(session))
+  }
+
+  const newId = () => {
+    const id = randomBytes(16).toString('base64url')
+    return fleet === undefined ? id : `${fleet.self}.${id}`
   }
 
   /** Whoever holds the most, and of several the newcomer alone: a flood must not throw out anybody but itself. */
@@ -128,9 +152,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     get count() {
       return sessions.size
     },
-    open(identity, client, address) {
+    open(identity, client, address, id = newId()) {
       makeRoom(identity.principal)
-      const id = randomBytes(16).toString('base64url')
       const { capabilities, revision } = client
       const caller = {
         ...identity,
@@ -142,10 +165,13 @@ export function createSessions(options: SessionsOptions): Sessions {
       const tell = (message: Buffer) => streams.tell(message)
       // The session itself is one object with what HTTP adds to it: its parts hold on to it.
       const base = createSession({ access, caller, client, log, tell })
-      const session = Object.assign(base, { id, streams, lastUsed: clock.now() })
+      const session = Object.assign(base, { id, streams, lastUsed: clock.now(), keptAt: clock.now() })
       put(session)
+      keep(session)
       return session
     },
+    holds: (id) => sessions.has(id),
+    keep,
     find(id, principal) {
       const session = sessions.get(id)
       if (session === undefined || session.caller.principal !== principal) return undefined

@@ -13,6 +13,8 @@ export interface Subscriptions extends Disposable {
   add(uri: string, caller?: Caller): Promise<void>
   /** Nothing more is told of it from now on; one that is not followed is no error. */
   remove(uri: string): void
+  /** All that are followed. */
+  uris(): readonly string[]
 }
 
 interface Following {
@@ -81,6 +83,7 @@ export function createSubscriptions(options: {
       followed.delete(uri)
       stop(following)
     },
+    uris: () => [...followed.keys()],
     [Symbol.dispose]() {
       for (const following of followed.values()) stop(following)
       followed.clear()

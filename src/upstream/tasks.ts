@@ -60,7 +60,7 @@ const inside = (bytes: Buffer | undefined) => bytes && members(bytes)
 
 function newId(id: string, call: Call, seal: Seal): string {
   const { server, name: tool } = call.entry
-  return writeTaskId({ server, tool, sealed: seal.close(id, bindingOf(call)) })
+  return writeTaskId({ server, tool, sealed: seal.close(id, bindingOf(call)), replica: seal.replica })
 }
 
 /** Whose a task is: what was sealed for one caller says nothing to another. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { duration, names, numeric, size, text, textLike } from './values.ts'
+import { address, duration, names, numeric, size, text, textLike } from './values.ts'
 
 /** The HTTP door. */
 export const serverSection = z.strictObject({
@@ -14,6 +14,9 @@ export const serverSection = z.strictObject({
   allowedOrigins: names('an origin such as https://app.example.com')
     .default([])
     .describe('Values of the Origin header that are accepted beside our own.'),
+  advertise: address('http', 'https')
+    .optional()
+    .describe('Where other replicas reach this one, such as http://10.0.0.7:4322; its host and port otherwise.'),
   maxBody: size().prefault('4MiB').describe('Largest request body.'),
   shutdownGrace: duration().prefault('10s').describe('How long calls in flight may take to finish on shutdown.'),
 })

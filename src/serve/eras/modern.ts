@@ -56,12 +56,19 @@ const lists: ReadonlyMap<string, Kind> = new Map([
   ['prompts/list', 'prompt'],
 ])
 
-export function modernEra(options: { access: Access; info: DoorInfo; clock: Clock; log: Log }): ModernEra {
+export function modernEra(options: {
+  readonly access: Access
+  readonly info: DoorInfo
+  /** The name of this replica, where there are several. */
+  readonly replica?: string | undefined
+  readonly clock: Clock
+  readonly log: Log
+}): ModernEra {
   const { access, info, clock, log } = options
   const operations = createOperations(access, ({ body, plain }, reads) =>
     toModern(body.bytes, reads && readHint, plain),
   )
-  const parked = createParked(clock)
+  const parked = createParked(clock, undefined, options.replica)
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
 

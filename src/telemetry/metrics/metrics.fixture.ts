@@ -24,6 +24,7 @@ export const everyReading: Required<Readings> = {
     history: [{ error: 'bad' }],
   }),
   audit: () => ({ recording: false, outages: 1 }),
+  stores: () => [{ name: 'redis', up: false }],
   tokens: () => ({ direct: 9000, exposed: 1000, saved: 8000 }),
 }
 

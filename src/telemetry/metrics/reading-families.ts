@@ -10,6 +10,7 @@ export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyO
   ...(readings.sessions ? [gauge('toolway_sessions', 'Sessions of clients that are open.', readings.sessions)] : []),
   ...(readings.reloads ? reloadFamilies(readings.reloads) : []),
   ...(readings.audit ? auditFamilies(readings.audit) : []),
+  ...(readings.stores ? storeFamilies(readings.stores) : []),
   ...(readings.tokens ? tokenFamilies(readings.tokens) : []),
 ]
 
@@ -26,6 +27,16 @@ const counter = (name: string, help: string, read: () => number): ReadFamilyOpti
   ...{ name, help, type: 'counter' },
   read: () => alone(read()),
 })
+
+const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
+  {
+    name: 'toolway_store_up',
+    help: '1 while a store that replicas share answers, 0 while each goes on without it.',
+    type: 'gauge',
+    labels: ['store'],
+    read: () => [...stores()].map(({ name, up }): Reading => [[name], up ? 1 : 0]),
+  },
+]
 
 const breakerStates = { closed: 0, 'half-open': 1, open: 2 } as const
 

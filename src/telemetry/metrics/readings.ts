@@ -8,6 +8,8 @@ export interface Readings {
   sessions?(): number
   reloads?(): ReloadReading
   audit?(): AuditReading
+  /** What replicas share. */
+  stores?(): Iterable<{ readonly name: string; readonly up: boolean }>
   /** What the tools cost a model's context, and what they would if all of them were shown (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
@@ -19,7 +21,7 @@ export interface Load {
 
 export interface ServerReading {
   readonly name: string
-  readonly health: 'healthy' | 'degraded' | 'unhealthy' | 'stale' | 'disabled'
+  readonly health: 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'stale' | 'disabled'
   readonly breaker: 'closed' | 'half-open' | 'open'
   /** Lines to it that are open. */
   readonly connections: number
