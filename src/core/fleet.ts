@@ -8,8 +8,11 @@ export interface Fleet {
   unreachable(replica: string): void
   /** Keeps what another one would need to go on with a session of ours. */
   keep(session: string, record: string): void
-  /** The session of one that is gone becomes ours; or somebody else holds it; or nobody knows it. Never rejects. */
-  takeOver(session: string): Promise<TakenOver>
+  /**
+   * The session of one that is gone becomes ours; or somebody else holds it; or nobody knows it. `unreachable` is one
+   * that has just been tried in vain, and is as good as gone. Never rejects.
+   */
+  takeOver(session: string, unreachable?: string): Promise<TakenOver>
   forget(session: string): void
   /** What only replicas of this fleet can have written: to tell one another what no client may claim. */
   sign(text: string): string
@@ -17,7 +20,7 @@ export interface Fleet {
   verify(signed: string): string | undefined
 }
 
-export type TakenOver = { readonly record: string } | { readonly heldBy: string } | undefined
+export type TakenOver = { readonly record: string } | { readonly heldBy: string; readonly address: string } | undefined
 
 /** A name as replicas give it to what they hand out: `replica.rest`. */
 export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('.'), 0))

@@ -149,7 +149,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const body = await readBody(request, config.maxBody)
     // One that is a batch has a session, and that says whose it is.
     const message = isBatch(body) ? undefined : readInbound(body)
-    if (elsewhere && (await elsewhere({ request, response, identity, body, inbound: message }))) return
+    if (await elsewhere?.lead({ request, response, identity, body, inbound: message })) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
     const inbound = placed(message ?? readInbound(body), request)
     if (inbound.kind === 'unreadable') {
@@ -220,7 +220,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       return
     }
     checkRevision(request)
-    if (elsewhere && (await elsewhere({ request, response, identity }))) return
+    if (await elsewhere?.lead({ request, response, identity })) return
     if (method === 'DELETE') {
       sessions.end(sessionOf(request, identity))
       response.writeHead(204).end()
@@ -242,6 +242,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     drain() {
       draining = true
       modern.drain()
+      elsewhere?.drain()
     },
   }
 }

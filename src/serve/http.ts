@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { hostname } from 'node:os'
-import type { HttpConfig } from '../config/schema.ts'
+import type { Config, HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
@@ -37,6 +37,8 @@ interface DoorOptions {
   readonly people?: (open: OpenDoor) => Promise<AdminDoor>
   /** The chat of the present configuration, to be served in the interface of OpenAI; undefined where it has none. */
   chat?(): Chat | undefined
+  /** The identity provider of the present configuration, about which clients are told; undefined where it has none. */
+  jwt?(): Config['auth']['jwt']
   readonly config: HttpConfig
   readonly access: Access
   readonly info: DoorInfo
@@ -86,6 +88,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   /** Doors that are opened when the first one comes to them. */
   const further: FurtherDoor[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
+  const { jwt } = options
+  if (jwt) further.push({ below: '/.well-known/', open: () => published(jwt) })
   if (people) further.push({ below: '/', open: () => people(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`
@@ -127,6 +131,11 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const openAi = async (chat: () => Chat | undefined) => {
     const { createOpenAiDoor } = await import('./openai/door.ts')
     return createOpenAiDoor({ chat, access, authenticate, config, hosts, clock, log, ...(traced && { traced }) })
+  }
+
+  const published = async (jwt: NonNullable<DoorOptions['jwt']>) => {
+    const { createMetadataDoor } = await import('./oauth-metadata.ts')
+    return createMetadataDoor({ jwt, config, hosts })
   }
 
   const refused = (request: IncomingMessage, response: ServerResponse, thrown: unknown) => {
@@ -207,10 +216,10 @@ function pathOf(url: string): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** Every address is no address to connect to: clients on this machine use the loopback one. */
 /** Listens on every address of the machine. */
 const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
+/** Every address is no address to connect to: clients on this machine use the loopback one. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '[::1]' : bracketed(host)

@@ -88,11 +88,15 @@ export function createSessions(options: SessionsOptions): Sessions {
     return sessions.delete(session.id)
   }
 
+  const close = (session: HttpSession) => {
+    session[Symbol.dispose]()
+    session.streams[Symbol.dispose]()
+  }
+
   const end = (session: HttpSession) => {
     if (!take(session)) return
     fleet?.forget(session.id)
-    session[Symbol.dispose]()
-    session.streams[Symbol.dispose]()
+    close(session)
   }
 
   const touch = (session: HttpSession) => {
@@ -188,7 +192,10 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     [Symbol.dispose]() {
       timer[Symbol.dispose]()
-      for (const session of sessions.values()) end(session)
+      // Not ended: another replica may go on with them.
+      for (const session of sessions.values()) close(session)
+      sessions.clear()
+      held.clear()
     },
   }
 }

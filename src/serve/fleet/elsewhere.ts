@@ -23,31 +23,55 @@ export interface ElsewhereOptions {
   adopt(session: string, record: string, coming: Coming): void
 }
 
+export interface Elsewhere {
+  /** True where another replica has answered. */
+  lead(coming: Coming): Promise<boolean>
+  /** Streams that lead to others are closed: their clients come back by another way. */
+  drain(): void
+}
+
 /**
  * Sessions, calls that wait for an answer of their caller, and tasks live in the replica that has begun them; requests
- * about them find it there, whichever replica they come to. True where another one has answered.
+ * about them find it there, whichever replica they come to.
  */
-export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): (coming: Coming) => Promise<boolean> {
-  return async (coming) => {
+export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): Elsewhere {
+  const streams = new Set<ServerResponse>()
+  return {
+    lead: find,
+    drain() {
+      for (const stream of streams) stream.destroy()
+    },
+  }
+
+  async function find(coming: Coming): Promise<boolean> {
     const { request, response, body, inbound } = coming
     const session = request.headers['mcp-session-id']
-    if (typeof session === 'string') {
-      if (holds(session)) return false
-      return lead(ownerOf(session), session)
+    if (typeof session !== 'string') {
+      const owner = inbound && ownerOfCall(inbound)
+      const address = owner === undefined ? undefined : fleet.addressOf(owner)
+      return address !== undefined && hand(address)
     }
-    const owner = inbound && ownerOfCall(inbound)
-    return owner !== undefined && owner !== fleet.self && lead(owner, undefined)
+    if (holds(session)) return false
+    const owner = ownerOf(session)
+    const address = fleet.addressOf(owner)
+    if (address !== undefined && (await hand(address))) return true
+    if (address !== undefined) fleet.unreachable(owner)
+    let taken = await fleet.takeOver(session, address && owner)
+    if (taken && 'heldBy' in taken) {
+      if (await hand(taken.address)) return true
+      taken = await fleet.takeOver(session, taken.heldBy)
+    }
+    if (taken && 'record' in taken) adopt(session, taken.record, coming)
+    return false
 
-    async function lead(owner: string, session: string | undefined): Promise<boolean> {
-      if (owner === fleet.self) return false
-      const address = fleet.addressOf(owner)
-      if (address !== undefined && (await handOver({ request, response, body, address, fleet }))) return true
-      if (address !== undefined) fleet.unreachable(owner)
-      const taken = session === undefined ? undefined : await fleet.takeOver(session)
-      if (taken === undefined || session === undefined) return false
-      if ('heldBy' in taken) return taken.heldBy !== owner && lead(taken.heldBy, undefined)
-      adopt(session, taken.record, coming)
-      return false
+    async function hand(address: string): Promise<boolean> {
+      if (request.method === 'GET') {
+        streams.add(response)
+        response.once('close', () => streams.delete(response))
+      }
+      const answered = await handOver({ request, response, body, address, fleet })
+      if (!answered) streams.delete(response)
+      return answered
     }
   }
 }

@@ -1,21 +1,11 @@
-import { Agent, request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import { request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Fleet } from '../../core/fleet.ts'
 
 /** Where one replica tells another whose request it hands over; signed, since anybody can send a header. */
 const clientHeader = 'toolway-client'
 
 /** Of one hop only, and none of the next one's business. */
-const ofOneHop = [
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-  'content-length',
-  'host',
-]
-
-const agent = new Agent({ keepAlive: true, maxFreeSockets: 64 })
+const ofOneHop = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', clientHeader]
 
 export interface HandedOver {
   readonly request: IncomingMessage
@@ -32,10 +22,12 @@ export interface HandedOver {
  */
 export function handOver({ request, response, body, address, fleet }: HandedOver): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const headers: Record<string, string | string[] | undefined> = { ...withoutHop(request.headers) }
+  const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
+  delete headers.host
   headers[clientHeader] = fleet.sign(`${Date.now()} ${clientAddress(request, fleet) ?? ''}`)
   if (body !== undefined) headers['content-length'] = String(body.length)
-  const onward = ask(new URL(request.url ?? '/', address), { agent, method: request.method, headers })
+  // A connection of its own: where that cannot be had, the request has surely not been worked on.
+  const onward = ask(new URL(request.url ?? '/', address), { agent: false, method: request.method, headers })
   let connected = false
   onward.once('socket', (socket) => {
     if (!socket.connecting) connected = true
@@ -59,7 +51,7 @@ export function handOver({ request, response, body, address, fleet }: HandedOver
 
 function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const kept = { ...headers }
-  for (const name of [...ofOneHop, clientHeader]) delete kept[name]
+  for (const name of ofOneHop) delete kept[name]
   return kept
 }
 

@@ -12,14 +12,15 @@ const goneMs = 4_000
 /** Longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/** KEYS: session, prefix of replicas; ARGV: self. Gives who holds it, and what is kept of it if that is us. */
+/** KEYS: session, prefix of replicas; ARGV: self, one out of reach. Gives who holds it and where, or what we need for it. */
 const takeOver = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if not holder then return false end
-  if holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return { holder } end
+  local address = holder ~= ARGV[1] and holder ~= ARGV[2] and redis.call('GET', KEYS[2] .. holder)
+  if address then return { holder, address } end
   redis.call('HSET', KEYS[1], 'holder', ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ${sessionMs})
-  return { ARGV[1], redis.call('HGET', KEYS[1], 'record') }
+  return { redis.call('HGET', KEYS[1], 'record') }
 `)
 
 export interface RedisFleetOptions {
@@ -83,12 +84,10 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
           .exec(),
       )
     },
-    async takeOver(session): Promise<TakenOver> {
+    async takeOver(session, unreachable = '') {
       const keys = [at(`session:${session}`), at('replica:')]
-      const told = (await redis.ask((client) => takeOver(client, keys, [self]))) as [string, string?] | null | undefined
-      if (!told) return undefined
-      const [holder, record] = told
-      return record === undefined ? { heldBy: holder } : { record }
+      const told = await redis.ask((client) => takeOver(client, keys, [self, unreachable]))
+      return readTakenOver(told as readonly string[] | null | undefined)
     },
     forget: (session) => void redis.ask((client) => client.del(at(`session:${session}`))),
     sign: (text) => seal.close(text, 'fleet'),
@@ -106,6 +105,12 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
       )
     },
   }
+}
+
+function readTakenOver(told: readonly string[] | null | undefined): TakenOver {
+  const [first, address] = told ?? []
+  if (first === undefined) return undefined
+  return address === undefined ? { record: first } : { heldBy: first, address }
 }
 
 export interface RedisFleet extends Fleet, AsyncDisposable {
