@@ -12,11 +12,13 @@ describe('listing', () => {
     ['direct', ['hash', 'files__read']],
     ['meta', ['list_servers']],
     ['both', ['list_servers', 'hash', 'files__read']],
-    ['code', ['list_servers']],
+    ['code', []],
   ] as const)('B3: with exposure %s a client is shown %j', (exposure, names) => {
     const files = fakeSource('files', { tools: ['read'], prompts: ['p'] })
     const { view } = setUp([files, ...own], { exposure: () => exposure })
     expect(shown(view.page('tool'))).toEqual(names)
+    expect(view.shown().map(({ name }) => name)).toEqual(names)
+    expect(view.shown('both').map(({ name }) => name)).toEqual(['list_servers', 'hash', 'files__read'])
     expect(shown(view.page('prompt'))).toEqual(['files__p'])
     expect(listed(view)).toEqual(['list_servers', 'hash', 'files__read'])
   })
@@ -75,8 +77,8 @@ describe('listing', () => {
       ['silent', 0],
       ['native', 1],
     ])
-    expect(junior.search('z', { limit: 5 })).toEqual([])
-    expect(boss.search('z', { limit: 5 }).map(({ name }) => name)).toEqual(['b__z'])
+    expect(junior.search('z', { limit: 5 })).toEqual({ tools: [], total: 0 })
+    expect(boss.search('z', { limit: 5 }).tools.map(({ name }) => name)).toEqual(['b__z'])
   })
 
   test('G6: what tells of servers tells each agent of those that it may use, and of no others', () => {

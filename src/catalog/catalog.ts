@@ -10,7 +10,7 @@ import { type ChangeListener, createChanges } from './changes.ts'
 import type { FlagsOf } from './item.ts'
 import { createMerge } from './merge.ts'
 import { createReadiness } from './readiness.ts'
-import { createIndex, type SearchIndex } from './search.ts'
+import { createSearchIndex } from './search/search-index.ts'
 import type { Snapshot } from './snapshot.ts'
 import { metaSource, summariesOf } from './summaries.ts'
 import { createView } from './view.ts'
@@ -53,17 +53,15 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
   const mayReach = (caller: Caller, server: string) => options.closed(caller, server) === undefined
   let visibleIn = createVisibility(mayUse, mayReach, sources)
-  /** What anybody may have seen since the last announcement; the index belongs to the newest. */
+  /** What anybody may have seen since the last announcement. */
   let seen: readonly Snapshot[] = []
-  let index: SearchIndex | undefined
+  const index = createSearchIndex()
+  let indexed: Snapshot | undefined
   let reconsidered = false
 
   const snapshot = (): Snapshot => {
     const current = merge.snapshot()
-    if (current !== seen.at(-1)) {
-      seen = [...seen, current]
-      index = undefined
-    }
+    if (current !== seen.at(-1)) seen = [...seen, current]
     return current
   }
 
@@ -88,8 +86,10 @@ export function createCatalog(options: CatalogOptions): Catalog {
     readiness,
     snapshot,
     index: () => {
-      const { items } = snapshot()
-      index ??= createIndex(items.tool.filter(({ entry }) => entry.server !== metaSource))
+      const current = snapshot()
+      // Brought up to date when somebody searches: servers come and go in bursts, and most callers never do.
+      if (indexed !== current) index.update(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
+      indexed = current
       return index
     },
     visible: (caller: Caller) => visibleIn(snapshot(), caller),

@@ -38,7 +38,7 @@ export function createChanges(clock: Clock, log: Log, changedKinds: () => Readon
       const now = clock.now()
       if (timer) timer[Symbol.dispose]()
       else latest = now + latestMs
-      timer = clock.after(Math.min(quietMs, latest - now), tell)
+      timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
     },
     onChange: (listener) => {
       // Wrapped, so that one function registered twice is two listeners.

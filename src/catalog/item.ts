@@ -58,6 +58,21 @@ export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => 
   }
 }
 
+/** The same entry under another name. */
+export function renamed(item: Item, name: string): Item {
+  const definition = () => ({ ...item.definition, [nameField[item.entry.kind]]: name })
+  return {
+    name,
+    entry: item.entry,
+    get definition() {
+      return definition()
+    },
+    get json() {
+      return JSON.stringify(definition())
+    },
+  }
+}
+
 /** The source's definition, verbatim and in its own order, under the served name and with our `_meta`. */
 function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}

@@ -39,8 +39,9 @@ export function unheard(source: Source, settled: boolean): ToolwayError | undefi
   if (source.entries().length > 0) return undefined
   const { health, reason } = source.status()
   const server = source.name
-  const refuse = (code: 'SERVER_UNHEALTHY' | 'SERVER_UNAVAILABLE', text: string) =>
+  const refuse = (code: 'SERVER_UNHEALTHY' | 'SERVER_UNAVAILABLE' | 'AUTH_REQUIRED', text: string) =>
     new ToolwayError(code, text, { server })
+  if (health === 'needs-auth') return refuse('AUTH_REQUIRED', reason)
   if (health === 'disabled') return refuse('SERVER_UNAVAILABLE', `The server ${quoted(server)} is disabled.`)
   if (health === 'unhealthy') {
     return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} cannot be reached; try again later. ${reason}`)

@@ -16,6 +16,8 @@ export interface Part {
 
 export interface EntryClaim extends Claim {
   readonly entry: Entry
+  /** The name is another one that the entry goes by: it can be called so, and is not listed twice. */
+  readonly alias?: true
 }
 
 export type PerKind<T> = Readonly<Record<Kind, T>>
@@ -50,10 +52,14 @@ export function readPart(source: Source, choose: Choose, warn: Warn): Part {
       warn({ server: source.name, kind, name }, 'a server lists one name twice; the first is served')
       continue
     }
-    const rank = { tier: tierOf(source), priority: source.priority }
-    claims[kind].set(name, { server: source.name, name, ...rank, choice: choose(entry), entry })
+    const claim = { server: source.name, tier: tierOf(source), priority: source.priority, entry }
+    claims[kind].set(name, { ...claim, name, choice: choose(entry) })
+    for (const alias of entry.aliases ?? []) {
+      if (claims[kind].has(alias)) continue
+      claims[kind].set(alias, { ...claim, name: alias, choice: choose({ ...entry, name: alias }), alias: true })
+    }
   }
-  const stale = health === 'stale' || health === 'unhealthy'
+  const stale = health === 'stale' || health === 'unhealthy' || health === 'needs-auth'
   return { source, stale, claims: perKind((kind) => [...claims[kind].values()]) }
 }
 

@@ -1,6 +1,6 @@
 import type { Entry, Kind } from '../core/entry.ts'
 import { assign, type Conflict } from './assign.ts'
-import { type Item, type Label, pageOf } from './item.ts'
+import { type Item, type Label, pageOf, renamed } from './item.ts'
 import { type Part, type PerKind, perKind } from './parts.ts'
 import { servedUri } from './uris.ts'
 import type { Warn } from './warnings.ts'
@@ -10,7 +10,7 @@ export interface Snapshot {
   /** In the order of listing: the meta-tools, the native tools, then servers as configured. */
   readonly items: PerKind<readonly Item[]>
   readonly byName: PerKind<ReadonlyMap<string, Item>>
-  /** By source and by the entry's own name: what spellings are resolved against. */
+  /** By source and by the entry's own names: what spellings are resolved against. */
   readonly registry: ReadonlyMap<string, PerKind<ReadonlyMap<string, Item>>>
   /** The served form of a URI that a server mentions: one that leads back to that server. */
   uriOf(server: string, uri: string): string
@@ -32,15 +32,19 @@ export function buildSnapshot(
   const byName = perKind(() => new Map<string, Item>())
   const items = perKind((kind) => {
     const listed: Item[] = []
+    let at = 0
     for (const { source, stale, claims } of parts) {
-      for (const { entry } of claims[kind]) {
-        const name = names[kind][listed.length] as string
+      for (const { entry, name: own, alias } of claims[kind]) {
+        const name = names[kind][at++] as string
         const page = kind === 'tool' ? pageOf(entry.definition) : undefined
         const servedPage = page === undefined ? undefined : { page: uriOf(source.name, page) }
-        const item = itemOf(entry, { name, origin: source.origin, stale, ...servedPage })
-        listed.push(item)
+        const label = { name, origin: source.origin, stale, ...servedPage }
+        const known = registry.get(source.name)?.[kind] as Map<string, Item>
+        // Aliases stand behind the entry's own name.
+        const item = alias ? renamed(known.get(entry.name) as Item, name) : itemOf(entry, label)
+        if (!alias) listed.push(item)
         byName[kind].set(name, item)
-        registry.get(source.name)?.[kind].set(entry.name, item)
+        known.set(own, item)
       }
     }
     return listed

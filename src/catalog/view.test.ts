@@ -176,7 +176,7 @@ describe('finding', () => {
       fakeSource('toolway', { tools: ['send'] }),
     ])
     const names = (query: string, options: { limit: number; server?: string }) =>
-      view.search(query, options).map(({ name }) => name)
+      view.search(query, options).tools.map(({ name }) => name)
     expect(names('send a letter', { limit: 2 })).toEqual(['two__send_letter', 'one__send_mail'])
     expect(names('send', { limit: 5, server: 'two' })).toEqual(['two__send_letter', 'two__send_parcel'])
   })
@@ -184,9 +184,9 @@ describe('finding', () => {
   test('B4: a search knows what has changed', () => {
     const files = fakeSource('files', { tools: ['read'] })
     const { view } = setUp([files])
-    expect(view.search('delete', { limit: 5 })).toEqual([])
+    expect(view.search('delete', { limit: 5 })).toEqual({ tools: [], total: 0 })
     files.offer({ tools: ['delete'] })
-    expect(view.search('delete', { limit: 5 }).map(({ name }) => name)).toEqual(['files__delete'])
+    expect(view.search('delete', { limit: 5 }).tools.map(({ name }) => name)).toEqual(['files__delete'])
   })
 
   test('B2: URIs in results are those under which we serve them', () => {

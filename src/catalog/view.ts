@@ -1,5 +1,4 @@
-import type { Exposure } from '../config/schema.ts'
-import type { Served, View } from '../core/access.ts'
+import type { Exposure, Served, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
@@ -8,7 +7,7 @@ import { ambiguous, unheard, unknownEntry, unknownServer } from './missing.ts'
 import type { Readiness } from './readiness.ts'
 import { namedServers, resolveName } from './resolve.ts'
 import { resolveResource, resolveTemplate, serversInUri } from './resources.ts'
-import type { SearchIndex } from './search.ts'
+import type { SearchIndex } from './search/search-index.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Visible } from './visible.ts'
 
@@ -34,9 +33,10 @@ export function createView(caller: Caller, options: ViewOptions): View {
   return {
     ready: () => readiness.all(),
     list: (kind) => options.visible(caller).items[kind],
+    shown: (exposure = options.exposure(caller)) => options.visible(caller).tools[exposure],
     page: (kind, cursor) => {
-      const { tools, pages } = options.visible(caller)
-      return (kind === 'tool' ? tools[options.exposure(caller)] : pages[kind]).page(cursor)
+      const { toolPages, pages } = options.visible(caller)
+      return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind]).page(cursor)
     },
     resolve: async (kind, spelling) => {
       const found = meanings(kind, spelling)
@@ -56,10 +56,9 @@ export function createView(caller: Caller, options: ViewOptions): View {
       throw unheard(source, readiness.settled(source)) ?? unknownIn(kind, name, server)
     },
     search: (query, { limit, server }) => {
-      const { has } = options.visible(caller)
-      const wanted = (item: Parameters<typeof has>[0]) =>
-        (server === undefined || item.entry.server === server) && has(item)
-      return options.index().search(query, limit, wanted)
+      const among = options.visible(caller).items.tool
+      const { items, total } = options.index().search(query, { limit, among, server })
+      return { tools: items, total }
     },
     servers: () => options.visible(caller).servers(),
     refusal: (server) => {

@@ -1,5 +1,4 @@
-import type { Exposure } from '../config/schema.ts'
-import type { ServerSummary } from '../core/access.ts'
+import type { Exposure, ServerSummary } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Entry } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
@@ -7,15 +6,16 @@ import type { Item } from './item.ts'
 import { createPages, type Pages } from './pages.ts'
 import { type PerKind, perKind } from './parts.ts'
 import type { Snapshot } from './snapshot.ts'
-import { metaSource, summariesOf } from './summaries.ts'
+import { summariesOf } from './summaries.ts'
+import { surfaces } from './surfaces.ts'
 
 /** What callers with the same rights see of one snapshot. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
-  /** For tools, what the exposure mode shows; everything else is always shown. */
-  readonly tools: Readonly<Record<Exposure, Pages>>
+  /** Of the tools, what each exposure mode shows; everything else is always shown. */
+  readonly tools: Readonly<Record<Exposure, readonly Item[]>>
+  readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
-  has(item: Item): boolean
   /** The sources of what is seen, as they are now. */
   servers(): readonly ServerSummary[]
 }
@@ -57,23 +57,17 @@ interface Sight {
 function see(snapshot: Snapshot, sight: Sight): Visible {
   const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => sight.mayUse(entry)))
   const servers = () => sight.servers(items)
-  const shown = { ...items, tool: told(items.tool, servers) }
-  const pages = perKind((kind) => createPages(shown[kind]))
-  const meta = createPages(shown.tool.filter(({ entry }) => entry.server === metaSource))
-  const direct = createPages(shown.tool.filter(({ entry }) => entry.server !== metaSource))
-  const members = new Set(perKindValues(items).flat())
-  const tools = { direct, meta, both: pages.tool, code: meta }
-  return { items, pages, tools, servers, has: (item) => members.has(item) }
+  const tools = surfaces(items.tool, servers)
+  return {
+    items,
+    tools,
+    pages: perKind((kind) => createPages(items[kind])),
+    toolPages: {
+      direct: createPages(tools.direct),
+      meta: createPages(tools.meta),
+      both: createPages(tools.both),
+      code: createPages(tools.code),
+    },
+    servers,
+  }
 }
-
-/** What tells of servers tells each caller of those that it sees, and of no others. */
-function told(items: readonly Item[], servers: () => readonly ServerSummary[]): readonly Item[] {
-  return items.map((item) => {
-    const description = item.entry.descriptionFor?.(servers())
-    if (description === undefined) return item
-    const definition = { ...item.definition, description }
-    return { ...item, definition, json: JSON.stringify(definition) }
-  })
-}
-
-const perKindValues = (items: PerKind<readonly Item[]>) => [items.tool, items.resource, items.template, items.prompt]

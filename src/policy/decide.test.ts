@@ -23,6 +23,19 @@ test('F7: a blocked tool is refused by the rule that blocks it, also where it is
   expect(decide(caller, tool('other', 'read'))).toMatchObject({ allowed: true })
 })
 
+test('F3: what is denied or blocked under one of its names is so under all of them', () => {
+  const find = entryOf({ server: 'toolway', name: 'find_tool', aliases: ['search_tools'] })
+  for (const name of ['find_tool', 'search_tools', 'search_*']) {
+    const blocking = policyOf({ policy: { ...open, blockedTools: [`toolway.${name}`] } })
+    expect(blocking.decide(caller, find)).toMatchObject({ code: 'TOOL_BLOCKED', rule: 'policy.blockedTools[0]' })
+    const denying = policyOf({ agents: { [caller.agent]: agentOf({ deny: { tools: { toolway: [name] } } }) } as never })
+    const rule = `agents.${caller.agent}.deny.tools.toolway[0]`
+    expect(denying.decide(caller, find)).toMatchObject({ allowed: false, rule })
+    expect(denying.explain(caller.agent, find)).toMatchObject({ rule, decision: { allowed: false } })
+  }
+  expect(policyOf().explain(caller.agent, find).decision).toMatchObject({ allowed: true })
+})
+
 test('F7: only the allowed servers may be used; meta-tools need not be listed but can be blocked', () => {
   const decide = decideBy({ ...open, allowedServers: ['files'], blockedTools: ['toolway.execute_tools'] })
   expect(decide(caller, tool('files', 'read'))).toMatchObject({ allowed: true })

@@ -44,7 +44,10 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
   )
 
   const decide: Decide = (caller, entry) => {
-    const verdict = rules.decide(caller, entry)
+    const { kind, server, aliases } = entry
+    const verdict = aliases
+      ? strictest(entry, (name) => rules.decide(caller, { kind, server, name }))
+      : rules.decide(caller, entry)
     if (verdict.allowed) return writeRefused(entry) ?? quarantined(entry) ?? verdict
     return caller.agent === noAgent && verdict.auditReason === 'agent_not_in_rules'
       ? decideForNone(caller, entry)
@@ -74,7 +77,11 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
     },
     agents: rules.agents,
     explain(agent, entry, options) {
-      const explanation = rules.explain(agent, entry.server, entry.name, { kind: entry.kind, ...options })
+      const explain = (name: string) => {
+        const explanation = rules.explain(agent, entry.server, name, { kind: entry.kind, ...options })
+        return { ...explanation, allowed: explanation.decision.allowed }
+      }
+      const { allowed, ...explanation } = strictest(entry, explain)
       const { decision, considered } = explanation
       if (!decision.allowed) return explanation
       const write = writeRefused(entry)
@@ -96,4 +103,18 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
     },
     exposureOf: (agent) => exposures.get(agent) ?? defaults.expose,
   }
+}
+
+/** What is denied under any of its names is denied: another name must not lead round a rule. */
+function strictest<Ruled extends { readonly allowed: boolean }>(
+  { name, aliases = [] }: Pick<Entry, 'name' | 'aliases'>,
+  ruleOn: (name: string) => Ruled,
+): Ruled {
+  const own = ruleOn(name)
+  if (!own.allowed) return own
+  for (const alias of aliases) {
+    const ruled = ruleOn(alias)
+    if (!ruled.allowed) return ruled
+  }
+  return own
 }

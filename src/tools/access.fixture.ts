@@ -110,13 +110,18 @@ export function createHouse(options: HouseOptions): House {
     )
   const find = async (server: string, name: string) => {
     if (!all.some((source) => source.name === server)) throw new ToolwayError('SERVER_NOT_FOUND', `no server ${server}`)
-    const found = served().find(({ entry }) => entry.server === server && entry.name === name)
+    const named = ({ entry }: Served) => entry.name === name || entry.aliases?.includes(name)
+    const found = served().find((tool) => tool.entry.server === server && named(tool))
     if (!found) throw new ToolwayError('TOOL_NOT_FOUND', `no tool ${name} on ${server}`, { server })
     return found
   }
   const view: View = {
     ready: options.ready ?? (async () => {}),
     list: (kind) => (kind === 'tool' ? served() : []),
+    shown: (exposure = 'both') =>
+      served().filter(
+        ({ entry: { server } }) => exposure === 'both' || (server === 'toolway') === (exposure === 'meta'),
+      ),
     page: () => ({ items: Buffer.from('[]'), count: 0 }),
     resolve: async (_kind, spelling) => find(...(spelling.split('.', 2) as [string, string])),
     find: (_kind, server, name) => find(server, name),
@@ -124,10 +129,10 @@ export function createHouse(options: HouseOptions): House {
       const words = query.toLowerCase().split(' ')
       const score = ({ entry }: Served) =>
         words.filter((word) => `${entry.name} ${entry.definition.description}`.toLowerCase().includes(word)).length
-      return served()
-        .filter((tool) => (server === undefined || tool.entry.server === server) && score(tool) > 0)
-        .sort((a, b) => score(b) - score(a))
-        .slice(0, limit)
+      const offered = (tool: Served) =>
+        server === undefined ? tool.entry.server !== 'toolway' : tool.entry.server === server
+      const found = served().filter((tool) => offered(tool) && score(tool) > 0)
+      return { tools: found.sort((a, b) => score(b) - score(a)).slice(0, limit), total: found.length }
     },
     servers: summaries,
     refusal: () => undefined,

@@ -205,7 +205,7 @@ test('T4: a description that is a function tells each caller of the servers that
   const [plain, telling] = sourceOf(greet, dynamic).entries()
   expect(plain?.descriptionFor).toBeUndefined()
   expect(telling?.definition.description).toBe('There are 0.')
-  expect(telling?.descriptionFor?.([{}, {}] as never)).toBe('There are 2.')
+  expect(telling?.descriptionFor?.([{}, {}] as never, 'dynamic')).toBe('There are 2.')
 })
 
 test('S2: a source of tools in this process is healthy, in-process and outranks servers; a tool may have its own timeout', async () => {

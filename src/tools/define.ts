@@ -29,16 +29,25 @@ export interface ToolAnnotations {
 export interface Tool {
   readonly name: string
   readonly definition: Definition
-  /** Its description for callers that see these servers, where it tells of them. */
-  descriptionFor?(servers: readonly ServerSummary[]): string
+  /** Other names that it goes by. */
+  readonly aliases?: readonly string[]
+  /** Its description for callers that see these servers, where it tells of them; `name` is the one it is listed by. */
+  descriptionFor?(servers: readonly ServerSummary[], name: string): string
   readonly readOnly: boolean
   readonly idempotent: boolean
   /** Instead of its source's timeout. */
   readonly timeoutMs?: number
   /** It only runs other calls, which are counted themselves. */
   readonly carries?: true
+  /** Itself as it is once more is known of it than when it was made; asked for once, when somebody looks for tools. */
+  later?(): Promise<Tool>
+  /** It wants to run in a process of its own; whoever loads it sees to that. */
+  readonly isolated?: Isolated
   readonly run: Handler
 }
+
+/** A process of its own, and the variables of ours that it may see there beside `PATH`, `HOME` and the like. */
+export type Isolated = true | { readonly env: readonly string[] }
 
 /** Text, an object (structured content, and the same as JSON text), or a result of the tool's own making. */
 type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
@@ -48,9 +57,11 @@ type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
 export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObject | undefined = undefined> {
   /** Up to 64 of `[A-Za-z0-9_-]`. */
   readonly name: string
+  /** Other names that it goes by. */
+  readonly aliases?: readonly string[]
   readonly title?: string
   /** What the tool is good for, for a model. A function can tell each caller of the servers that it sees. */
-  readonly description: string | ((servers: readonly ServerSummary[]) => string)
+  readonly description: string | ((servers: readonly ServerSummary[], name: string) => string)
   /** Fields that it does not name are refused, unless it is a `z.looseObject`. */
   readonly input: Input
   /** If given, every answer is checked against it, and clients are told. */
@@ -61,6 +72,8 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   readonly timeoutMs?: number
   /** It only runs other calls, which are counted themselves. */
   readonly carries?: true
+  /** For tools of plugins: runs in a child process, which is ended when it does not stop in time. */
+  readonly isolated?: Isolated
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 
@@ -101,16 +114,18 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
     definition: {
       name,
       ...(title !== undefined && { title }),
-      description: typeof description === 'string' ? description : description([]),
+      description: typeof description === 'string' ? description : description([], name),
       inputSchema,
       ...(outputSchema !== undefined && { outputSchema }),
       annotations: { readOnlyHint: readOnly, ...annotations },
     },
+    ...(options.aliases && { aliases: options.aliases }),
     ...(typeof description !== 'string' && { descriptionFor: description }),
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
     ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
     ...(options.carries && { carries: options.carries }),
+    ...(options.isolated && { isolated: options.isolated }),
     async run(call) {
       const given = call.input.arguments.value
       const read = input.safeParse(given)

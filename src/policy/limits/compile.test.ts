@@ -75,6 +75,14 @@ describe('F8: which limits a call meets', () => {
     ])
   })
 
+  test('aliases share one bucket: the lowest limit of any name, under the name that the entry has', () => {
+    const find = { ...tool('toolway', 'find_tool'), aliases: ['search_tools'] }
+    const limited = compiled({ tools: { 'toolway.find_tool': 9, 'toolway.search_tools': 3 } })
+    expect(rules(limited, find)).toEqual(['limits.tools.toolway.search_tools: 3'])
+    expect(limited('default', find)[0]?.key).toBe('default tool toolway find_tool')
+    expect(rules(compiled({ tools: { 'toolway.search_*': 4 } }), find)).toEqual(['limits.tools.toolway.search_*: 4'])
+  })
+
   test('names that every object has are no limits', () => {
     const limitsOf = compiled({ servers: { files: 1 } }, { ci: { perMinute: 1 } })
     expect(limitsOf('constructor', tool('constructor', 'toString'))).toEqual([])

@@ -68,8 +68,10 @@ function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
   const toolLimit = compileToolLimits(tools)
   const ofServers = new Map(Object.entries(servers).map(([server, calls]) => [server, ofServer(server, calls)]))
   const ofOthers = perMinute === undefined ? undefined : ofWhatever(perMinute)
-  return ({ kind, server, name, traits }: LimitedEntry): Share | undefined => {
-    const tool = kind === 'tool' ? toolLimit(server, name, traits.carries === true) : undefined
+  return ({ kind, server, name, aliases = [], traits }: LimitedEntry): Share | undefined => {
+    const ofName = (one: string) => toolLimit(server, one, traits.carries === true) ?? []
+    const ofNames = kind === 'tool' ? [name, ...aliases].flatMap(ofName) : []
+    const [tool] = ofNames.sort((a, b) => a.perMinute - b.perMinute)
     if (tool) return { ...tool, of: `tool ${server} ${name}`, scope: ` to ${server}.${name}`, met: new Map() }
     return ofServers.get(server) ?? (traits.carries ? undefined : ofOthers)
   }

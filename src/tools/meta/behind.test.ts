@@ -19,9 +19,11 @@ test('T4: find_tool, search_tools and list_servers say which servers and how man
   })
   const view = house.view({} as never)
   for (const name of ['find_tool', 'search_tools', 'list_servers']) {
-    const { entry } = view.list('tool').find((tool) => tool.entry.name === name) as Served
-    const description = entry.descriptionFor?.(view.servers())
+    const goesBy = ({ entry }: Served) => entry.name === name || entry.aliases?.includes(name)
+    const { entry } = view.list('tool').find(goesBy) as Served
+    const description = entry.descriptionFor?.(view.servers(), name)
     expect(description).toContain('Behind it now: 3 tools on 2 servers: files (2): Files under ./sandbox; memory (1).')
+    expect(description?.includes('execute_code')).toBe(name === 'search_tools')
   }
 })
 

@@ -23,8 +23,9 @@ test.each(['find_tool', 'search_tools'])(
       ],
       returned: 2,
       total: 4,
+      hint: '2 of 4 shown; say more precisely what it should do, name a server or raise limit.',
     })
-    expect(Object.keys(answer).sort()).toEqual(['matches', 'returned', 'total'])
+    expect(Object.keys(answer).sort()).toEqual(['hint', 'matches', 'returned', 'total'])
     expect(Object.keys(answer.matches[0]!).sort()).toEqual(['description', 'name', 'server'])
     expect(answer.matches[0]?.description.length).toBeLessThanOrEqual(160)
   },
@@ -43,17 +44,36 @@ test('T4: full detail adds the schema and the whole description', async () => {
 })
 
 test('T4: a search may be held to one server, never finds meta-tools, and refuses a server that is none', async () => {
-  expect(structuredOf(await house.ask('find_tool', { query: 'read', server: 'web' }))).toMatchObject({
-    matches: [{ server: 'web', name: 'read_page' }],
+  expect(structuredOf(await house.ask('find_tool', { query: 'read', server: 'web' }))).toEqual({
+    matches: [{ server: 'web', name: 'read_page', description: 'Reads a page.' }],
+    returned: 1,
     total: 1,
   })
   expect(structuredOf(await house.ask('find_tool', { query: 'gateway status health' }))).toEqual({
     matches: [],
     returned: 0,
     total: 0,
+    hint: 'No tool has any of these words; try other words, or list_servers tells what there is.',
   })
   const refusal = await refusalOf(house.ask('find_tool', { query: 'read', server: 'wbe' }))
   expect(refusal).toMatchObject({ code: 'SERVER_NOT_FOUND', message: 'There is no server "wbe"; did you mean "web"?' })
+})
+
+test('T4: where nothing matches, the words of tools that come near are named, else another way', async () => {
+  const hintOf = async (args: object) => structuredOf<{ hint?: string }>(await house.ask('find_tool', args)).hint
+  expect(await hintOf({ query: 'wrote fiel' })).toBe('No tool has any of these words; did you mean "write" or "file"?')
+  expect(await hintOf({ query: 'zebra', server: 'web' })).toBe(
+    'No tool of the server web has any of these words; try other words, or search all servers.',
+  )
+  expect(await hintOf({ query: 'read', server: 'files', limit: 1 })).toBeUndefined()
+  expect(await hintOf({ query: 'file', server: 'files', limit: 1 })).toBe(
+    '1 of 3 shown; say more precisely what it should do or raise limit.',
+  )
+})
+
+test('F3: both names are one tool: what was called is find_tool', async () => {
+  await house.ask('search_tools', { query: 'read' })
+  expect(house.calls.at(-1)?.entry.name).toBe('find_tool')
 })
 
 test('E2: an empty query and a limit out of bounds are refused', async () => {

@@ -1,23 +1,26 @@
 import * as z from 'zod'
-import type { Served } from '../../core/access.ts'
+import type { Found, Served, ServerSummary, View } from '../../core/access.ts'
+import { nearMisses } from '../../core/near.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { behindSentence } from './behind.ts'
 import { oneLine } from './one-line.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
-import { serversAsked } from './reach.ts'
+import { serversAsked, toolsBehind } from './reach.ts'
 
-/** One tool under two names: `find_tool`, and `search_tools` for callers that know it so. */
-export const findTool = ({ access, asAgent }: MetaToolsOptions, name: 'find_tool' | 'search_tools'): Tool =>
+/** One tool under two names: `find_tool`, and `search_tools`, which is what code mode shows. */
+export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
-    name,
+    name: 'find_tool',
+    aliases: ['search_tools'],
     title: 'Find a tool',
-    description: (servers) =>
-      'Finds tools for a task among all servers, best first. Use it whenever none of the tools that you see fits, and ' +
-      'before you say that something cannot be done. Then run a match with execute_tool(server, name, args); ' +
-      `detail "full" gives its inputSchema.${behindSentence(servers)}`,
+    description,
     input: z.object({
       agent_id: agentId,
-      query: z.string().min(1).max(1000).describe('What it should do, in a few words: "read a text file".'),
+      query: z
+        .string()
+        .min(1)
+        .max(1000)
+        .describe('What it should do: "read a text file". Several steps: a sentence each.'),
       limit: z.int().min(1).max(50).default(5).describe('How many matches at most.'),
       server: z.string().optional().describe('Only tools of this server.'),
       detail: z.enum(['brief', 'full']).default('brief').describe('full: also whole descriptions and inputSchema.'),
@@ -26,14 +29,21 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions, name: 'find_tool
     async run({ agent_id, query, limit, server, detail }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       await view.ready()
-      const servers = new Set(serversAsked(view, server).map((asked) => asked.name))
-      // All that match are asked for: some may be meta-tools, which nobody has to find, and the total is told.
-      const scope = { limit: view.list('tool').length, ...(server !== undefined && { server }) }
-      const found = view.search(query, scope).filter(({ entry }) => servers.has(entry.server))
-      const matches = found.slice(0, limit).map(detail === 'full' ? full : brief)
-      return { matches, returned: matches.length, total: found.length }
+      serversAsked(view, server)
+      const found = view.search(query, { limit, ...(server !== undefined && { server }) })
+      const matches = found.tools.map(detail === 'full' ? full : brief)
+      const hint = hintFor(found, { view, query, server })
+      return { matches, returned: matches.length, total: found.total, ...(hint !== undefined && { hint }) }
     },
   })
+
+/** Code mode has no `execute_tool`; there, what was found is called by a program. */
+const description = (servers: readonly ServerSummary[], name: string) =>
+  'Finds tools for a task among all servers, best first. Use it whenever none of the tools that you see fits, and ' +
+  `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${behindSentence(servers)}`
+
+const byCall = 'Then run a match with execute_tool(server, name, args); detail "full" gives its inputSchema.'
+const inPrograms = 'Then declare a match with describe_tools and call it in execute_code as tools.server.name(args).'
 
 const brief = ({ entry: { server, name, definition } }: Served) => ({
   server,
@@ -47,3 +57,41 @@ const full = ({ entry: { server, name, definition } }: Served) => ({
   description: definition.description ?? '',
   inputSchema: definition.inputSchema ?? { type: 'object' },
 })
+
+interface Asked {
+  readonly view: View
+  readonly query: string
+  readonly server: string | undefined
+}
+
+/** What to do where the answer is not all there is; nothing to say otherwise. */
+function hintFor({ tools, total }: Found, { view, query, server }: Asked): string | undefined {
+  if (total > tools.length) {
+    const narrower = server === undefined ? ', name a server' : ''
+    return `${tools.length} of ${total} shown; say more precisely what it should do${narrower} or raise limit.`
+  }
+  if (total > 0) return undefined
+  const where = server === undefined ? 'No tool' : `No tool of the server ${server}`
+  const meant = wordsMeant(query, toolsBehind(view, server))
+  if (meant.length > 0) return `${where} has any of these words; did you mean ${meant.join(' or ')}?`
+  const other = server === undefined ? 'list_servers tells what there is' : 'search all servers'
+  return `${where} has any of these words; try other words, or ${other}.`
+}
+
+/** Words beyond these are hardly all misspelt. */
+const mostCompared = 5
+
+/** Words in the names of tools that the words of a query come near to. */
+function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {
+  const known = new Set(tools.flatMap(({ entry }) => wordsIn(entry.name)))
+  const near = wordsIn(query)
+    .slice(0, mostCompared)
+    .flatMap((word) => nearMisses(word, known))
+  return [...new Set(near)].slice(0, 3).map((word) => `"${word}"`)
+}
+
+const wordsIn = (text: string): string[] =>
+  text
+    .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]{3,}/gu) ?? []

@@ -75,6 +75,7 @@ function within(budget: number, asked: readonly Served[]): { kept: readonly Serv
 function whyEmpty(view: View, server: string): ToolwayError | undefined {
   const status = view.servers().find(({ name }) => name === server)?.status
   if (!status) return view.refusal(server) ?? serverNotFound(view, server)
+  if (status.health === 'needs-auth') return new ToolwayError('AUTH_REQUIRED', status.reason, { server })
   if (status.health !== 'unhealthy' && status.health !== 'disabled') return undefined
   const reason = status.reason === '' ? '' : ` (${status.reason})`
   const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; server_health tells more.`

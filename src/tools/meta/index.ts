@@ -1,3 +1,4 @@
+import { describeTools } from '../code/describe-tools.ts'
 import type { Tool } from '../define.ts'
 import { executeTool } from './execute-tool.ts'
 import { executeTools } from './execute-tools.ts'
@@ -19,8 +20,8 @@ export const metaTools = (options: MetaToolsOptions): Tool[] => [
   getServerTools(options),
   executeTool(options),
   executeTools(options),
-  findTool(options, 'find_tool'),
-  findTool(options, 'search_tools'),
+  findTool(options),
+  describeTools(options),
   listTools(options),
   serverHealth(options),
   registrySummary(options),

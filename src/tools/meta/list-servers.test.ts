@@ -64,7 +64,7 @@ test('G7: agent_id goes through the hook on every meta-tool; an agent that the c
     execute_tool: { server: 'files', tool: 'read', args: {} },
     execute_tools: { calls: [{ server: 'files', tool: 'read', args: {} }] },
     find_tool: { query: 'read' },
-    search_tools: { query: 'read' },
+    describe_tools: { names: ['files.read'] },
   }
   const tools = here
     .view({} as never)

@@ -20,7 +20,14 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
       await view.ready()
       const servers = view.servers()
       const tools = toolsBehind(view)
-      const byStatus: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, stale: 0, disabled: 0 }
+      const byStatus: Record<Health, number> = {
+        healthy: 0,
+        degraded: 0,
+        unhealthy: 0,
+        'needs-auth': 0,
+        stale: 0,
+        disabled: 0,
+      }
       for (const { status } of servers) byStatus[status.health] += 1
       const tokens = { direct: cost(tools), meta: cost(toolsBehind(view, call.entry.server)) }
       return { servers: servers.length, tools: tools.length, by_status: byStatus, tokens }

@@ -75,7 +75,7 @@ test('T4: registry_summary counts servers, tools, servers by status and the toke
   expect(structuredOf(await house.ask('registry_summary'))).toEqual({
     servers: 3,
     tools: 2,
-    by_status: { healthy: 1, degraded: 1, unhealthy: 0, stale: 1, disabled: 0 },
+    by_status: { healthy: 1, degraded: 1, unhealthy: 0, 'needs-auth': 0, stale: 1, disabled: 0 },
     tokens: { direct: cost(false), meta: cost(true) },
   })
   expect(cost(true)).toBeGreaterThan(cost(false))
@@ -129,7 +129,7 @@ test('G4, G5, T4, F6: the meta-tools have exactly the parameters of the contract
     execute_tool: ['agent_id', 'server', 'tool', 'args', 'timeout_ms'],
     execute_tools: ['agent_id', 'calls', 'timeout_ms'],
     find_tool: ['agent_id', 'query', 'limit', 'server', 'detail'],
-    search_tools: ['agent_id', 'query', 'limit', 'server', 'detail'],
+    describe_tools: ['agent_id', 'names', 'max_tokens'],
     list_tools: ['agent_id', 'server'],
     server_health: ['agent_id', 'server'],
     registry_summary: ['agent_id'],

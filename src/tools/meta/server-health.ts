@@ -9,8 +9,8 @@ export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'server_health',
     title: 'Server health',
     description:
-      'Tells whether a server can be used now (healthy, degraded, unhealthy, stale, disabled), since when and why. For ' +
-      'use after a call has failed. With a server: its health; without: {servers: [...]}.',
+      'Tells whether a server can be used now (healthy, degraded, unhealthy, needs-auth, stale, disabled), since when and ' +
+      'why. For use after a call has failed. With a server: its health; without: {servers: [...]}.',
     input: z.object({
       agent_id: agentId,
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),

@@ -1,0 +1,114 @@
+import type { Item } from '../item.ts'
+import { best } from './best.ts'
+import { createPostings } from './postings.ts'
+import { stepsOf } from './steps.ts'
+
+/** Ranks tools by how well their names, descriptions and parameters fit the words of a task (BM25). */
+export interface SearchIndex {
+  /** From now on these are the tools. Only what is new is read, and only what is gone is taken out. */
+  update(items: readonly Item[]): void
+  /** The best of the tools that are asked about, best first; ties in the order of the list. */
+  search(query: string, asked: Asked): Ranked
+}
+
+export interface Asked {
+  readonly limit: number
+  /** What the caller may use. What is known of a list is kept, so that it should be the same one each time. */
+  readonly among: readonly Item[]
+  readonly server?: string | undefined
+}
+
+export interface Ranked {
+  readonly items: readonly Item[]
+  /** How many there are with any word of the query. */
+  readonly total: number
+}
+
+export function createSearchIndex(): SearchIndex {
+  const postings = createPostings()
+  /** By place; a place is taken again when its tool is gone. */
+  const items: (Item | undefined)[] = []
+  const places = new Map<Item, number>()
+  const free: number[] = []
+  /** Where each place stands in the list. */
+  let ranks = new Int32Array(0)
+  /** For each list that was asked about, 1 where a place is in it. */
+  let masks = new WeakMap<readonly Item[], Uint8Array>()
+
+  return {
+    update(listed) {
+      const present = new Set(listed)
+      const gone = [...places].filter(([item]) => !present.has(item))
+      postings.remove(gone.map(([item, place]) => ({ place, entry: item.entry })))
+      for (const [item, place] of gone) {
+        places.delete(item)
+        items[place] = undefined
+        free.push(place)
+      }
+      for (const item of present) {
+        if (places.has(item)) continue
+        const place = free.pop() ?? items.length
+        items[place] = item
+        places.set(item, place)
+        postings.add(place, item.entry)
+      }
+      ranks = new Int32Array(items.length)
+      for (const [rank, item] of listed.entries()) ranks[places.get(item) as number] = rank
+      masks = new WeakMap()
+    },
+    search(query, { limit, among, server }) {
+      const steps = stepsOf(query)
+      const whole = score([...new Set(steps.flat())])
+      const mask = maskOf(among)
+      const ofServer = (place: number) => server === undefined || items[place]?.entry.server === server
+      const found = whole.places.filter((place) => mask[place] === 1 && ofServer(place))
+      const scores = steps.length > 1 ? fused(steps, whole.scores, found) : whole.scores
+      const order = (a: number, b: number) =>
+        (scores[b] as number) - (scores[a] as number) || (ranks[a] as number) - (ranks[b] as number)
+      return { items: best(found, limit, order).map((place) => items[place] as Item), total: found.length }
+    },
+  }
+
+  function score(words: readonly string[]) {
+    return postings.score(words, { count: places.size, room: items.length })
+  }
+
+  /** Looking every match up in a set, again in every search, would cost more than all the rest. */
+  function maskOf(among: readonly Item[]): Uint8Array {
+    const known = masks.get(among)
+    if (known) return known
+    const mask = new Uint8Array(items.length)
+    for (const item of among) {
+      const place = places.get(item)
+      if (place !== undefined) mask[place] = 1
+    }
+    masks.set(among, mask)
+    return mask
+  }
+
+  /**
+   * A tool is as good for a task of several steps as it is for the whole of it, and for the one step that it serves
+   * best, each against the best tool for that: else the step with the most words would fill the list.
+   */
+  function fused(steps: readonly (readonly string[])[], whole: Float64Array, found: readonly number[]): Float64Array {
+    const bestStep = new Float64Array(items.length)
+    for (const words of steps) {
+      const step = score(words).scores
+      const most = highest(step, found)
+      for (const place of found) {
+        const share = (step[place] as number) / most
+        if (share > (bestStep[place] as number)) bestStep[place] = share
+      }
+    }
+    const most = highest(whole, found)
+    for (const place of found) bestStep[place] = (bestStep[place] as number) + (whole[place] as number) / most
+    return bestStep
+  }
+}
+
+/** Never 0, so that it can be divided by. */
+function highest(scores: Float64Array, places: readonly number[]): number {
+  let most = 0
+  for (const place of places) if ((scores[place] as number) > most) most = scores[place] as number
+  return most || 1
+}

@@ -1,0 +1,90 @@
+import type { Outcome } from '../../core/executor.ts'
+import { type ToldCall, toldCalls } from './call-list.ts'
+import { plainText } from './declarations/plain-text.ts'
+import { tooDeep } from './json-depth.ts'
+import type { InnerCall } from './ledger.ts'
+import { longestAnswer } from './limits.ts'
+import { jsonLength, shortened } from './shorten.ts'
+
+/** What `execute_code` answers. */
+export interface CodeAnswer {
+  readonly status: Outcome['status']
+  readonly error?: Outcome['error']
+  /** What the program came to; text with a note in the middle where it was too long. */
+  readonly value?: unknown
+  readonly logs?: string
+  readonly calls?: readonly ToldCall[]
+  readonly truncated?: readonly string[]
+  /** Why the environment had to begin anew. */
+  readonly reset?: string
+  readonly isolation: Outcome['isolation'] | null
+  readonly durationMs: number
+}
+
+const longestMessage = 2000
+/** For commas, names of members and the sentences about what was cut. */
+const reserve = 600
+
+/** All of an outcome that a model should see, in no more than it can be shown. */
+export function codeAnswer(outcome: Outcome, calls: readonly InnerCall[]): CodeAnswer {
+  const { told, untold } = toldCalls(calls)
+  const { error, reset } = outcome
+  const frame = {
+    status: outcome.status,
+    ...(error && { error: { ...error, message: shortened(error.message, longestMessage) } }),
+    ...(told.length > 0 && { calls: told }),
+    ...(reset !== undefined && { reset: plainText(reset, 300) }),
+    isolation: outcome.isolation ?? null,
+    durationMs: Math.round(outcome.durationMs),
+  }
+  const cut = [...outcome.truncated.slice(0, 5).map((text) => plainText(text, 200)), ...(untold ? [untold] : [])]
+  const used = JSON.stringify(frame).length + JSON.stringify(cut).length + reserve
+  const shown = fitted(outcome, longestAnswer - used)
+  const truncated = [...cut, ...shown.cut]
+  const { status, error: thrown, ...rest } = frame
+  return wellFormed({
+    status,
+    ...(thrown && { error: thrown }),
+    ...shown.members,
+    ...rest,
+    ...(truncated.length > 0 && { truncated }),
+  })
+}
+
+/** Half a character can be written in JSON and cannot be read by everybody: it is replaced. */
+function wellFormed(answer: CodeAnswer): CodeAnswer {
+  const text = JSON.stringify(answer)
+  if (!text.includes('\\ud')) return answer
+  return JSON.parse(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash))
+}
+
+/** The value before what was printed: it is what the program was run for. */
+function fitted({ value, logs }: Outcome, room: number) {
+  const cut: string[] = []
+  const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))
+  const shownLogs = shortened(logs, forLogs)
+  if (shownLogs !== logs) cut.push('What it printed was cut.')
+  const shownValue = value === undefined ? undefined : fittedValue(value, room - jsonLength(shownLogs))
+  if (shownValue?.cut) cut.push(`The value (${value?.length} characters) was cut and is text now: give less.`)
+  return {
+    members: {
+      ...(shownValue && { value: shownValue.value }),
+      ...(logs !== '' && { logs: shownLogs }),
+    },
+    cut,
+  }
+}
+
+function fittedValue(json: string, room: number): { readonly value: unknown; readonly cut: boolean } {
+  const value = tooDeep(json) ? undefined : parsed(json)
+  if (value !== undefined && JSON.stringify(value).length <= room) return { value, cut: false }
+  return { value: shortened(typeof value === 'string' ? value : json, room), cut: true }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,152 @@
+import type { Access } from '../../core/access.ts'
+import type { Call } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import { waitFor } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { HostRefusal, type Program } from '../../core/executor.ts'
+import { Json } from '../../core/json.ts'
+import type { Result } from '../../core/result.ts'
+import { carry } from '../meta/carry.ts'
+import { plainText } from './declarations/plain-text.ts'
+import { failureOf, refusalOf } from './failure.ts'
+import { createGate } from './gate.ts'
+import { createLedger, type InnerCall } from './ledger.ts'
+import type { CodeLimits } from './limits.ts'
+import { meant } from './meant.ts'
+import { type Question, readQuestion, readQuestions } from './question.ts'
+import { unasked } from './unasked.ts'
+import { unwrapped, wordsOf } from './unwrap.ts'
+
+export interface BridgeOptions {
+  readonly access: Access
+  /** The call that runs the program: each of the program's calls has it as its parent, and its caller. */
+  readonly call: Call
+  readonly limits: CodeLimits
+  readonly clock: Clock
+}
+
+/** The host's end of a sandbox. Everything that comes over it was written by a hostile program. */
+export interface Bridge {
+  readonly host: Program['host']
+  /** The program is over: what is under way is called off. Gives all calls that it has made. */
+  end(): Promise<readonly InnerCall[]>
+}
+
+export function createBridge({ access, call, limits, clock }: BridgeOptions): Bridge {
+  const over = new AbortController()
+  const ledger = createLedger(clock)
+  const gate = createGate(limits.inFlight)
+  const underWay = new Set<Promise<unknown>>()
+  const { progressToken, ...meta } = call.input.meta
+  let made = 0
+  let answered = 0
+  let open = 0
+
+  /** One call, as JSON text of what the program gets; throws a HostRefusal. */
+  async function answer(question: Question, room: { left: number }, signal: AbortSignal): Promise<string> {
+    if (++made > limits.calls) throw tooMany(limits.calls)
+    const { server, tool } = question
+    const record = ledger.begin(plainText(server === undefined ? tool : `${server}.${tool}`, 100))
+    let sent = false
+    try {
+      using _ = await gate.enter(signal)
+      const { entry } = await waitFor(meant(access.view(call.caller), question), signal)
+      record.named(`${entry.server}.${entry.name}`)
+      const asked = { server: entry.server, tool: entry.name, args: question.args }
+      const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked }
+      sent = true
+      const result = await waitFor(carry(access, { ...call, signal }, asked, carried), signal)
+      const said = saidBy(result, asked, room.left)
+      record.end(result.isError ? 'error' : 'ok', typeof said === 'string' ? undefined : said.code)
+      if (typeof said !== 'string') throw said
+      room.left -= said.length
+      return said
+    } catch (thrown) {
+      if (thrown instanceof HostRefusal) throw thrown
+      const { status, refusal } = failureOf(thrown, sent)
+      record.end(status, refusal.code)
+      throw refusal
+    } finally {
+      tellProgress()
+    }
+  }
+
+  /** One after the other would be slow where a program cannot wait for several answers at once. */
+  const answers = (questions: readonly Question[], room: { left: number }, signal: AbortSignal) =>
+    Promise.all(
+      questions.map((question) =>
+        answer(question, room, signal).then(
+          (value) => `{"value":${value}}`,
+          ({ code, message }: HostRefusal) => JSON.stringify({ error: { code, message } }),
+        ),
+      ),
+    ).then((all) => `[${all.join(',')}]`)
+
+  function respond(name: string, input: string, signal: AbortSignal): Promise<string> {
+    const room = { left: limits.answer }
+    if (name === 'call') return answer(readQuestion(input), room, signal)
+    if (name === 'calls') return answers(readQuestions(input, limits.calls), room, signal)
+    throw refusalOf('INVALID_ARGUMENTS', `A program cannot ask for "${name.slice(0, 100)}".`)
+  }
+
+  return {
+    async host(name, input, signal) {
+      if (over.signal.aborted) throw refusalOf('CANCELLED', programOver)
+      if (input.length > limits.question || open + input.length > limits.open) throw tooLong(limits.question)
+      using ending = linked(signal)
+      const work = (async () => respond(name, input, AbortSignal.any([call.signal, over.signal, ending.signal])))()
+      underWay.add(work)
+      open += input.length
+      try {
+        return await work
+      } finally {
+        underWay.delete(work)
+        open -= input.length
+      }
+    },
+    async end() {
+      over.abort(cancelled())
+      await Promise.allSettled(underWay)
+      return ledger.calls
+    },
+  }
+
+  function tellProgress(): void {
+    answered += 1
+    if (progressToken === undefined || over.signal.aborted || call.signal.aborted) return
+    call.peer.notify('notifications/progress', Json.of({ progressToken, progress: answered }))
+  }
+}
+
+/** What the program gets, or why it cannot have it although the tool has run. */
+function saidBy(
+  result: Result,
+  { server, tool }: { server: string; tool: string },
+  room: number,
+): string | HostRefusal {
+  const { body, isError, refusal } = result
+  if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
+  // A result may hold the same twice, as text and as structured content; what is larger than that is not even read.
+  const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
+  if (text !== undefined && text.length <= room) return text
+  const sentence = `${server}.${tool} has run, but its answer is larger than a program can take at once (${room} characters left). Ask it for less.`
+  return new HostRefusal('RESULT_TOO_LARGE', sentence)
+}
+
+const programOver = 'The program was over before this call was answered.'
+const cancelled = () => new ToolwayError('CANCELLED', programOver)
+
+const tooMany = (calls: number) =>
+  new HostRefusal('OVERLOADED', `A program may make ${calls} calls, and this one has. Ask for more in each call.`)
+
+const tooLong = (characters: number) =>
+  new HostRefusal('INVALID_ARGUMENTS', `The arguments of a call may have ${characters} characters. Send less at once.`)
+
+/** A signal that says in our own words what the sandbox's signal says in its. */
+function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController()
+  const abort = () => controller.abort(cancelled())
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort, { once: true })
+  return { signal: controller.signal, [Symbol.dispose]: () => signal.removeEventListener('abort', abort) }
+}

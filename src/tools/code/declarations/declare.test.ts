@@ -1,0 +1,127 @@
+import { stripTypeScriptTypes } from 'node:module'
+import { expect, test } from 'vitest'
+import { declare } from './declare.ts'
+import { toolDeclaration } from './tool-declaration.ts'
+
+const methodOf = (inputSchema: unknown, more: object = {}) =>
+  toolDeclaration(
+    { identifier: 'tool', name: 'tool', definition: { inputSchema: inputSchema as never, ...more } },
+    6000,
+  )
+
+/** The type of one property `x` of the arguments. */
+const typeOf = (schema: unknown, root: object = {}): string => {
+  const text = methodOf({ type: 'object', properties: { x: schema }, ...root }).replaceAll(/\s+/g, ' ')
+  return /^tool\(args\?: \{ (?:\/\*\*.*?\*\/ )?x\?: (.*?);? \}\): Promise<any>$/.exec(text)?.[1] ?? text
+}
+
+test.each([
+  [{ type: 'string' }, 'string'],
+  [{ type: 'integer' }, 'number'],
+  [{ type: ['string', 'null'] }, 'string | null'],
+  [{ type: 'string', nullable: true }, 'string | null'],
+  [{ enum: ['a', 'b', 3, null] }, '"a" | "b" | 3 | null'],
+  [{ const: 'only' }, '"only"'],
+  [{ const: { a: [1, true] } }, '{ "a": [1, true] }'],
+  [{ type: 'array', items: { type: 'string' } }, 'string[]'],
+  [{ type: 'array', items: { enum: [1, 2] } }, '(1 | 2)[]'],
+  [{ type: 'array' }, 'unknown[]'],
+  [
+    { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }], items: false, minItems: 1 },
+    '[string, number?]',
+  ],
+  [{ type: 'array', items: [{ type: 'string' }], additionalItems: { type: 'number' } }, '[string?, ...number[]]'],
+  [{ type: 'object' }, 'Record<string, unknown>'],
+  [{ type: 'object', additionalProperties: false }, '{}'],
+  [{ additionalProperties: { type: 'number' } }, 'Record<string, number>'],
+  [{ properties: { a: { type: 'string' } }, required: ['a'] }, '{ a: string }'],
+  [
+    { properties: { a: { type: 'string' } }, additionalProperties: { type: 'number' } },
+    '{ a?: string } & Record<string, number>',
+  ],
+  [{ patternProperties: { '^x': { type: 'boolean' } } }, 'Record<string, boolean>'],
+  [
+    { properties: { 'a-b': {}, 'it\'s "x"': {}, 1: {} } },
+    '{ "1"?: unknown; "a-b"?: unknown; "it\'s \\"x\\""?: unknown }',
+  ],
+  [{ anyOf: [{ type: 'string' }, { type: 'number' }] }, 'string | number'],
+  [{ oneOf: [{ type: 'string' }, {}] }, 'unknown'],
+  [{ allOf: [{ properties: { a: {} } }, { properties: { b: {} } }] }, '{ a?: unknown } & { b?: unknown }'],
+  [{ type: 'object', properties: { a: {} }, anyOf: [{ required: ['a'] }] }, '{ a?: unknown }'],
+  [true, 'unknown'],
+  [false, 'never'],
+  ['nonsense', 'unknown'],
+  [{ type: 'strnig' }, 'unknown'],
+])('B9: the schema %j is the type %s', (schema, type) => {
+  expect(typeOf(schema)).toBe(type)
+})
+
+test('B9: what a type cannot say is a comment: what it is for, format, bounds, default', () => {
+  const schema = { type: 'string', description: 'Where\nto.', format: 'uri', maxLength: 9, default: 'x' }
+  expect(methodOf({ properties: { to: schema }, required: ['to'] }, { description: 'Sends.' })).toBe(
+    [
+      '/** Sends. */',
+      'tool(args: {',
+      '  /** Where to. — format uri, max length 9, default "x" */',
+      '  to: string;',
+      '}): Promise<any>',
+    ].join('\n'),
+  )
+})
+
+test('B9: an output schema is the type of the result', () => {
+  const outputSchema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
+  expect(methodOf({ type: 'object' }, { outputSchema })).toBe(
+    'tool(args?: Record<string, unknown>): Promise<{ sum: number }>',
+  )
+})
+
+test('B9: references lead to places inside their own schema, round in no circle, and nowhere else', () => {
+  const $defs = {
+    'a/b c': { type: 'string' },
+    node: { type: 'object', properties: { next: { $ref: '#/$defs/node' }, size: { type: 'number' } } },
+  }
+  expect(typeOf({ $ref: '#/$defs/a~1b%20c' }, { $defs })).toBe('string')
+  expect(typeOf({ $ref: '#/$defs/node' }, { $defs })).toBe('{ next?: unknown; size?: number }')
+  expect(typeOf({ $ref: '#' })).toBe('{ x?: unknown }')
+  for (const $ref of [
+    'file:///etc/passwd',
+    'https://example.com/x.json',
+    '/etc/passwd',
+    '#/%zz',
+    '#/$defs/none',
+    '#/constructor',
+    7,
+  ]) {
+    expect(typeOf({ $ref }, { $defs }), String($ref)).toBe('unknown')
+  }
+})
+
+test('B9: no text of a server can end a comment, hide, or turn what follows around', () => {
+  const hostile = 'x */ }; process.exit() /* \u202e\u200b\u001b[31m \u{e0041} \u2028 y'
+  const text = methodOf(
+    { properties: { a: { description: hostile, default: hostile, pattern: hostile }, [hostile]: { const: hostile } } },
+    { description: hostile },
+  )
+  expect(stripTypeScriptTypes(declare(new Map([['server', [text]]]))).trim()).toBe('')
+  expect(text).not.toMatch(/[\u202e\u200b\u001b\u2028\u{e0041}]/u)
+})
+
+test('B9: servers and their tools become one declaration', () => {
+  expect(declare(new Map())).toBe('')
+  expect(
+    declare(
+      new Map([
+        ['files', [methodOf({})]],
+        ['a-b', [methodOf({}), methodOf({})]],
+      ]),
+    ),
+  ).toBe(
+    [
+      'declare const tools: {',
+      '  files: { tool(args?: unknown): Promise<any> };',
+      '  "a-b": { tool(args?: unknown): Promise<any>; tool(args?: unknown): Promise<any> };',
+      '}',
+    ].join('\n'),
+  )
+})

@@ -1,0 +1,98 @@
+import * as z from 'zod'
+import type { Served, View } from '../../core/access.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { structuredResult } from '../../core/result.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { agentId, type MetaToolsOptions } from '../meta/options.ts'
+import { declare } from './declarations/declare.ts'
+import { plainText } from './declarations/plain-text.ts'
+import { toolDeclaration } from './declarations/tool-declaration.ts'
+import { type Names, namesOf } from './names.ts'
+
+const charactersPerToken = 4
+/** The most that is told of one tool; what is beyond is `unknown`. */
+const longestTool = 6000
+
+/** Typed declarations of named tools, for whoever writes a program that calls them (B9). */
+export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'describe_tools',
+    title: 'Describe tools',
+    description:
+      'Gives TypeScript declarations (arguments, results, what they are for) of tools that search_tools has found, as ' +
+      'programs for execute_code call them: await tools.server.tool(args).',
+    input: z.object({
+      agent_id: agentId,
+      names: z.array(z.string().min(1).max(300)).min(1).max(50).describe('"server.tool", as search_tools gives them.'),
+      max_tokens: z.int().min(100).max(20_000).default(4000).describe('Leave out tools beyond this.'),
+    }),
+    readOnly: true,
+    async run({ agent_id, names, max_tokens }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
+      // What carries calls does not run inside a program, and the tools about tools are there under names of their own.
+      const usable = ({ entry }: Served) => !entry.traits.carries && entry.server !== call.entry.server
+      const unknown: { name: string; message: string }[] = []
+      const found = new Map<Served['entry'], Served>()
+      for (const name of new Set(names)) {
+        const meant = await meaning(view, name, usable)
+        if (typeof meant === 'string') unknown.push({ name, message: meant })
+        else for (const served of meant) found.set(served.entry, served)
+      }
+      const { declarations, leftOut } = written([...found.values()], namesOf(view.list('tool')), max_tokens)
+      const tokens = Math.ceil(declarations.length / charactersPerToken)
+      const answer = {
+        declarations,
+        ...(unknown.length > 0 && { unknown }),
+        ...(leftOut.length > 0 && { left_out: leftOut }),
+        tokens_used: tokens,
+      }
+      const listing = { requested: names.length, returned: found.size - leftOut.length, tokens }
+      return { ...structuredResult(answer), listing }
+    },
+  })
+
+type Usable = (served: Served) => boolean
+
+/** The tools that a name stands for, among those that the caller may use; a sentence where there are none. */
+async function meaning(view: View, name: string, usable: Usable): Promise<readonly Served[] | string> {
+  const spelling = name.startsWith('tools.') ? name.slice('tools.'.length) : name
+  const spelt = () => bySpelling(namesOf(view.list('tool')), spelling).filter(usable)
+  const known = spelt()
+  if (known.length > 0) return known
+  try {
+    const { entry } = await view.resolve('tool', spelling)
+    const served = view.list('tool').filter((one) => one.entry === entry && usable(one))
+    return served.length > 0 ? served : `${plainText(spelling, 100)} is not among the tools that your programs may use.`
+  } catch (thrown) {
+    // Looking for it may have woken its server, which a program may spell in its own way.
+    const woken = spelt()
+    return woken.length > 0 ? woken : ToolwayError.from(thrown).message
+  }
+}
+
+/** Where a server's name ends cannot be seen: every dot may be the place. */
+function bySpelling(names: Names, spelling: string): Served[] {
+  const found = new Set<Served>()
+  for (let dot = spelling.indexOf('.'); dot !== -1; dot = spelling.indexOf('.', dot + 1)) {
+    const served = names.find(spelling.slice(0, dot), spelling.slice(dot + 1))
+    if (served) found.add(served)
+  }
+  return [...found]
+}
+
+/** Whole tools as long as there is room, the first one in any case. */
+function written(tools: readonly Served[], names: Names, tokens: number) {
+  const servers = new Map<string, string[]>()
+  const leftOut: string[] = []
+  let left = tokens * charactersPerToken
+  for (const served of tools) {
+    const { server, tool } = names.identifiers(served)
+    const { name, definition } = served.entry
+    const first = servers.size === 0
+    const text = toolDeclaration({ identifier: tool, name, definition }, Math.min(longestTool, left))
+    if (left < text.length && !first) leftOut.push(`${server}.${tool}`)
+    else servers.set(server, [...(servers.get(server) ?? []), text])
+    left -= first || left >= text.length ? text.length : 0
+  }
+  return { declarations: declare(servers), leftOut }
+}

@@ -1,0 +1,155 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import type { Isolation } from '../../core/executor.ts'
+import { refusalOf } from '../access.fixture.ts'
+import { toolSource } from '../define.ts'
+import { echo } from '../tools.fixture.ts'
+import { createWorkshop } from './code.fixture.ts'
+import { createFixtureExecutor } from './executor.fixture.ts'
+
+const noPython = 'Python needs bubblewrap: install it.'
+
+test('S7: the parameters are those of the contract, and cost few tokens', () => {
+  const { tool } = createWorkshop({ servers: {} })
+  expect(Object.keys(tool.definition.inputSchema?.properties as object)).toEqual([
+    'code',
+    'language',
+    'environment',
+    'timeout_ms',
+  ])
+  expect(JSON.stringify(tool.definition).length / 4).toBeLessThan(450)
+})
+
+test('S7: what the operator grants is told, and what it does not', () => {
+  const described = (config: object) => createWorkshop({ servers: {}, config }).tool.definition.description
+  expect(described({})).toContain('in a sandbox without network and files.')
+  const granted = described({ allowNetwork: ['api.example.com'], allowPaths: ['/data'] })
+  expect(granted).toContain('in a sandbox. ')
+  expect(granted).toContain('fetch(url) reaches api.example.com.')
+  expect(granted).toContain('Files under /data can be read')
+})
+
+test('S7: JavaScript unless another language is named; TypeScript is understood as such', async () => {
+  const { run, executor } = createWorkshop({ servers: {} })
+  expect(await run('1 + 1')).toMatchObject({ status: 'ok', value: 2, isolation: 'process' })
+  expect(await run('const n: number = 2; n * 2', { args: { language: 'typescript' } })).toMatchObject({ value: 4 })
+  const message = expect.stringContaining('"language": "typescript"')
+  expect(await run('const n: number = 2')).toMatchObject({ status: 'error', error: { name: 'SyntaxError', message } })
+  expect(executor.programs.map(({ language }) => language)).toEqual(['javascript', 'typescript', 'javascript'])
+})
+
+test('S7: JavaScript and TypeScript of one name are one environment; Python is another', async () => {
+  const { run, executor } = createWorkshop({
+    servers: {},
+    executor: createFixtureExecutor(['javascript', 'typescript', 'python']),
+  })
+  await run('var n = 1', { args: { environment: 'e' } })
+  expect(await run('n as number', { args: { environment: 'e', language: 'typescript' } })).toMatchObject({ value: 1 })
+  await run('n = 1', { args: { environment: 'e', language: 'python' } })
+  const [first, second, third] = executor.programs.map(({ environment }) => environment)
+  expect(first).toMatch(/^[0-9a-f]{64}$/)
+  expect([second, third === first]).toEqual([first, false])
+})
+
+test('S7: the time is the operator’s; a program may be given less of it, never more', async () => {
+  const { run, executor } = createWorkshop({ servers: {} })
+  await run('1')
+  await run('1', { args: { timeout_ms: 5 } })
+  expect(executor.programs.map(({ timeoutMs }) => timeoutMs)).toEqual([30_000, 5])
+  const refusal = await refusalOf(run('1', { args: { timeout_ms: 30_001 } }))
+  expect(refusal.message).toContain('"timeout_ms" must be at most 30000')
+})
+
+test('S7: a failed program is a result with isError and says what went wrong, and where', async () => {
+  const { run } = createWorkshop({ servers: {} })
+  expect(await run('const a = 1\nnull.x')).toMatchObject({
+    status: 'error',
+    error: { name: 'TypeError', line: 2 },
+  })
+  expect(await run('await new Promise(() => {})', { args: { timeout_ms: 5 } })).toMatchObject({
+    status: 'timeout',
+    error: { name: 'TimeoutError' },
+  })
+})
+
+test('S7: a cancelled run is cancelled for whoever has asked, not a result', async () => {
+  const { run } = createWorkshop({ servers: {} })
+  const controller = new AbortController()
+  const answer = run('await new Promise(() => {})', { signal: controller.signal })
+  controller.abort(new Error('gone'))
+  await expect(answer).rejects.toThrow('gone')
+})
+
+test('S7: a language that cannot be had is refused with what is missing', async () => {
+  const { run } = createWorkshop({ servers: {}, executor: createFixtureExecutor(['javascript'], [noPython]) })
+  const refusal = await refusalOf(run('1', { args: { language: 'python' } }))
+  expect(refusal).toMatchObject({
+    code: 'INVALID_ARGUMENTS',
+    message: `python cannot be run here; "language" must be one of javascript. ${noPython}`,
+  })
+})
+
+test('S7: where no isolation is strong enough, nothing runs', async () => {
+  const { run, executor } = createWorkshop({
+    servers: {},
+    executor: createFixtureExecutor([], ['bubblewrap is missing.']),
+  })
+  const refusal = await refusalOf(run('1'))
+  expect(refusal).toMatchObject({ code: 'DENIED_BY_POLICY', details: { rule: 'sandbox.minIsolation' } })
+  expect(refusal.message).toContain('bubblewrap is missing.')
+  expect(executor.programs).toEqual([])
+})
+
+test('S7: a program that is too long, and one that the sandbox has no place for, are refused', async () => {
+  const workshop = createWorkshop({ servers: {} })
+  const long = await refusalOf(workshop.run(`"${'é'.repeat(131_072)}"`))
+  expect(long).toMatchObject({ code: 'INVALID_ARGUMENTS', message: expect.stringContaining('262144 bytes') })
+  const full = { status: 'refused', error: { name: 'SandboxError', message: 'No place became free.' } }
+  Object.assign(workshop.executor, { run: async () => ({ ...full, logs: '', truncated: [], durationMs: 1 }) })
+  expect(await refusalOf(workshop.run('1'))).toMatchObject({ code: 'OVERLOADED', message: 'No place became free.' })
+})
+
+const listed = async (isolation: Pick<Isolation, 'languages' | 'missing'>) => {
+  const { tool } = createWorkshop({
+    servers: {},
+    executor: createFixtureExecutor(isolation.languages, isolation.missing),
+  })
+  const clock = createManualClock()
+  const source = toolSource({
+    name: 'native',
+    origin: 'native',
+    description: '',
+    tools: [echo('a'), tool],
+    timeoutMs: 1,
+    clock,
+  })
+  let changes = 0
+  source.onChange(() => changes++)
+  const before = source.entries()[1]
+  await source.ready()
+  await source.ready()
+  await new Promise((resolve) => setImmediate(resolve))
+  return { changes, before, after: source.entries()[1] }
+}
+
+test('S7: what the machine really offers is told once it is known, and those who listen hear of it', async () => {
+  const { changes, before, after } = await listed({ languages: ['javascript', 'typescript'], missing: [noPython] })
+  expect(changes).toBe(1)
+  expect(before?.definition.description).toContain('Python')
+  expect(after?.definition.description).not.toContain('Python')
+  expect(JSON.stringify(after?.definition.inputSchema)).toContain('"enum":["javascript","typescript"]')
+  expect(after?.traits.carries).toBe(true)
+})
+
+test('S7: where all is as it was configured nobody hears anything; where nothing works that is said', async () => {
+  expect((await listed({ languages: ['javascript', 'typescript', 'python'], missing: [] })).changes).toBe(0)
+  const { after } = await listed({ languages: [], missing: ['bubblewrap is missing.'] })
+  expect(after?.definition.description).toContain('cannot be used here: bubblewrap is missing.')
+})
+
+test('B8: a thousand tools cost a program’s scope nothing: names are looked up when they are used', async () => {
+  const many = Array.from({ length: 1000 }, (_, at) => echo(`tool_${at}`))
+  const { run, executor } = createWorkshop({ servers: { many } })
+  expect(await run('(await tools.many.tool_999({ a: 1 })).name')).toMatchObject({ value: 'tool_999' })
+  expect(executor.programs[0]?.prelude?.length).toBeLessThan(2500)
+})

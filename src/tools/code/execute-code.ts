@@ -1,0 +1,122 @@
+import * as z from 'zod'
+import type { Config } from '../../config/schema.ts'
+import type { Access } from '../../core/access.ts'
+import type { Call } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Executor, Isolation, Language, Outcome } from '../../core/executor.ts'
+import { type Result, resultOf } from '../../core/result.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { codeAnswer } from './answer.ts'
+import { createBridge } from './bridge.ts'
+import { describeSandbox } from './describe-sandbox.ts'
+import { environmentKey } from './environment.ts'
+import { type CodeLimits, codeLimits } from './limits.ts'
+import { javascriptPrelude } from './prelude-javascript.ts'
+import { pythonPrelude } from './prelude-python.ts'
+
+export interface ExecuteCodeOptions {
+  readonly executor: Executor
+  readonly access: Access
+  readonly config: Pick<Config['sandbox'], 'languages' | 'timeout' | 'allowNetwork' | 'allowPaths'>
+  readonly clock: Clock
+  readonly limits?: CodeLimits
+}
+
+const longestSource = 256 * 1024
+
+/** `execute_code` (S7, B9): runs a program that may call all that its caller may call, and nothing else. */
+export function executeCode(options: ExecuteCodeOptions): Tool {
+  const { executor, config } = options
+  const asConfigured: Isolation = { tier: undefined, languages: config.languages, missing: [] }
+  return {
+    ...toolFor(asConfigured, options),
+    // What this machine really offers is found out when somebody first asks for tools, and nobody waits for it.
+    later: async () => toolFor(await executor.probe(), options),
+  }
+}
+
+function toolFor(isolation: Isolation, options: ExecuteCodeOptions): Tool {
+  const { config } = options
+  const languages = isolation.languages.length > 0 ? isolation.languages : config.languages
+  return defineTool({
+    name: 'execute_code',
+    title: 'Run a program',
+    description: describeSandbox(isolation, config),
+    input: z.object({
+      code: z
+        .string()
+        .min(1)
+        .refine((code) => Buffer.byteLength(code) <= longestSource, `it may have ${longestSource} bytes`)
+        .describe('The program; await works at its top level.'),
+      language: z
+        .enum(languages as [Language, ...Language[]])
+        .default(languages.includes('javascript') ? 'javascript' : (languages[0] as Language)),
+      environment: z
+        .string()
+        .min(1)
+        .max(100)
+        .optional()
+        .describe('A name of your own: variables stay for the next run of the same name.'),
+      timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
+    }),
+    // The program ends by its own deadline; this one is for what waits before it and for what comes after.
+    timeoutMs: 2 * config.timeout + 10_000,
+    carries: true,
+    run: (program, { call }) => runProgram(program, call, options),
+  })
+}
+
+interface Asked {
+  readonly code: string
+  readonly language: Language
+  readonly environment?: string | undefined
+  readonly timeout_ms: number
+}
+
+async function runProgram(program: Asked, call: Call, options: ExecuteCodeOptions): Promise<Result> {
+  const { executor, access, clock, limits = codeLimits } = options
+  const { code, language, environment, timeout_ms: timeoutMs } = program
+  refuseUnavailable(await executor.probe(), language)
+  const bridge = createBridge({ access, call, limits, clock })
+  const outcome = await executor.run({
+    code,
+    language,
+    prelude: language === 'python' ? pythonPrelude : javascriptPrelude,
+    ...(environment !== undefined && { environment: environmentKey(call.caller, environment, language) }),
+    timeoutMs,
+    signal: call.signal,
+    host: bridge.host,
+  })
+  const calls = await bridge.end()
+  call.signal.throwIfAborted()
+  if (outcome.status === 'refused') {
+    const sentence = outcome.error?.message ?? 'The sandbox could not run this program; try again later.'
+    throw new ToolwayError('OVERLOADED', sentence)
+  }
+  const answer = codeAnswer(hinted(outcome, language), calls)
+  const failed = answer.status !== 'ok'
+  return resultOf({
+    content: [{ type: 'text', text: JSON.stringify(answer) }],
+    structuredContent: answer,
+    ...(failed && { isError: true }),
+  })
+}
+
+/** Whoever has read TypeScript declarations is likely to write types. */
+function hinted(outcome: Outcome, language: Language): Outcome {
+  const { error } = outcome
+  if (error?.name !== 'SyntaxError' || language !== 'javascript') return outcome
+  return { ...outcome, error: { ...error, message: `${error.message} (types need "language": "typescript")` } }
+}
+
+function refuseUnavailable({ tier, languages, missing }: Isolation, language: Language): void {
+  if (tier !== undefined && languages.includes(language)) return
+  const why = missing.join(' ')
+  if (tier === undefined) {
+    const sentence = `No program can be run here in isolation as strong as the operator wants it. ${why}`
+    throw new ToolwayError('DENIED_BY_POLICY', sentence.trim(), { rule: 'sandbox.minIsolation' })
+  }
+  const sentence = `${language} cannot be run here; "language" must be one of ${languages.join(', ')}. ${why}`
+  throw new ToolwayError('INVALID_ARGUMENTS', sentence.trim())
+}

@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { withoutHidden } from './hidden-characters.ts'
+
+test.each([
+  ['colours', 'a\x1b[1;31mb\x1b[0m', 'ab'],
+  ['a title of the window', '\x1b]0;evil\x07x', 'x'],
+  ['half a sequence', 'a\x1b', 'a'],
+  ['C1 controls', 'a\x9b31mb\x85', 'a31mb'],
+  ['directions', '\u202eabc\u2066d\u2069', 'abcd'],
+  ['zero widths', 'i\u200bg\u2060n\ufeffore', 'ignore'],
+  ['tags', 'hi\u{e0069}\u{e0067}\u{e007f}', 'hi'],
+  ['joiners between letters', 'a\u200db\u200cc', 'abc'],
+  ['lines as other systems end them', 'a\r\nb\tc\n', 'a\nb\tc\n'],
+])('security: %s are taken out', (_, text, clean) => {
+  expect(withoutHidden(text)).toBe(clean)
+})
+
+test.each(['👩‍💻 ❤️ 👍🏽‍', 'می‌خواهم', 'क्‍ष', 'grüße', '日本語', '‮'.slice(1)])('security: %s stays as it is', (text) => {
+  expect(withoutHidden(text)).toBe(text)
+})
+
+test('security: of any text nothing hidden is left, however it is put together', () => {
+  const parts = fc.constantFrom(
+    '\x1b',
+    '[',
+    '3',
+    'm',
+    ']',
+    '\x07',
+    '\\',
+    '\u202e',
+    '\u200b',
+    '\u200d',
+    'a',
+    '😀',
+    '\r',
+    '\n',
+    ' ',
+  )
+  fc.assert(
+    fc.property(fc.array(parts, { maxLength: 20 }), (text) => {
+      expect(withoutHidden(text.join(''))).not.toMatch(/[\x1b\x07\u202e\u200b]/)
+    }),
+  )
+})
+
+test('security: a long text takes no longer than it should', () => {
+  const start = performance.now()
+  for (const part of ['\x1b[', '\x1b]', '\x1b[0', '\u200d', 'a\u200d']) withoutHidden(part.repeat(100_000))
+  expect(performance.now() - start).toBeLessThan(5_000)
+})

@@ -1,0 +1,104 @@
+import * as z from 'zod'
+import { ToolwayError } from '../../core/errors.ts'
+import { resultOf } from '../../core/result.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { sniffedType } from '../media-type.ts'
+import { guardedGet } from '../native/fetch/guarded-get.ts'
+import { modelArgument } from './arguments.ts'
+import { choiceFor, servedModel } from './choose.ts'
+import { noAnswer, type Place } from './failures.ts'
+import type { InferenceOptions } from './options.ts'
+import { get, post } from './server.ts'
+
+/** Images from a description (F17). */
+export function diffusion(options: InferenceOptions): Tool | undefined {
+  const choice = choiceFor('diffusion', options)
+  if (choice.names.length === 0) return undefined
+  const { timeout, maxBytes } = options.config.native.inference
+  return defineTool({
+    name: 'diffusion',
+    title: 'Make an image',
+    description: 'Has a model make one or several images by a description.',
+    input: z.object({
+      prompt: z.string().min(1).max(32_000).describe('What the image shows, and how.'),
+      size: z
+        .string()
+        .regex(/^\d{2,4}x\d{2,4}$/)
+        .optional()
+        .describe('Width and height, such as 1024x1024.'),
+      n: z.int().min(1).max(4).default(1).describe('How many.'),
+      model: modelArgument(choice),
+    }),
+    readOnly: true,
+    annotations: { openWorldHint: true },
+    timeoutMs: timeout,
+    async run({ prompt, size, n, model: asked }, { signal }) {
+      const place: Place = { name: choice.pick(asked), task: 'diffusion' }
+      const wishes = { prompt, n, ...(size !== undefined && { size }) }
+      const made = await request(place, wishes, signal)
+      const images = await Promise.all(made.map((one) => bytesOf(place, one, signal)))
+      const content = images.map((bytes) => {
+        const mimeType = sniffedType(bytes)
+        if (!mimeType?.startsWith('image/')) throw noAnswer(place, 'images')
+        return { type: 'image', data: bytes.toString('base64'), mimeType }
+      })
+      const told = content.map(({ mimeType }, index) => ({ mimeType, bytes: images[index]?.length }))
+      return resultOf({ content, structuredContent: { model: place.name, images: told } })
+    },
+  })
+
+  /** Images come in the answer where the server can be asked for that; some cannot, and do it anyway. */
+  async function request(place: Place, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
+    try {
+      return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)
+    } catch (thrown) {
+      const isUnknown = thrown instanceof ToolwayError && /response_format/.test(thrown.message)
+      if (isUnknown) return await ask(place, wishes, signal)
+      throw thrown
+    }
+  }
+
+  async function ask(place: Place, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
+    const model = servedModel(options, place.name)
+    const { bytes } = await post(place, model, {
+      path: '/images/generations',
+      body: Buffer.from(JSON.stringify({ model: model.model, ...wishes })),
+      contentType: 'application/json',
+      accept: 'application/json',
+      // Base64 takes a third more, and there may be several.
+      maxBytes: maxBytes * 2,
+      signal,
+    })
+    const read = answer.safeParse(parsed(bytes))
+    if (!read.success) throw noAnswer(place, 'images')
+    return read.data.data
+  }
+
+  /** An address on the server itself is the operator's; any other is vetted like one that a caller gives. */
+  async function bytesOf(place: Place, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
+    if (b64_json) return Buffer.from(b64_json, 'base64')
+    const model = servedModel(options, place.name)
+    const base = new URL(model.baseUrl)
+    const target = URL.canParse(url ?? '', base.origin) ? new URL(url as string, base.origin) : undefined
+    if (!target) throw noAnswer(place, 'images')
+    if (target.origin === base.origin) return (await get(place, model, { url: target, maxBytes, signal })).bytes
+    return (await guardedGet(target.href, { vet: options.vet, signal, maxBytes, accept: 'image/*' })).bytes
+  }
+}
+
+const answer = z.object({
+  data: z
+    .array(z.object({ b64_json: z.string().nullish(), url: z.string().nullish() }))
+    .min(1)
+    .max(16),
+})
+
+type Made = z.output<typeof answer>['data'][number]
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

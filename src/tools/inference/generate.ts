@@ -1,0 +1,103 @@
+import * as z from 'zod'
+import type { ChatMessage } from '../../core/chat.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { resultOf } from '../../core/result.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { modelArgument } from './arguments.ts'
+import { type Choice, choiceFor } from './choose.ts'
+import { completionOf, type LanguageModel } from './language-model.ts'
+import type { InferenceOptions } from './options.ts'
+
+const longest = 1_000_000
+
+const message = z.strictObject({
+  role: z.enum(['system', 'user', 'assistant']),
+  content: z.string().max(longest),
+})
+
+/** Text from a language model, held to a schema where one is given (F17). Nothing where there is no model. */
+export function generate(options: InferenceOptions): Tool | undefined {
+  const choice = choiceFor('generate', options)
+  if (choice.names.length === 0) return undefined
+  return defineTool({
+    name: 'generate',
+    title: 'Generate text',
+    description:
+      'Has a language model write a text: an answer to a prompt, or the next message of a conversation. With a schema ' +
+      'the answer is JSON that fits it.',
+    input: z.object({
+      prompt: z.string().max(longest).optional().describe('What to answer; or give messages.'),
+      messages: z.array(message).min(1).max(200).optional().describe('A conversation to go on with.'),
+      system: z.string().max(longest).optional().describe('How the model is to behave.'),
+      max_tokens: z.int().min(1).max(1_000_000).optional(),
+      temperature: z.number().min(0).max(2).optional(),
+      schema: z.record(z.string(), z.unknown()).optional().describe('A JSON Schema for the answer.'),
+      model: modelArgument(choice),
+    }),
+    output: z.object({
+      model: z.string(),
+      text: z.string(),
+      value: z.unknown().optional().describe('The answer as a value, where a schema was given.'),
+      finish_reason: z.string(),
+      usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
+    }),
+    readOnly: true,
+    annotations: { openWorldHint: true },
+    timeoutMs: options.config.native.inference.timeout,
+    async run({ schema, model: asked, max_tokens, temperature, ...given }, { signal }) {
+      const model = languageModel(options, choice, asked)
+      const { restore, ...completion } = await completionOf(model, {
+        messages: messagesOf(given),
+        signal,
+        ...(max_tokens !== undefined && { maxTokens: max_tokens }),
+        ...(temperature !== undefined && { temperature }),
+        ...(schema && { constraint: { name: 'answer', schema } }),
+      })
+      const value = schema && valueIn(completion.text, schema, options.read)
+      return resultOf({
+        content: [{ type: 'text', text: completion.text }],
+        structuredContent: { model: model.name, ...completion, ...(schema && { value: restore(value) }) },
+      })
+    },
+  })
+}
+
+/** The language model of a name that a choice has found. */
+export function languageModel({ models }: InferenceOptions, choice: Choice, asked: string | undefined): LanguageModel {
+  const name = choice.pick(asked)
+  const model = models.get(name)
+  if (model) return model
+  throw new ToolwayError('SERVER_UNAVAILABLE', `The model ${name} is not to be had now; ask for another one.`)
+}
+
+interface Given {
+  readonly prompt?: string | undefined
+  readonly messages?: readonly z.output<typeof message>[] | undefined
+  readonly system?: string | undefined
+}
+
+function messagesOf({ prompt, messages, system }: Given): ChatMessage[] {
+  if ((prompt === undefined) === (messages === undefined)) {
+    throw new ToolwayError('INVALID_ARGUMENTS', 'Give either "prompt" or "messages".')
+  }
+  const instruction: ChatMessage[] = system === undefined ? [] : [{ role: 'system', content: system }]
+  return [...instruction, ...(messages ?? [{ role: 'user', content: prompt as string } as const])]
+}
+
+function valueIn(text: string, schema: Readonly<Record<string, unknown>>, read: InferenceOptions['read'] = plainJson) {
+  const found = read(text, schema)
+  if ('value' in found) return found.value
+  throw new ToolwayError(
+    'SERVER_UNAVAILABLE',
+    `The model did not answer by the schema: its answer ${found.problem}. Try again, or with a simpler schema.`,
+  )
+}
+
+function plainJson(text: string): { readonly value: unknown } | { readonly problem: string } {
+  const [, fenced] = /^```(?:json)?\n([\s\S]*)```$/.exec(text.trim()) ?? []
+  try {
+    return { value: JSON.parse(fenced ?? text) }
+  } catch {
+    return { problem: 'is no JSON' }
+  }
+}

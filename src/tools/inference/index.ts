@@ -1,0 +1,13 @@
+import type { Tool } from '../define.ts'
+import { diffusion } from './diffusion.ts'
+import { generate } from './generate.ts'
+import type { InferenceOptions } from './options.ts'
+import { speech } from './speech.ts'
+import { vision } from './vision.ts'
+
+export type { LanguageModel } from './language-model.ts'
+export type { InferenceOptions } from './options.ts'
+
+/** The tools over the configured models (F17); those for which there is no model are not among them. */
+export const inferenceTools = (options: InferenceOptions): Tool[] =>
+  [generate, vision, speech, diffusion].flatMap((make) => make(options) ?? [])

@@ -1,0 +1,88 @@
+import * as z from 'zod'
+import { ToolwayError } from '../../core/errors.ts'
+import { resultOf } from '../../core/result.ts'
+import { defineTool, type Tool } from '../define.ts'
+import { sniffedType } from '../media-type.ts'
+import { guardedGet } from '../native/fetch/guarded-get.ts'
+import { bytesFrom, modelArgument } from './arguments.ts'
+import { choiceFor } from './choose.ts'
+import { languageModel } from './generate.ts'
+import { completionOf } from './language-model.ts'
+import type { InferenceOptions } from './options.ts'
+
+const mostImages = 8
+
+const image = z.strictObject({
+  data: z.string().optional().describe('The image in base64.'),
+  url: z.string().optional().describe('Or where it is, https.'),
+})
+
+/** A language model looks at images and says what was asked about them (F17). */
+export function vision(options: InferenceOptions): Tool | undefined {
+  const choice = choiceFor('vision', options)
+  if (choice.names.length === 0) return undefined
+  const { inference } = options.config.native
+  return defineTool({
+    name: 'vision',
+    title: 'Look at images',
+    description: 'Has a model look at one or several images and answer a question about them: describe, read, compare.',
+    input: z.object({
+      prompt: z.string().max(100_000).default('What is in this image?').describe('What to find out.'),
+      images: z.array(image).min(1).max(mostImages),
+      max_tokens: z.int().min(1).max(1_000_000).optional(),
+      model: modelArgument(choice),
+    }),
+    output: z.object({
+      model: z.string(),
+      text: z.string(),
+      finish_reason: z.string(),
+      usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
+    }),
+    readOnly: true,
+    annotations: { openWorldHint: true },
+    timeoutMs: inference.timeout,
+    async run({ prompt, images, max_tokens, model: asked }, { signal }) {
+      const model = languageModel(options, choice, asked)
+      const seen = await Promise.all(images.map((given, index) => dataUrl(given, `images[${index}]`, signal)))
+      const content = [
+        { type: 'text' as const, text: prompt },
+        ...seen.map((url) => ({ type: 'image_url' as const, image_url: { url } })),
+      ]
+      const { restore: _, ...completion } = await completionOf(model, {
+        messages: [{ role: 'user', content }],
+        signal,
+        ...(max_tokens !== undefined && { maxTokens: max_tokens }),
+      })
+      return resultOf({
+        content: [{ type: 'text', text: completion.text }],
+        structuredContent: { model: model.name, ...completion },
+      })
+    },
+  })
+
+  /** Fetched here, where addresses are vetted: the model's server gets the bytes and never the address. */
+  async function dataUrl({ data, url }: z.output<typeof image>, field: string, signal: AbortSignal): Promise<string> {
+    if ((data === undefined) === (url === undefined)) {
+      throw new ToolwayError('INVALID_ARGUMENTS', `"${field}" must have either "data" or "url".`)
+    }
+    const { bytes, mimeType } =
+      url === undefined
+        ? bytesFrom(`${field}.data`, data as string, 'image', inference.maxBytes)
+        : await fetched(url, field, signal)
+    return `data:${mimeType};base64,${bytes.toString('base64')}`
+  }
+
+  async function fetched(url: string, field: string, signal: AbortSignal) {
+    const { vet } = options
+    const { bytes, cut, status } = await guardedGet(url, {
+      vet,
+      signal,
+      maxBytes: inference.maxBytes,
+      accept: 'image/*',
+    })
+    const mimeType = sniffedType(bytes)
+    if (!cut && status < 300 && mimeType?.startsWith('image/')) return { bytes, mimeType }
+    const why = cut ? 'is too large' : status < 300 ? 'is no image' : `answers with HTTP ${status}`
+    throw new ToolwayError('INVALID_ARGUMENTS', `What is at "${field}.url" ${why}; give another image.`)
+  }
+}

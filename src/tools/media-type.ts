@@ -1,0 +1,28 @@
+/** The kinds of bytes that we hand on, by how they begin. Names and headers are only claims. */
+const beginnings: readonly (readonly [type: string, fits: (bytes: Buffer) => boolean])[] = [
+  ['image/png', (bytes) => starts(bytes, '\x89PNG\r\n\x1a\n')],
+  ['image/jpeg', (bytes) => starts(bytes, '\xff\xd8\xff')],
+  ['image/gif', (bytes) => starts(bytes, 'GIF87a') || starts(bytes, 'GIF89a')],
+  ['image/webp', (bytes) => starts(bytes, 'RIFF') && starts(bytes, 'WEBP', 8)],
+  ['image/avif', (bytes) => starts(bytes, 'ftypavif', 4) || starts(bytes, 'ftypavis', 4)],
+  ['audio/wav', (bytes) => starts(bytes, 'RIFF') && starts(bytes, 'WAVE', 8)],
+  ['audio/flac', (bytes) => starts(bytes, 'fLaC')],
+  ['audio/ogg', (bytes) => starts(bytes, 'OggS')],
+  ['audio/webm', (bytes) => starts(bytes, '\x1a\x45\xdf\xa3')],
+  ['audio/mp4', (bytes) => starts(bytes, 'ftyp', 4)],
+  ['audio/mpeg', (bytes) => starts(bytes, 'ID3') || isFrame(bytes, 0x02)],
+  ['audio/aac', (bytes) => isFrame(bytes, 0x00)],
+  ['application/pdf', (bytes) => starts(bytes, '%PDF-')],
+]
+
+/** The type of bytes as they show it; undefined where they show none that we know. */
+export const sniffedType = (bytes: Buffer): string | undefined => beginnings.find(([, fits]) => fits(bytes))?.[0]
+
+const starts = (bytes: Buffer, text: string, at = 0) =>
+  bytes.length >= at + text.length && bytes.toString('latin1', at, at + text.length) === text
+
+/** Eleven set bits, and the layer in the two before the last: that of MP3 is never 0, that of AAC always. */
+function isFrame(bytes: Buffer, layer: number): boolean {
+  const [first, second = 0] = bytes
+  return first === 0xff && (second & 0xe0) === 0xe0 && (second & 0x06) === layer
+}

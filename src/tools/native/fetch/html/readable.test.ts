@@ -1,0 +1,124 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readableText } from './readable.ts'
+
+const base = new URL('https://example.com/folder/page.html')
+const read = (html: string) => readableText(html, base).text
+
+describe('readable text', () => {
+  test.each([
+    [
+      'headings and paragraphs',
+      '<h1>One</h1><p>Two  \n words<p>Three<h2>Four</h2>',
+      '# One\n\nTwo words\n\nThree\n\n## Four',
+    ],
+    ['spaces between inline elements', '<p>a<b> b</b> <i>c </i>d<span>e</span></p>', 'a b c de'],
+    ['lines', 'one<br>two<div>three</div>four', 'one\ntwo\nthree\nfour'],
+    ['links', '<a href="other?a=1&amp;b=2">Other</a>', '[Other](https://example.com/folder/other?a=1&b=2)'],
+    ['links with blocks in them', '<a href="/x"><h3>Big</h3><p>text</p></a>', '[### Big text](https://example.com/x)'],
+    ['links that cannot be fetched', '<a href="javascript:alert(1)">a</a> <a href="#top">b</a> <a>c</a>', 'a b c'],
+    ['empty links', 'a <a href="/x"></a> b', 'a b'],
+    ['a base', '<base href="/root/"><a href="x">x</a>', '[x](https://example.com/root/x)'],
+    ['brackets in addresses', '<a href="/a(b)">x</a>', '[x](https://example.com/a%28b%29)'],
+    ['lists', '<ul><li>a<li>b<ol><li>c</li><li>d</ol><li>e</ul>', '- a\n- b\n  1. c\n  2. d\n- e'],
+    ['quotes', '<blockquote><p>a<p>b</blockquote>c', '> a\n>\n> b\n\nc'],
+    ['quotes in text', 'a<blockquote>b<blockquote>c</blockquote></blockquote>d', 'a\n\n> b\n>\n> > c\n\nd'],
+    ['code', '<pre>  a\n    b &lt;c&gt;</pre>', '```\n  a\n    b <c>\n```'],
+    ['tables', '<table><tr><th>A<th>B<tr><td>1<td><p>2</p><p>3</p></table>', 'A | B\n1 | 2 3'],
+    ['images', '<img src=x alt="A cat"> <img src=y>', '[image: A cat]'],
+    ['rules', 'a<hr>b', 'a\n\n---\n\nb'],
+    ['entities', '&lt;b&gt; &amp;amp; &#65;&#x42; &hellip; &nope; &copy 5&nbsp;€', '<b> &amp; AB … &nope; © 5 €'],
+    ['impossible entities', '&#0;&#xd800;&#1114112;', '\ufffd\ufffd\ufffd'],
+    ['comments', 'a<!-- <p>b</p> > -->c<!doctype html>d<?php e ?>f', 'acdf'],
+    ['signs that are no tags', '1 < 2 and 3 > 2, <3', '1 < 2 and 3 > 2, <3'],
+    ['quoted brackets', '<p title="a > b">c</p>', 'c'],
+    ['odd spelling', '<P\nCLASS=x\t>a</P ><BR/>b<A HREF=/x>c</A>', 'a\n\nb[c](https://example.com/x)'],
+  ])('S2: %s', (_, html, text) => {
+    expect(read(html)).toBe(text)
+  })
+
+  test.each([
+    ['programs', '<script>if (a < b) "</p>"</script>x<style>p { }</style>'],
+    ['a script that looks closed', '<script>"</scrip"</scripty></script>x'],
+    [
+      'elements that are hidden',
+      '<div hidden>evil <div>more</div></div><p style="color:red; display : none">evil</p>x',
+    ],
+    ['hidden by other means', '<b aria-hidden="TRUE">e</b><i style="font-size:0">e</i><u style="opacity:0">e</u>x'],
+    ['hidden parts of a list', '<ul><li hidden>evil<li>x</ul>'],
+    ['menus, forms and pictures', '<nav>menu</nav><select><option>a</select><button>b</button><svg><text>c</svg>x'],
+    ['templates and frames', '<template><p>a</p></template><iframe>b</iframe><noscript><p>c</p></noscript>x'],
+    ['the title', '<title>T</title>x'],
+  ])('S2: %s are not read', (_, html) => {
+    expect(read(html).replace(/^- /, '')).toBe('x')
+  })
+
+  test('S2: the title is told apart', () => {
+    expect(readableText('<head><title>A &amp;\n B</title></head>text', base)).toEqual({ title: 'A & B', text: 'text' })
+  })
+
+  test('security: a page cut off anywhere is still a page', () => {
+    const page = '<p class="a">Hello <!-- x --><a href="/y">link</a> &amp; <script>1</script> end</p>'
+    for (let length = 0; length <= page.length; length++) expect(typeof read(page.slice(0, length))).toBe('string')
+  })
+
+  test.each([
+    ['tags that are never closed', '<div><a href=x>'],
+    ['quotes that are never closed', '<a "'],
+    ['comments that are never closed', '<!--'],
+    ['scripts that are never closed', '<script>'],
+    ['names without end', '<aaaaaaaa'],
+    ['closing tags of nothing', '</p></div>'],
+    ['brackets', '<'],
+    ['list items in depth', '<ul><li>'],
+    ['list items beside one another', '<li><span>'],
+    ['cells', '<table><tr><td>'],
+    ['links', '<a href=x>y</a>'],
+    ['links in links', '<a href=x>y'],
+    ['entities', '&#'],
+    ['ampersands', '&a'],
+    ['attributes', '<p a=b c="d" e'],
+    ['spaces', '<p> \n\t</p> '],
+    ['quotes', '<blockquote>\n'],
+    ['lines', '<pre>\n\n'],
+  ])('security: 300 KB of %s take no longer than it should', (_, part) => {
+    const html = part.repeat(Math.ceil(300_000 / part.length))
+    const start = performance.now()
+    read(html)
+    // Linear work takes a tenth of it; quadratic work would take minutes.
+    expect(performance.now() - start).toBeLessThan(3_000)
+  })
+
+  test('security: any text is a page, and nothing of a script or of a hidden element comes through', () => {
+    const junk = fc.array(
+      fc.oneof(
+        fc.constantFrom(
+          '<p>',
+          '</p>',
+          '<a href="x">',
+          '</a>',
+          '<ul>',
+          '<li>',
+          '<td>',
+          '<!--',
+          '-->',
+          '"',
+          "'",
+          '<',
+          '>',
+        ),
+        fc.string({ maxLength: 5 }).map((text) => text.replaceAll('=', '')),
+      ),
+      { maxLength: 30 },
+    )
+    fc.assert(
+      fc.property(junk, junk, (before, inside) => {
+        const inner = inside.join('').replaceAll('<', '').replaceAll('>', '')
+        expect(typeof read([...before, ...inside].join(''))).toBe('string')
+        expect(read(`${inner}<script>SECRET${inner}</script><b hidden>SECRET<i>${inner}SECRET</i></b>`)).not.toContain(
+          'SECRET',
+        )
+      }),
+    )
+  })
+})

@@ -1,0 +1,86 @@
+/** Puts readable text together: spaces collapse, lines begin where blocks do, and it ends at a length. */
+export interface Writer {
+  /** Text of a line; with `verbatim` its spaces and lines stay. */
+  text(text: string, verbatim?: boolean): void
+  /** What follows begins a new line, with an empty one before it if `apart`. */
+  line(apart?: boolean): void
+  /** Stands in front of every line until it is taken away: quotes, lists. */
+  indent(mark: string): void
+  outdent(): void
+  /** Inside a cell of a table everything stays on one line. */
+  cell(open: boolean): void
+  /** Marks where a piece begins, to be replaced when it is complete. */
+  mark(): number
+  replace(from: number, change: (text: string) => string): void
+  readonly full: boolean
+  toString(): string
+}
+
+const deepestIndent = 8
+
+export function createWriter(mostCharacters: number): Writer {
+  const pieces: string[] = []
+  let length = 0
+  let breaks = 0
+  let spaced = false
+  let cells = 0
+  const indents: string[] = []
+  /** How many of them hold on both sides of the break that is to come. */
+  let shared = 0
+  const margin = (depth: number) => indents.slice(0, Math.min(depth, deepestIndent)).join('')
+
+  const put = (piece: string): void => {
+    pieces.push(piece)
+    length += piece.length
+  }
+
+  const settle = (): void => {
+    const own = margin(indents.length)
+    if (pieces.length === 0) put(own)
+    else if (breaks > 0) put(breaks > 1 ? `\n${margin(shared).trimEnd()}\n${own}` : `\n${own}`)
+    else if (spaced) put(' ')
+    breaks = 0
+    spaced = false
+  }
+
+  return {
+    text(text, verbatim = false) {
+      if (length > mostCharacters) return
+      if (verbatim && cells === 0) {
+        if (text === '') return
+        settle()
+        return put(text.replaceAll('\n', `\n${margin(indents.length)}`))
+      }
+      const words = text.replace(/[\s\u00a0]+/g, ' ')
+      if (words.startsWith(' ')) spaced = true
+      const trimmed = words.trim()
+      if (trimmed === '') return
+      settle()
+      put(trimmed)
+      spaced = words.endsWith(' ')
+    },
+    line(apart = false) {
+      if (cells > 0) spaced = true
+      else {
+        shared = breaks === 0 ? indents.length : Math.min(shared, indents.length)
+        breaks = Math.max(breaks, apart ? 2 : 1)
+      }
+    },
+    indent: (mark) => void indents.push(mark),
+    outdent: () => void indents.pop(),
+    cell(open) {
+      cells = Math.max(0, cells + (open ? 1 : -1))
+    },
+    mark: () => pieces.length,
+    replace(from, change) {
+      const text = pieces.splice(from).join('')
+      const changed = change(text)
+      length += changed.length - text.length
+      if (changed !== '') pieces.push(changed)
+    },
+    get full() {
+      return length > mostCharacters
+    },
+    toString: () => pieces.join('').slice(0, mostCharacters),
+  }
+}

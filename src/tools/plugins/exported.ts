@@ -1,0 +1,40 @@
+import type { Tool } from '../define.ts'
+import { isSink, type Sink } from '../sinks/sink.ts'
+
+export interface Exported {
+  readonly tools: readonly Tool[]
+  readonly sinks: readonly Sink[]
+  /** Why what a module exports cannot be what its author meant. */
+  readonly problem?: string
+}
+
+/** What a module offers: tools and sinks, alone or in lists, under any name. Other exports are its own affair. */
+export function exportedBy(module: Readonly<Record<string, unknown>>): Exported {
+  const found = new Set<unknown>()
+  for (const [name, value] of Object.entries(module)) {
+    const all = Array.isArray(value) ? value : [value]
+    const wrong = all.map(wrongness).find((problem) => problem !== undefined)
+    if (wrong !== undefined) return { tools: [], sinks: [], problem: `exports "${name}", which ${wrong}` }
+    const fits = all.filter((one) => isTool(one) || isSink(one))
+    if (name === 'default' && (fits.length < all.length || fits.length === 0)) {
+      const problem = 'has a default export that is no tool and no sink, nor a list of them'
+      return { tools: [], sinks: [], problem }
+    }
+    for (const one of fits) found.add(one)
+  }
+  if (found.size === 0) return { tools: [], sinks: [], problem: 'exports no tool and no sink' }
+  return { tools: [...found].filter(isTool), sinks: [...found].filter(isSink) }
+}
+
+const isTool = (value: unknown): value is Tool =>
+  isObject(value) && typeof value.run === 'function' && isObject(value.definition) && typeof value.name === 'string'
+
+/** Something that was meant to be a tool or a sink, and is none yet. */
+function wrongness(value: unknown): string | undefined {
+  if (!isObject(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
+  if (typeof value.run === 'function') return 'looks like a tool that was not made by defineTool'
+  return typeof value.write === 'function' ? 'looks like a sink that was not made by defineSink' : undefined
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null

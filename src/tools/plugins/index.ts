@@ -1,0 +1,84 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Tool } from '../define.ts'
+import { builtInNames } from '../native/names.ts'
+import type { Sink } from '../sinks/sink.ts'
+import { findModules } from './find-modules.ts'
+import { type ChildOptions, createChild } from './isolated/child-process.ts'
+import { type LoadedModule, loadModule } from './load-module.ts'
+import { PluginsRefused } from './refused.ts'
+
+export { PluginsRefused } from './refused.ts'
+
+export interface PluginOptions {
+  /** Modules of ours by themselves: what plugins import as `toolway`, and what runs in a child. */
+  readonly modules: { readonly library: URL; readonly child: URL }
+  readonly clock: Clock
+  readonly log: Log
+  /** Imports a module; tests run where `import` is somebody else's. */
+  load?(url: string): Promise<Record<string, unknown>>
+}
+
+/** All that the plugins of a configuration bring along. Disposing of it ends their processes. */
+export interface Plugins extends AsyncDisposable {
+  readonly tools: readonly Tool[]
+  readonly sinks: readonly Sink[]
+  /** Every file that they are made of: a change of one makes them others. */
+  readonly places: readonly string[]
+}
+
+/**
+ * Loads the modules and folders of `native.plugins` (S2), all of them or none: throws `PluginsRefused`, which says what
+ * is wrong with each. One that has changed since it was last loaded is loaded anew.
+ */
+export async function loadPlugins(paths: readonly string[], options: PluginOptions): Promise<Plugins> {
+  const problems: string[] = []
+  const modules: LoadedModule[] = []
+  for (const path of paths) {
+    const found = findModules(path)
+    if ('problem' in found) problems.push(found.problem)
+    // In turn: what one sets up, another may need.
+    else for (const file of found.files) modules.push(await loadModule(file, options))
+  }
+  problems.push(...modules.flatMap(({ problem }) => problem ?? []), ...namedTwice(modules))
+  if (problems.length > 0) throw new PluginsRefused(problems)
+
+  await using children = new AsyncDisposableStack()
+  const tools = modules.flatMap((module) => inProcessOrChild(module, options, children))
+  const kept = children.move()
+  return {
+    tools,
+    sinks: modules.flatMap(({ sinks }) => sinks),
+    places: [...new Set([...paths, ...modules.flatMap(({ files }) => files)])],
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+/** The tools of a module, those that want to be isolated moved into one child. */
+function inProcessOrChild(
+  { file, tools }: LoadedModule,
+  options: PluginOptions,
+  children: AsyncDisposableStack,
+): Tool[] {
+  const isolated = tools.flatMap((tool) => tool.isolated ?? [])
+  if (isolated.length === 0) return [...tools]
+  const variables = isolated.flatMap((wish) => (wish === true ? [] : wish.env))
+  const { modules, clock, log } = options
+  const settings: ChildOptions = { file, variables, modules, clock, log }
+  const child = children.use(createChild(settings))
+  return tools.map((tool) => (tool.isolated ? { ...tool, run: (call) => child.run(tool.name, call) } : tool))
+}
+
+function namedTwice(modules: readonly LoadedModule[]): string[] {
+  const owners = new Map(builtInNames.map((name) => [`tool ${name}`, 'Toolway itself']))
+  const problems: string[] = []
+  for (const { file, tools, sinks } of modules) {
+    const names = [...tools.map(({ name }) => `tool ${name}`), ...sinks.map(({ name }) => `sink ${name}`)]
+    for (const name of names) {
+      const owner = owners.get(name)
+      if (owner !== undefined) problems.push(`${file} brings a ${name}, and so does ${owner}; rename one of them.`)
+      owners.set(name, file)
+    }
+  }
+  return problems
+}

@@ -1,0 +1,182 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Call } from '../../../core/call.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { deadline, waitFor } from '../../../core/deadline.ts'
+import { ToolwayError } from '../../../core/errors.ts'
+import type { Log } from '../../../core/log.ts'
+import { type Result, resultOf } from '../../../core/result.ts'
+import type { FromChild, SentError, ToChild } from './messages.ts'
+
+export interface ChildOptions {
+  /** The module of the plugin. */
+  readonly file: string
+  /** Variables of ours that it may see. */
+  readonly variables: readonly string[]
+  readonly modules: { readonly library: URL; readonly child: URL }
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A process in which the tools of one plugin run: started with the first call, kept warm, ended when it hangs. */
+export interface Child extends AsyncDisposable {
+  run(tool: string, call: Call): Promise<Result>
+}
+
+const startMs = 20_000
+/** What was called off may stop by itself for so long. */
+const graceMs = 1_000
+const idleMs = 600_000
+const memory = '--max-old-space-size=512'
+
+interface Running {
+  readonly process: ChildProcess
+  readonly ready: Promise<void>
+  readonly waiting: Map<number, PromiseWithResolvers<Result>>
+}
+
+export function createChild(options: ChildOptions): Child {
+  const { file, clock, log } = options
+  let current: Running | undefined
+  let idle: Disposable | undefined
+  let count = 0
+  let over = false
+
+  function start(): Running {
+    const { child, library } = options.modules
+    const process = fork(fileURLToPath(child), [], {
+      env: environment(options.variables),
+      execArgv: [memory],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      // A group of its own, so that whatever it starts ends with it.
+      detached: true,
+    })
+    const ready = Promise.withResolvers<void>()
+    const running: Running = { process, ready: ready.promise, waiting: new Map() }
+    ready.promise.catch(() => {})
+    for (const stream of [process.stdout, process.stderr]) {
+      stream?.on('data', (said: Buffer) =>
+        log.debug({ plugin: file, said: said.toString('utf8', 0, 2_000) }, 'a plugin says'),
+      )
+    }
+    process.on('message', (message: FromChild) => {
+      if (message.kind === 'ready') ready.resolve()
+      else if (message.kind === 'broken') ready.reject(new ToolwayError('SERVER_UNAVAILABLE', message.problem))
+      else settle(running, message)
+    })
+    process.on('error', (error) => ready.reject(gone(error.message)))
+    process.on('exit', (code, signal) => {
+      if (current === running) current = undefined
+      const error = gone(signal ?? `code ${code}`)
+      ready.reject(error)
+      for (const { reject } of running.waiting.values()) reject(error)
+    })
+    tell(running, { kind: 'load', file, library: library.href })
+    return running
+  }
+
+  const gone = (how: string) =>
+    new ToolwayError(
+      'OUTCOME_UNKNOWN',
+      `The process of this tool has ended (${how}) before it had answered; what it did until then is not known.`,
+    )
+
+  function settle(running: Running, message: Extract<FromChild, { id: number }>): void {
+    const waiting = running.waiting.get(message.id)
+    running.waiting.delete(message.id)
+    if (message.kind === 'result') waiting?.resolve(resultOf(message.body))
+    else waiting?.reject(received(message.error))
+    if (running.waiting.size === 0 && !over) idle = clock.after(idleMs, () => end(running))
+  }
+
+  /** Calls a call off; a child that goes on with it is ended, and with it the others in there. */
+  function callOff(running: Running, id: number): void {
+    tell(running, { kind: 'cancel', id })
+    clock.after(graceMs, () => {
+      if (!running.waiting.has(id)) return
+      log.warn({ plugin: file }, 'a tool does not stop when it is called off; its process is ended')
+      end(running)
+    })
+  }
+
+  return {
+    async run(tool, call) {
+      const { signal, caller, input } = call
+      signal.throwIfAborted()
+      if (over) throw gone('it is no longer needed')
+      idle?.[Symbol.dispose]()
+      current ??= start()
+      const running = current
+      await readyInTime(running, signal)
+      const id = ++count
+      const answer = Promise.withResolvers<Result>()
+      // Nobody may be waiting any more when it comes.
+      answer.promise.catch(() => {})
+      running.waiting.set(id, answer)
+      const stop = () => callOff(running, id)
+      signal.addEventListener('abort', stop, { once: true })
+      const { peer: _, ...told } = caller
+      tell(running, {
+        kind: 'call',
+        id,
+        tool,
+        callId: call.id,
+        arguments: input.arguments.value,
+        meta: input.meta,
+        caller: told,
+      })
+      try {
+        return await waitFor(answer.promise, signal)
+      } finally {
+        signal.removeEventListener('abort', stop)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      over = true
+      idle?.[Symbol.dispose]()
+      const running = current
+      if (!running) return
+      const exit = new Promise((ended) => running.process.once('exit', ended))
+      end(running)
+      await exit
+    },
+  }
+
+  async function readyInTime(running: Running, signal: AbortSignal): Promise<void> {
+    const tooSlow = () => new ToolwayError('TIMEOUT', `The process of the plugin ${file} did not start in time.`)
+    using limit = deadline(clock, startMs, tooSlow, signal)
+    try {
+      await waitFor(running.ready, limit.signal)
+    } catch (thrown) {
+      // A broken one would stay; the next call tries again.
+      if (!signal.aborted) end(running)
+      throw thrown
+    }
+  }
+
+  function end(running: Running): void {
+    if (current === running) current = undefined
+    const { pid, exitCode, signalCode } = running.process
+    if (pid === undefined || exitCode !== null || signalCode !== null) return
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch {
+      running.process.kill('SIGKILL')
+    }
+  }
+}
+
+/** It may be gone already; its end settles whatever waits. */
+function tell({ process: child }: Running, message: ToChild): void {
+  if (child.connected) child.send(message, () => {})
+}
+
+const usual = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'TERM', 'SystemRoot']
+
+const environment = (variables: readonly string[]) =>
+  Object.fromEntries(
+    [...usual, ...variables].flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])),
+  )
+
+const received = ({ code, message, details, cause }: SentError): ToolwayError =>
+  new ToolwayError(code, message, { ...details, ...(cause !== undefined && { cause }) })

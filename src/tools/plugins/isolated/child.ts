@@ -1,0 +1,74 @@
+import type { Call, Peer } from '../../../core/call.ts'
+import { systemClock } from '../../../core/clock.ts'
+import { ToolwayError } from '../../../core/errors.ts'
+import { Json } from '../../../core/json.ts'
+import type { Tool } from '../../define.ts'
+import { loadModule } from '../load-module.ts'
+import type { FromChild, SentError, ToChild } from './messages.ts'
+
+/** The program of a child: loads one plugin and runs its tools for the gateway, until the gateway is gone. */
+
+let tools: ReadonlyMap<string, Tool> = new Map()
+const running = new Map<number, AbortController>()
+
+const send = (message: FromChild) => {
+  if (process.connected) process.send?.(message)
+}
+
+process.on('disconnect', () => process.exit())
+process.on('message', (message: ToChild) => {
+  if (message.kind === 'load') void load(message)
+  else if (message.kind === 'cancel') running.get(message.id)?.abort(new ToolwayError('CANCELLED', 'called off'))
+  else void run(message)
+})
+
+async function load({ file, library }: Extract<ToChild, { kind: 'load' }>): Promise<void> {
+  const loaded = await loadModule(file, { modules: { library: new URL(library) }, clock: systemClock })
+  tools = new Map(loaded.tools.map((tool) => [tool.name, tool]))
+  send(loaded.problem === undefined ? { kind: 'ready' } : { kind: 'broken', problem: loaded.problem })
+}
+
+async function run(asked: Extract<ToChild, { kind: 'call' }>): Promise<void> {
+  const { id } = asked
+  const stop = new AbortController()
+  running.set(id, stop)
+  try {
+    const tool = tools.get(asked.tool)
+    if (!tool) throw new ToolwayError('TOOL_NOT_FOUND', `The plugin no longer has the tool ${asked.tool}.`)
+    const { body } = await tool.run(callOf(asked, tool, stop.signal))
+    send({ kind: 'result', id, body: body.value })
+  } catch (thrown) {
+    send({ kind: 'failure', id, error: sent(thrown) })
+  } finally {
+    running.delete(id)
+  }
+}
+
+/** The call as far as it can be told between processes: there is no way back to the caller from here. */
+function callOf(asked: Extract<ToChild, { kind: 'call' }>, tool: Tool, signal: AbortSignal): Call {
+  const { definition, readOnly, idempotent, timeoutMs = 0, run, name } = tool
+  return {
+    id: asked.callId,
+    caller: asked.caller,
+    entry: { kind: 'tool', server: 'native', name, definition, traits: { readOnly, idempotent, timeoutMs }, run },
+    input: { arguments: Json.of(asked.arguments), meta: asked.meta },
+    signal,
+    peer: mute,
+  }
+}
+
+const mute: Peer = {
+  rounds: false,
+  logLevel: undefined,
+  notify() {},
+  ask: () => Promise.reject(new ToolwayError('INTERNAL', 'A tool in a process of its own cannot ask its caller.')),
+}
+
+function sent(thrown: unknown): SentError {
+  const { code, message, details } = ToolwayError.from(thrown)
+  const { cause, ...rest } = details
+  return { code, message, details: rest, ...(cause !== undefined && { cause: causeOf(cause) }) }
+}
+
+const causeOf = (cause: unknown) =>
+  (cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)).slice(0, 4_000)

@@ -1,0 +1,7 @@
+/** What a plugin gets when it imports `toolway`: the part of the public surface that makes tools and sinks. */
+
+export { ServerError, ToolwayError } from '../../core/errors.ts'
+export { Json } from '../../core/json.ts'
+export { resultOf, structuredResult, textResult } from '../../core/result.ts'
+export { defineTool } from '../define.ts'
+export { defineSink } from '../sinks/sink.ts'

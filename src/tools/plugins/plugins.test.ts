@@ -1,0 +1,311 @@
+import { chmod, chown, mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { refusalOf, runTool } from '../access.fixture.ts'
+import type { Tool } from '../define.ts'
+import { pluginFolder, toolSource } from './plugins.fixture.ts'
+
+const said = async (tool: Tool | undefined, args: object = {}) =>
+  (await runTool(tool as Tool, args)).body.value.content?.[0]?.text
+
+describe('plugins', () => {
+  test('S2: a TypeScript module brings tools, with our toolway and our zod wherever it lies', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'tools.ts': toolSource('greet', '`hello ${word}`') })
+    await using plugins = await folder.load('tools.ts')
+    expect(plugins.tools.map(({ name }) => name)).toEqual(['greet'])
+    expect(plugins.tools[0]?.definition.inputSchema).toMatchObject({ properties: { word: { description: 'A word.' } } })
+    expect(await said(plugins.tools[0], { word: 'you' })).toBe('hello you')
+    const refusal = await runTool(plugins.tools[0] as Tool, { word: 7 }).catch((error) => error)
+    expect(refusal).toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(plugins.places).toEqual([join(folder.path, 'tools.ts')])
+  })
+
+  test('S2: a module may export by default, by name and in lists, and sinks as well', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({
+      'many.ts': `
+        import { defineSink, defineTool, ToolwayError, textResult } from 'toolway'
+        import * as z from 'zod'
+        const tool = (name: string) => defineTool({ name, description: name, input: z.object({}), run: () => textResult(name) })
+        export const one = tool('one')
+        export const limit = 7
+        export function help() {}
+        export default [one, tool('two'), defineSink({ name: 'wiki', description: 'Pages.', write: () => 'x:1' })]
+      `,
+    })
+    await using plugins = await folder.load('many.ts')
+    expect(plugins.tools.map(({ name }) => name).sort()).toEqual(['one', 'two'])
+    expect(plugins.sinks.map(({ name }) => name)).toEqual(['wiki'])
+  })
+
+  test('S2: a folder brings its index, or else each of its modules', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({
+      'each/a.ts': toolSource('a'),
+      'each/b.mjs': toolSource('b').replace(': z.ZodObject', ''),
+      'each/a.test.ts': 'throw new Error()',
+      'each/_helper.ts': 'throw new Error()',
+      'each/notes.md': '',
+      'indexed/index.ts': toolSource('c', 'shout("c")').replace(
+        'import *',
+        "import { shout } from './shout.ts'\nimport *",
+      ),
+      'indexed/shout.ts': 'export const shout = (text: string) => text.toUpperCase()',
+    })
+    await using plugins = await folder.load('each', 'indexed')
+    expect(plugins.tools.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+    expect(await said(plugins.tools[2])).toBe('C')
+    expect(plugins.places).toContain(join(folder.path, 'indexed/shout.ts'))
+  })
+
+  test('G8: a changed module is loaded anew, also when only what it imports has changed; the same one is not', async () => {
+    await using folder = await pluginFolder()
+    const main = toolSource('t', 'word()').replace('import *', "import { word } from './word.ts'\nimport *")
+    await folder.write({
+      'main.ts': main.replace('({ word }, context)', '()'),
+      'word.ts': "export const word = () => 'old'",
+    })
+    await using first = await folder.load('main.ts')
+    await using same = await folder.load('main.ts')
+    expect(same.tools[0]).toBe(first.tools[0])
+    await folder.write({ 'word.ts': "export const word = () => 'new one'" })
+    await using next = await folder.load('main.ts')
+    expect(await said(next.tools[0])).toBe('new one')
+    expect(await said(first.tools[0])).toBe('old')
+  })
+
+  test('G8: a module that was broken is loaded once it is mended', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'a.ts': 'export const x = ' })
+    expect(await folder.problems('a.ts')).toHaveLength(1)
+    await folder.write({ 'a.ts': toolSource('mended') })
+    expect(await folder.problems('a.ts')).toEqual([])
+  })
+})
+
+describe('broken plugins', () => {
+  test.each([
+    ['bad syntax', 'const a = 1\nexport const x = }', /^\/a\.ts cannot be read.*Mend it there\.$/],
+    ['TypeScript that is more than types', 'enum A { x }\nexport default A.x', /more than types.*without enum/],
+    ['a module that is not there', "import 'left-pad'", /imports something that is not there: .*left-pad/],
+    ['a file that is not there', "import './nowhere.ts'", /imports something that is not there/],
+    ['a name that toolway does not have', "import { defineTol } from 'toolway'", /cannot be read.*defineTol/],
+    ['what it throws itself', "throw new Error('no database')", /failed while it was loaded: no database\. Mend it/],
+    [
+      'nothing to offer',
+      'export const x = 1',
+      /exports no tool and no sink; export what defineTool or defineSink gives/,
+    ],
+    ['a function by default', 'export default () => 1', /default export that is no tool/],
+    ['an empty list', 'export default []', /default export that is no tool/],
+    [
+      'a tool that was not made',
+      "export const t = { name: 't', run() {} }",
+      /"t", which looks like a tool .* defineTool/,
+    ],
+    [
+      'a sink that was not made',
+      "export const s = { name: 's', write() {} }",
+      /"s", which looks like a sink .* defineSink/,
+    ],
+    ['a name of ours', toolSource('hash'), /^\/a\.ts brings a tool hash, and so does Toolway itself; rename/],
+  ])('S2: %s is told with the file and what to do', async (_, source, problem) => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'a.ts': source })
+    const problems = await folder.problems('a.ts')
+    expect(problems).toEqual([expect.stringMatching(problem)])
+    expect(problems[0]).not.toContain('toolway-plugin')
+  })
+
+  test('S2: one broken plugin refuses all of them, and each that is broken is told', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'good.ts': toolSource('good'), 'twin.ts': toolSource('good'), 'bad.ts': 'throw 1' })
+    const problems = await folder.problems('good.ts', 'bad.ts', 'twin.ts', 'none.ts', '.')
+    expect(problems.map((problem) => problem.split(' ').slice(0, 4).join(' '))).toEqual([
+      'There is no plugin',
+      '/bad.ts failed while it',
+      '/bad.ts failed while it',
+      '/twin.ts brings a tool',
+      '/good.ts brings a tool',
+      '/twin.ts brings a tool',
+    ])
+  })
+})
+
+describe.skipIf(process.getuid === undefined)('plugins that others could change', () => {
+  test('J4: a file or folder that the group or others can write to is refused, and so is any folder above', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'a/b/tool.ts': toolSource('t') })
+    expect(await folder.problems('a/b/tool.ts')).toEqual([])
+    for (const path of ['a/b/tool.ts', 'a/b', 'a']) {
+      for (const mode of [0o020, 0o002]) {
+        const own = path.endsWith('.ts') ? 0o644 : 0o755
+        await chmod(join(folder.path, path), own | mode)
+        expect(await folder.problems('a/b/tool.ts')).toEqual([
+          `The plugin /a/b/tool.ts is refused: Others can write to /${path}; run "chmod go-w /${path}".`,
+        ])
+        expect(await folder.problems('a/b')).toHaveLength(1)
+        await chmod(join(folder.path, path), own)
+      }
+    }
+  })
+
+  test('J4: in a sticky folder others cannot touch what is ours, but they can put things beside it', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'shared/own/tool.ts': toolSource('t'), 'shared/tool.ts': toolSource('u') })
+    await chmod(join(folder.path, 'shared'), 0o1777)
+    expect(await folder.problems('shared/own/tool.ts')).toEqual([])
+    expect(await folder.problems('shared/tool.ts')).toEqual([expect.stringContaining('keep the plugin elsewhere')])
+    expect(await folder.problems('shared')).toEqual([expect.stringContaining('is refused')])
+  })
+
+  test('J4: a link is as safe as the place it stands in and the place it leads to', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'real/tool.ts': toolSource('t'), 'open/tool.ts': toolSource('u') })
+    await mkdir(join(folder.path, 'links'))
+    await symlink('../real/tool.ts', join(folder.path, 'links/good.ts'))
+    await symlink('../open/tool.ts', join(folder.path, 'links/bad.ts'))
+    await symlink(join(folder.path, 'links/good.ts'), join(folder.path, 'open/hop.ts'))
+    await symlink('../open/hop.ts', join(folder.path, 'links/over.ts'))
+    await symlink('loop.ts', join(folder.path, 'links/loop.ts'))
+    await chmod(join(folder.path, 'open'), 0o777)
+    expect(await folder.problems('links/good.ts')).toEqual([])
+    for (const link of ['bad', 'over']) {
+      expect(await folder.problems(`links/${link}.ts`)).toEqual([expect.stringContaining('Others can write to /open')])
+    }
+    expect(await folder.problems('links/loop.ts')).toHaveLength(1)
+  })
+
+  test('J4: what a plugin imports from beside it must be as safe', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'tool.ts': `import './lib/x.ts'\n${toolSource('t')}`, 'lib/x.ts': 'export const x = 1' })
+    expect(await folder.problems('tool.ts')).toEqual([])
+    await chmod(join(folder.path, 'lib/x.ts'), 0o666)
+    // It is another file now: it is looked at again.
+    expect(await folder.problems('tool.ts')).toEqual([
+      'The plugin imports /lib/x.ts, which is refused: Others can write to /lib/x.ts; run "chmod go-w /lib/x.ts".',
+    ])
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('J4: what belongs to another user is refused', async () => {
+    await using folder = await pluginFolder()
+    await folder.write({ 'tool.ts': toolSource('t') })
+    await chown(join(folder.path, 'tool.ts'), 12345, 12345)
+    expect(await folder.problems('tool.ts')).toEqual([expect.stringContaining('belongs to another user')])
+  })
+})
+
+// Processes take seconds to start where many tests run at the same time.
+describe('isolated tools', { timeout: 60_000 }, () => {
+  test('S2: run in one warm process of their own, with few of our variables', async () => {
+    process.env.TOOLWAY_TEST_WANTED = 'wanted'
+    process.env.TOOLWAY_TEST_SECRET = 'secret'
+    await using folder = await pluginFolder()
+    const seen =
+      '({ pid: process.pid, env: Object.keys(process.env).filter((name) => name.startsWith("TOOLWAY_")), who: context.caller.agent })'
+    await folder.write({
+      'a.ts': toolSource('where', seen, "isolated: { env: ['TOOLWAY_TEST_WANTED'] },"),
+      'b.ts': toolSource('here', '({ pid: process.pid })'),
+    })
+    await using plugins = await folder.load('a.ts', 'b.ts')
+    const run = async (index: number) =>
+      (await runTool(plugins.tools[index] as Tool, {})).body.value.structuredContent as Record<string, unknown>
+    const first = await run(0)
+    expect(first).toEqual({ pid: expect.any(Number), env: ['TOOLWAY_TEST_WANTED'], who: 'default' })
+    expect(first.pid).not.toBe(process.pid)
+    expect((await run(0)).pid).toBe(first.pid)
+    expect((await run(1)).pid).toBe(process.pid)
+  })
+
+  test('S2: their refusals and failures come back as they are, causes for the log alone', async () => {
+    await using folder = await pluginFolder()
+    const fail =
+      "{ if (word) throw new ToolwayError('UNSAFE_URL', 'not there', { retryAfterMs: 5 }); throw new Error('secret') }"
+    const source = toolSource('fails', fail, 'isolated: true,').replace(
+      '{ defineTool }',
+      '{ defineTool, ToolwayError }',
+    )
+    await folder.write({ 'a.ts': source })
+    await using plugins = await folder.load('a.ts')
+    const tool = plugins.tools[0] as Tool
+    expect(await refusalOf(runTool(tool, { word: 'x' }))).toMatchObject({
+      code: 'UNSAFE_URL',
+      details: { retryAfterMs: 5 },
+    })
+    const failure = await refusalOf(runTool(tool, {}))
+    expect(failure).toMatchObject({ code: 'INTERNAL', details: { cause: expect.stringContaining('secret') } })
+    expect(failure.message).not.toContain('secret')
+    expect((await refusalOf(runTool(tool, { nope: 1 }))).code).toBe('INVALID_ARGUMENTS')
+  })
+
+  test('F10: one that listens stops when it is called off, and its process stays', async () => {
+    const clock = createManualClock()
+    await using folder = await pluginFolder({ clock })
+    const waits =
+      "word ? { pid: process.pid } : new Promise((_, no) => context.signal.addEventListener('abort', () => no(new Error('stopped'))))"
+    await folder.write({ 'a.ts': toolSource('waits', waits, 'isolated: true,') })
+    await using plugins = await folder.load('a.ts')
+    const tool = plugins.tools[0] as Tool
+    const pid = async () => (await runTool(tool, { word: 'x' })).body.value.structuredContent
+    const before = await pid()
+    const stop = new AbortController()
+    const call = runTool(tool, {}, { signal: stop.signal })
+    setImmediate(() => stop.abort(new Error('enough')))
+    await expect(call).rejects.toThrow('enough')
+    expect(await pid()).toEqual(before)
+    clock.advance(1_000)
+    expect(await pid()).toEqual(before)
+  })
+
+  test('F10: one that hangs is ended with its process, and the next call has a new one', async () => {
+    const clock = createManualClock()
+    await using folder = await pluginFolder({ clock })
+    const hangs = '{ if (word) return { pid: process.pid }; for (;;); }'
+    await folder.write({ 'a.ts': toolSource('hangs', hangs, 'isolated: true,') })
+    await using plugins = await folder.load('a.ts')
+    const tool = plugins.tools[0] as Tool
+    const pid = async () => ((await runTool(tool, { word: 'x' })).body.value.structuredContent as { pid: number }).pid
+    const before = await pid()
+    const stop = new AbortController()
+    const call = runTool(tool, {}, { signal: stop.signal })
+    const beside = runTool(tool, { word: 'in vain' })
+    setImmediate(() => stop.abort(new Error('enough')))
+    await expect(call).rejects.toThrow('enough')
+    clock.advance(1_000)
+    expect((await refusalOf(beside)).code).toBe('OUTCOME_UNKNOWN')
+    expect(await pid()).not.toBe(before)
+    expect(() => process.kill(before, 0)).toThrow()
+  })
+
+  test('S2: one that dies says so and is started again; disposing of the plugins ends it', async () => {
+    await using folder = await pluginFolder()
+    const dies = '{ if (word) return { pid: process.pid }; process.exit(3) }'
+    await folder.write({ 'a.ts': toolSource('dies', dies, 'isolated: true,') })
+    const plugins = await folder.load('a.ts')
+    const tool = plugins.tools[0] as Tool
+    expect(await refusalOf(runTool(tool, {}))).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      message: expect.stringContaining('code 3'),
+    })
+    const { pid } = (await runTool(tool, { word: 'x' })).body.value.structuredContent as { pid: number }
+    await plugins[Symbol.asyncDispose]()
+    expect(() => process.kill(pid, 0)).toThrow()
+    expect((await refusalOf(runTool(tool, { word: 'x' }))).code).toBe('OUTCOME_UNKNOWN')
+  })
+
+  test('S2: one that nobody uses is ended after a while, and started again when it is needed', async () => {
+    const clock = createManualClock()
+    await using folder = await pluginFolder({ clock })
+    await folder.write({ 'a.ts': toolSource('where', '({ pid: process.pid })', 'isolated: true,') })
+    await using plugins = await folder.load('a.ts')
+    const pid = async () =>
+      ((await runTool(plugins.tools[0] as Tool, {})).body.value.structuredContent as { pid: number }).pid
+    const first = await pid()
+    clock.advance(599_000)
+    expect(await pid()).toBe(first)
+    clock.advance(600_000)
+    expect(await pid()).not.toBe(first)
+  })
+})

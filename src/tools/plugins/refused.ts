@@ -1,0 +1,43 @@
+import { ToolwayError } from '../../core/errors.ts'
+
+/** Plugins that cannot be loaded: the whole configuration is refused, rather than taking over a part of it. */
+export class PluginsRefused extends ToolwayError {
+  /** One sentence each: which file, what is wrong, what to do. */
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super('INTERNAL', problems.join(' '))
+    this.problems = problems
+  }
+}
+
+/** Somebody other than the operator could change a module that a plugin needs. */
+export class Untrusted extends Error {}
+
+/** What went wrong while a module was loaded, in a sentence. */
+export function loadProblem(file: string, thrown: unknown): string {
+  if (thrown instanceof Untrusted) return thrown.message
+  const { code, name, message, stack } = errorOf(thrown)
+  const told = message
+    .replace(/\?toolway-plugin=[\w-]+/g, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, 300)
+  if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
+    return `${file} uses TypeScript that is more than types (${told}); write it without enum, namespace and the like.`
+  }
+  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
+    return `${file} imports something that is not there: ${told}. Install it beside the plugin, or mend the import.`
+  }
+  if (name === 'SyntaxError' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX') {
+    const line = /\?toolway-plugin=[\w-]+:(\d+)/.exec(stack)?.[1]
+    return `${file} cannot be read${line === undefined ? '' : ` (line ${line})`}: ${told}. Mend it there.`
+  }
+  return `${file} failed while it was loaded: ${told}. Mend it, or take it out of native.plugins.`
+}
+
+function errorOf(thrown: unknown) {
+  if (!(thrown instanceof Error)) return { code: '', name: '', message: String(thrown), stack: '' }
+  const { code = '' } = thrown as NodeJS.ErrnoException
+  return { code, name: thrown.name, message: thrown.message, stack: thrown.stack ?? '' }
+}

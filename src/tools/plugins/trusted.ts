@@ -1,0 +1,54 @@
+import { lstatSync, readlinkSync, type Stats } from 'node:fs'
+import { dirname, isAbsolute, join, parse, sep } from 'node:path'
+
+const mostLinks = 40
+const sticky = 0o1000
+
+/**
+ * Who else than this user and the superuser could change what a path leads to: the file, or any folder or link on the
+ * way to it. A sentence where somebody could; `undefined` where nobody can. Throws where there is nothing.
+ */
+export function writableByOthers(path: string): string | undefined {
+  if (process.getuid === undefined) return undefined
+  const { root } = parse(path)
+  const rest = partsOf(path.slice(root.length))
+  let at = root
+  let links = 0
+  /** The folder that we are in lets others put things beside ours, but not touch ours. */
+  let shared = false
+  for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
+    if (name === '..') {
+      at = dirname(at)
+      continue
+    }
+    const next = join(at, name)
+    const facts = lstatSync(next)
+    const problem = problemOf(next, facts)
+    if (problem !== undefined) return problem
+    if (shared && !facts.isDirectory()) return `${at} is a folder that others can write to; keep the plugin elsewhere.`
+    if (facts.isSymbolicLink()) {
+      if (++links > mostLinks) return `${path} leads through links that never end.`
+      const target = readlinkSync(next)
+      if (isAbsolute(target)) at = root
+      rest.unshift(...partsOf(target))
+      continue
+    }
+    shared = facts.isDirectory() && openToOthers(facts)
+    at = next
+  }
+  return shared ? `Others can write to ${at}; run "chmod go-w ${at}".` : undefined
+}
+
+const partsOf = (path: string) => path.split(sep).filter((name) => name !== '' && name !== '.')
+
+const openToOthers = ({ mode }: Stats) => (mode & 0o022) !== 0
+
+function problemOf(path: string, facts: Stats): string | undefined {
+  if (facts.uid !== 0 && facts.uid !== process.getuid?.()) {
+    return `${path} belongs to another user, who could change it; keep plugins in folders of your own.`
+  }
+  // The mode of a link says nothing, and in a sticky folder nobody can touch what belongs to others.
+  const isShared = facts.isDirectory() && (facts.mode & sticky) !== 0
+  if (facts.isSymbolicLink() || isShared || !openToOthers(facts)) return undefined
+  return `Others can write to ${path}; run "chmod go-w ${path}".`
+}

@@ -1,0 +1,59 @@
+import { fill } from '../blanks.ts'
+import type { Artifact } from '../sink.ts'
+
+/** Room for a suffix and for the names of encrypted file systems, which get longer. */
+const mostBytes = 180
+const mostOfAValue = 100
+
+/**
+ * The folders and the name of a file, each of them a plain name: whatever a template or a value holds, none of them is
+ * empty, means another folder, or is a device of some system.
+ */
+export function safeNames(template: string, artifact: Artifact): readonly string[] {
+  const filled = { ...artifact, timestamp: artifact.timestamp.replace(/[:.]/g, '-') }
+  const names = template
+    .split('/')
+    .filter((part) => part !== '')
+    .map((part) => plainName(fill(part, filled, harmless)))
+  return names.length === 0 ? ['_'] : names.slice(-mostDeep)
+}
+
+const mostDeep = 8
+
+/** A value as part of a name: letters, digits and a few signs; a dot does not begin it. */
+const harmless = (value: string): string =>
+  value
+    .slice(0, mostOfAValue)
+    .toWellFormed()
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{N}\p{M} ._@+=,()-]/gu, '-')
+    .replace(/^[. ]+/, '_') || '_'
+
+/** The template's own signs are the operator's; but two dots may have met. */
+function plainName(text: string): string {
+  const plain = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}/\\]/gu, '-')
+  const name = shortened(plain.replace(/[. ]+$/, ''))
+  if (/^\.*$/.test(name)) return '_'
+  return /^(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)\s*(?:\.|$)/i.test(name) ? `_${name}` : name
+}
+
+/** Cut before its ending, between characters. */
+function shortened(name: string): string {
+  if (Buffer.byteLength(name) <= mostBytes) return name
+  const { stem, ending } = split(name)
+  const room = mostBytes - Buffer.byteLength(ending)
+  const bytes = Buffer.from(stem)
+  return (
+    bytes
+      .subarray(0, room)
+      .toString('utf8')
+      .replace(/\ufffd+$/, '') + ending
+  )
+}
+
+/** A name and its ending, `.md`; a name that begins with its only dot has none. */
+export function split(name: string): { readonly stem: string; readonly ending: string } {
+  const at = name.lastIndexOf('.')
+  if (at <= 0 || name.length - at > 16) return { stem: name, ending: '' }
+  return { stem: name.slice(0, at), ending: name.slice(at) }
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { type Result, structuredResult } from '../../core/result.ts'
+import { defineTool, type Tool, type ToolContext } from '../define.ts'
+import { createOnce } from './once.ts'
+import type { Artifact, Pointer, Sink } from './sink.ts'
+
+const mostCharacters = 16 * 1024 * 1024
+const mostMetadata = 64 * 1024
+
+/** A sink as a tool: `sink.NAME(content, metadata?)` answers with a pointer that lasts (J4). */
+export function sinkTool(sink: Sink, clock: Clock): Tool {
+  const once = createOnce()
+  return defineTool({
+    name: sink.name,
+    description: `${sink.description} Give it the whole content; it answers with a pointer: {uri, sink, id, bytes, metadata}.`,
+    input: z.object({
+      content: z.string().max(mostCharacters).describe('What to keep.'),
+      metadata: z
+        .record(z.string(), z.unknown())
+        .default({})
+        .describe(
+          'Anything to keep with it. Whoever may have to write it again gives an id of its own as metadata.id.',
+        ),
+    }),
+    annotations: { readOnlyHint: false, destructiveHint: false },
+    ...(sink.timeoutMs !== undefined && { timeoutMs: sink.timeoutMs }),
+    run({ content, metadata }, context) {
+      if (JSON.stringify(metadata).length > mostMetadata) {
+        throw new ToolwayError('INVALID_ARGUMENTS', '"metadata" is longer than 64 KiB; put it into the content.')
+      }
+      const own = idIn(metadata)
+      const { agent, principal } = context.caller
+      const timestamp = new Date(clock.now()).toISOString()
+      const artifact = { id: own ?? randomUUID(), sink: sink.name, agent, content, metadata, timestamp }
+      const write = () => written(sink, artifact, context)
+      return own === undefined ? write() : once.run(`${principal}\n${agent}`, own, content, context.signal, write)
+    },
+  })
+}
+
+/** The id that the caller has given: it becomes part of names and headers. */
+function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
+  if (id === undefined) return undefined
+  if (typeof id === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id
+  throw new ToolwayError(
+    'INVALID_ARGUMENTS',
+    '"metadata.id" must be up to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit.',
+  )
+}
+
+async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolContext): Promise<Result> {
+  const answer = await sink.write(artifact, { call, signal })
+  if ('body' in answer && answer.body instanceof Json) return answer as Result
+  const { uri, ...facts } = answer as Pointer
+  const { id, content, metadata, timestamp } = artifact
+  return structuredResult({
+    uri,
+    sink: sink.name,
+    id,
+    bytes: Buffer.byteLength(content),
+    timestamp,
+    ...facts,
+    metadata,
+  })
+}
