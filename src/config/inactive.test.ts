@@ -10,7 +10,7 @@ test('keys whose feature comes later are listed once, where they were set', asyn
   const text = `
 mcpServers:
   a: { command: x, session: caller, readOnly: true, guards: [{ kind: sql, arguments: [q] }], restarts: { max: 1 } }
-  b: { url: "http://x", auth: { type: oauth }, approve: [y] }
+  b: { url: "https://x", auth: { type: oauth }, approve: [y] }
 agents: { one: { concurrency: 4, expose: code } }
 limits: { perMinute: 5, queue: 3 }
 native: { tools: [hash, fetch] }

@@ -17,18 +17,7 @@ interface Row {
 /** What is accepted but not active yet; a feature that lands takes its row away. */
 const table: readonly Row[] = [
   { feature: 'OAuth', keys: ['mcpServers.*.auth.type'], values: ['oauth'] },
-  { feature: 'code mode', keys: ['defaults.expose', 'agents.*.expose'], values: ['code'] },
-  { feature: 'models', keys: ['models'] },
-  { feature: 'the chat loop', keys: ['chat'] },
-  {
-    feature: 'further native tools',
-    keys: ['native.tools.*'],
-    values: ['fetch', 'generate', 'vision', 'speech', 'diffusion', 'execute_code'],
-  },
-  { feature: 'plugins', keys: ['native.plugins'] },
-  { feature: 'sinks', keys: ['sinks'] },
-  { feature: 'the sandbox', keys: ['sandbox'] },
-  { feature: 'shared stores', keys: ['stores.redis', 'stores.postgres'] },
+  { feature: 'audit in PostgreSQL', keys: ['stores.postgres'] },
 ]
 
 /** The keys of a document that are accepted but have no effect yet. What is disabled or empty asks for nothing. */

@@ -9,16 +9,23 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Text with its variables filled in, or why that is impossible. */
 export type Expansion = { readonly text: string } | { readonly fault: string; readonly unset?: string }
 
-/** What stands in a file that is named by `${file:PATH}`. */
-type ReadFile = (path: string) => { readonly text: string } | { readonly fault: string }
+type Found = { readonly text: string } | { readonly fault: string }
+
+/** Where else than in the environment values come from; what is left out is not understood. */
+export interface Providers {
+  /** What stands in a file that is named by `${file:PATH}`. */
+  file?(path: string): Found
+  /** What a command prints that is named by `${exec:COMMAND}`. */
+  exec?(command: string): Found
+}
 
 const variable = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
 /**
- * Fills in `${VAR}`, `${VAR:-default}`, `${env:VAR}` and, where files can be read, `${file:PATH}`; once: what a
- * variable or a file holds is never looked at again.
+ * Fills in `${VAR}`, `${VAR:-default}`, `${env:VAR}` and, where there are such, `${file:PATH}` and `${exec:COMMAND}`;
+ * once: what a variable, a file or a command says is never looked at again.
  */
-export function expand(text: string, env: Environment, readFile?: ReadFile): Expansion {
+export function expand(text: string, env: Environment, providers: Providers = {}): Expansion {
   let expanded = ''
   let from = 0
   for (;;) {
@@ -31,7 +38,7 @@ export function expand(text: string, env: Environment, readFile?: ReadFile): Exp
     }
     const end = text.indexOf('}', start)
     if (end < 0) return { fault: 'a ${ has no closing }; write $${ if the text itself is meant' }
-    const found = meaning(text.slice(start + 2, end), env, readFile)
+    const found = meaning(text.slice(start + 2, end), env, providers)
     if ('fault' in found) return found
     expanded += text.slice(from, start) + found.text
     from = end + 1
@@ -39,9 +46,10 @@ export function expand(text: string, env: Environment, readFile?: ReadFile): Exp
 }
 
 /** What one `${…}` stands for. */
-function meaning(body: string, env: Environment, readFile: ReadFile | undefined): Expansion {
-  const path = /^file:(.+)$/s.exec(body)?.[1]
-  if (path !== undefined && readFile) return readFile(path)
+function meaning(body: string, env: Environment, providers: Providers): Expansion {
+  const [, scheme, named = ''] = /^(file|exec):(.+)$/s.exec(body) ?? []
+  const provider = scheme === undefined ? undefined : providers[scheme as keyof Providers]
+  if (provider) return provider(named)
   const [, name, fallback] = variable.exec(body) ?? []
   if (name === undefined || fallback?.includes('${')) return { fault: foreign(body) }
   const value = Object.hasOwn(env, name) ? env[name] : undefined
@@ -56,7 +64,7 @@ function foreign(body: string): string {
   const written = `\${${body}}`
   if (body.startsWith('input:'))
     return `${written} is asked for by an editor; write a variable such as \${NAME} instead`
-  return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME} or \${file:PATH}, or $\${ if the text itself is meant`
+  return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ if the text itself is meant`
 }
 
 /** A document with its variables filled in. */
@@ -65,20 +73,33 @@ interface Interpolated {
   readonly problems: readonly ConfigProblem[]
   /** The files that were read for `${file:PATH}`: a change of one may mean another configuration. */
   readonly files: readonly string[]
+  /** What files and commands gave: none of it is to be written down anywhere. */
+  readonly secrets: readonly string[]
 }
 
+/** What commands printed, by what stands in the configuration. */
+export type RunCommand = (line: string, file: string) => Found
+
 /** Fills in the variables of a document; those of a disabled section need not be set. */
-export function interpolate(tree: Branch, env: Environment, home = ''): Interpolated {
+export function interpolate(tree: Branch, env: Environment, home = '', run?: RunCommand): Interpolated {
   const problems: ConfigProblem[] = []
   const files = new Set<string>()
+  const secrets = new Set<string>()
+  const secret = (found: Found): Found => {
+    if ('text' in found) secrets.add(found.text)
+    return found
+  }
 
   const fill = (leaf: Leaf, path: Path, disabled: boolean): Leaf => {
     if (typeof leaf.value !== 'string') return leaf
     const finish = leaf.finish ?? ((text: string) => text)
-    const expansion = expand(leaf.value, env, (named) => {
-      const file = inHome(named, home) ?? resolve(leaf.at.file.path, '..', named)
-      files.add(file)
-      return readSecretFile(file)
+    const expansion = expand(leaf.value, env, {
+      file(named) {
+        const file = inHome(named, home) ?? resolve(leaf.at.file.path, '..', named)
+        files.add(file)
+        return secret(readSecretFile(file))
+      },
+      ...(run && !disabled && { exec: (line) => secret(run(line, leaf.at.file.path)) }),
     })
     if ('text' in expansion) {
       return { ...leaf, value: finish(expansion.text), ...(expansion.text !== leaf.value && { variables: 'filled' }) }
@@ -100,7 +121,7 @@ export function interpolate(tree: Branch, env: Environment, home = ''): Interpol
     return branch(part.at, members)
   }
 
-  return { tree: walk(tree, [], false) as Branch, problems, files: [...files] }
+  return { tree: walk(tree, [], false) as Branch, problems, files: [...files], secrets: [...secrets] }
 }
 
 /** Whether a section says of itself that it is not in use. */

@@ -1,5 +1,7 @@
 import { homedir } from 'node:os'
+import { basename } from 'node:path'
 import { absolutePaths } from './absolute-paths.ts'
+import { runCommands } from './commands.ts'
 import { withDefaultAgent } from './default-agent.ts'
 import { readDocuments, rulePlaces } from './documents.ts'
 import { doubts } from './doubts.ts'
@@ -24,6 +26,8 @@ export interface LoadedConfig {
   readonly files: readonly { readonly path: string; readonly dialect: Dialect }[]
   /** Where a change may mean another configuration: files that were read or looked for, rules, secrets. */
   readonly places: readonly string[]
+  /** What files and commands gave, wherever it stands now: none of it is to be written down. */
+  readonly secrets: readonly string[]
   /** What was understood, file by file. */
   readonly notes: readonly string[]
   /** What is valid but hardly meant. */
@@ -43,6 +47,8 @@ export interface LoadOptions {
 
 const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 
+const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path))
+
 /** Finds, reads, merges and checks the configuration; throws a ConfigError with everything that is wrong. */
 export async function loadConfig({ paths = [], env, cwd, whileRunning = false }: LoadOptions): Promise<LoadedConfig> {
   const home = env.HOME || homedir()
@@ -55,7 +61,10 @@ export async function loadConfig({ paths = [], env, cwd, whileRunning = false }:
     env,
   )
   const complete = await withEnvFiles(merged, env, home)
-  const filled = interpolate(complete.tree, env, home)
+  // A file of another program that was merely found may lie in any folder that somebody has checked out.
+  const named = paths.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG)
+  const trusted = new Set(documents.map(({ path }) => path).filter((path) => named || isOwnFile(path)))
+  const filled = interpolate(complete.tree, env, home, await runCommands(complete.tree, env, trusted))
   const outcome = validate(absolutePaths(filled.tree, home))
   const problems = [
     ...documents.flatMap((document) => document.problems),
@@ -71,6 +80,7 @@ export async function loadConfig({ paths = [], env, cwd, whileRunning = false }:
     places: [
       ...new Set([...located.places, ...rulePlaces(located.places, env, cwd), ...complete.files, ...filled.files]),
     ],
+    secrets: filled.secrets,
     notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
     warnings: [
       ...located.warnings,

@@ -17,8 +17,39 @@ function watching(...names: string[]) {
   let changes = 0
   const places = names.map((name) => join(folder, name))
   const watch = watchPlaces(places, systemClock, () => changes++)
-  return { changes: () => changes, [Symbol.dispose]: () => watch[Symbol.dispose]() }
+  return {
+    changes: () => changes,
+    follow: (...others: string[]) => watch.follow(others.map((name) => join(folder, name))),
+    [Symbol.dispose]: () => watch[Symbol.dispose](),
+  }
 }
+
+test('G8: files that another configuration names are watched from then on, and others no longer', async () => {
+  await mkdir(join(folder, 'secrets'))
+  await writeFile(join(folder, 'secrets', 'key'), 'one')
+  using watch = watching('a.yaml')
+  watch.follow('a.yaml', 'secrets/key')
+  await writeFile(join(folder, 'secrets', 'key'), 'two')
+  await until(() => watch.changes() === 1, { what: 'the new secret to be noticed' })
+  await writeFile(join(folder, 'a.yaml'), '1')
+  await until(() => watch.changes() === 2, { what: 'what was watched before' })
+  watch.follow('a.yaml')
+  await writeFile(join(folder, 'secrets', 'key'), 'three')
+  await writeFile(join(folder, 'a.yaml'), '2')
+  await until(() => watch.changes() === 3, { what: 'the one that is left' })
+})
+
+test('G8: a change that comes while another configuration is being put into force is not lost', async () => {
+  const clock = createManualClock()
+  const file = join(folder, 'a.yaml')
+  await writeFile(file, '1')
+  let changes = 0
+  using watch = watchPlaces([file], clock, () => changes++)
+  await writeFile(file, 'longer')
+  watch.follow([file, join(folder, 'b')])
+  clock.advance(1_000)
+  expect(changes).toBe(1)
+})
 
 test('G8: a file that comes, changes, is replaced or goes is noticed, once each', async () => {
   using watch = watching('a.yaml', 'b.yaml')

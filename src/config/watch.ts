@@ -11,14 +11,21 @@ const quietMs = 100
 /** For folders that are not there yet, and for file systems that tell nothing. */
 const lookMs = 2_000
 
+/** Files that are watched. */
+export interface Watch extends Disposable {
+  /** Watches these from now on, and no others. */
+  follow(places: readonly string[]): void
+}
+
 /**
  * Tells when one of these files has come, gone or changed. Folders are watched rather than files: editors replace
  * files, and mounted configurations swap whole folders behind a link. Any news from there leads to a look at the files.
  */
-export function watchPlaces(places: readonly string[], clock: Clock, changed: () => void): Disposable {
+export function watchPlaces(first: readonly string[], clock: Clock, changed: () => void): Watch {
+  let places = first
   const watchers = new Map<string, FSWatcher>()
   /** The state that was told last, and the one that was seen last. */
-  let told = markOf(places)
+  let told = places.map(markOfFile)
   let seen = told
   let pending: Disposable | undefined
   let over = false
@@ -26,10 +33,10 @@ export function watchPlaces(places: readonly string[], clock: Clock, changed: ()
   const look = () => {
     pending = undefined
     watchFolders()
-    const now = markOf(places)
-    const whole = now === seen
+    const now = places.map(markOfFile)
+    const whole = same(now, seen)
     seen = now
-    if (now === told) return
+    if (same(now, told)) return
     if (!whole) {
       pending = clock.after(quietMs, look)
       return
@@ -59,13 +66,29 @@ export function watchPlaces(places: readonly string[], clock: Clock, changed: ()
   }
 
   const lookNowAndThen = () => {
-    if (markOf(places) !== told) touch()
+    if (!same(places.map(markOfFile), told)) touch()
     timer = clock.after(lookMs, lookNowAndThen)
   }
 
   watchFolders()
   let timer = clock.after(lookMs, lookNowAndThen)
   return {
+    follow(next) {
+      if (same(next, places)) return
+      // What was known stays as it was known, so that no change is missed; what is new was read a moment ago.
+      const marks = (known: readonly string[]) => next.map((path) => known[places.indexOf(path)] ?? markOfFile(path))
+      told = marks(told)
+      seen = marks(seen)
+      places = next
+      const folders = new Set(places.map((path) => dirname(path)))
+      for (const [folder, watcher] of watchers) {
+        if (folders.has(folder)) continue
+        watcher.close()
+        watchers.delete(folder)
+      }
+      watchFolders()
+      touch()
+    },
     [Symbol.dispose]() {
       over = true
       pending?.[Symbol.dispose]()
@@ -75,9 +98,9 @@ export function watchPlaces(places: readonly string[], clock: Clock, changed: ()
   }
 }
 
-/** All of a file that changes when its content does. */
-const markOf = (places: readonly string[]): string => places.map(markOfFile).join('\n')
+const same = (one: readonly string[], other: readonly string[]): boolean => one.join('\n') === other.join('\n')
 
+/** All of a file that changes when its content does. */
 function markOfFile(path: string): string {
   try {
     const facts = statSync(path, { bigint: true, throwIfNoEntry: false })

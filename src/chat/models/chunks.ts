@@ -50,7 +50,8 @@ export function createTold(): Told {
       byPlace.set(key, call)
     }
     call.id ||= id
-    call.name += textOf(called.name)
+    // Most send the name once, some with every piece.
+    if (textOf(called.name) !== call.name) call.name += textOf(called.name)
     const args = called.arguments
     if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
   }

@@ -22,9 +22,19 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: Plan): As
   }
   const written = plan.callsAsText ? readCalls(texts.join(''), plan) : { text: '', calls: [] }
   if (written.text !== '') yield { kind: 'text', text: written.text }
-  const calls = [...told.calls(newId).map((call) => restored(call, plan)), ...written.calls]
+  const calls = [...withoutHalf(told).map((call) => restored(call, plan)), ...written.calls]
   for (const call of calls) yield { kind: 'call', call }
   yield endOf(told, plan, written.calls.length > 0)
+}
+
+/**
+ * The calls, but not one that was cut off before its arguments began: it would look like a call without any. Arguments
+ * that were cut off show that themselves.
+ */
+function withoutHalf(told: Told): readonly FunctionCall[] {
+  const calls = told.calls(newId)
+  const isCut = told.reason === 'length' || !told.finished
+  return isCut && calls.at(-1)?.function.arguments.trim() === '' ? calls.slice(0, -1) : calls
 }
 
 function endOf(told: Told, plan: Plan, hasCalls: boolean): End {

@@ -9,6 +9,8 @@ export interface Answer extends Disposable {
   header(name: string): string | undefined
   /** The rest, as it comes. Rejects when the signal of the request aborts. */
   readonly chunks: AsyncIterable<Buffer>
+  /** All has been said; what still comes is the end. */
+  over(): void
 }
 
 export interface Post {
@@ -18,7 +20,13 @@ export interface Post {
   readonly signal: AbortSignal
 }
 
-/** Sends one request. Disposing of the answer before it has ended closes the connection, so that the server stops. */
+/** Whoever has said that all is said should hang up within this time. */
+const lastMoment = 1_000
+
+/**
+ * Sends one request. Disposing of the answer before it has ended closes the connection, so that the server stops; if
+ * only the end is missing, it may still come, so that the connection can be used again.
+ */
 export async function post(pool: Pool, { path, headers, body, signal }: Post): Promise<Answer> {
   const {
     statusCode,
@@ -31,13 +39,21 @@ export async function post(pool: Pool, { path, headers, body, signal }: Post): P
     const value = received[name]
     return Array.isArray(value) ? value[0] : value
   }
+  let isOver = false
   const [type = ''] = (header('content-type') ?? '').split(';', 1)
   return {
     status: statusCode,
     type: type.trim().toLowerCase(),
     header,
-    chunks: rest,
-    [Symbol.dispose]: () => rest.destroy(),
+    chunks: rest.iterator({ destroyOnReturn: false }),
+    over: () => {
+      isOver = true
+    },
+    [Symbol.dispose]() {
+      if (!isOver) return void rest.destroy()
+      const moment = { limit: Number.MAX_SAFE_INTEGER, signal: AbortSignal.timeout(lastMoment) }
+      rest.dump(moment).catch(() => {})
+    },
   }
 }
 
@@ -47,12 +63,16 @@ export async function* watched(
   { clock, ms, stalled }: { readonly clock: Clock; readonly ms: number; stalled(): void },
 ): AsyncGenerator<Buffer> {
   const iterator = chunks[Symbol.asyncIterator]()
-  // Until the first one, a server may have to read a long prompt.
-  let next = await iterator.next()
-  while (!next.done) {
-    yield next.value
-    using _watch = clock.after(ms, stalled)
-    next = await iterator.next()
+  try {
+    // Until the first one, a server may have to read a long prompt.
+    let next = await iterator.next()
+    while (!next.done) {
+      yield next.value
+      using _watch = clock.after(ms, stalled)
+      next = await iterator.next()
+    }
+  } finally {
+    await iterator.return?.()
   }
 }
 

@@ -168,6 +168,15 @@ describe('secrets', () => {
     expect(model.name).toBe('local')
   })
 
+  test('B6: a key in the query of the address is shown as little', async () => {
+    const { model } = await serving(
+      [refuses(400, 'no route for ?api-key=q-secret-7&v=1')],
+      {},
+      '?api-key=q-secret-7&v=1',
+    )
+    expect((await failure(ask(model))).message).toContain('?api-key=***&v=1')
+  })
+
   test('B6: a key that cannot be a header is refused without being shown', async () => {
     const make = () =>
       openaiModel({

@@ -10,18 +10,23 @@ export interface ModelAnswer extends Omit<End, 'kind'> {
 
 /** Waits for a whole answer. */
 export async function gather(deltas: AsyncIterable<Delta>): Promise<ModelAnswer> {
-  const texts: string[] = []
-  const thoughts: string[] = []
-  const calls: FunctionCall[] = []
-  let end: Omit<End, 'kind'> = { reason: 'unknown', restore: (value) => value }
-  for await (const delta of deltas) {
-    if (delta.kind === 'text') texts.push(delta.text)
-    else if (delta.kind === 'thinking') thoughts.push(delta.text)
-    else if (delta.kind === 'call') calls.push(delta.call)
-    else {
-      const { kind: _, ...rest } = delta
-      end = rest
-    }
+  const all: Delta[] = []
+  for await (const delta of deltas) all.push(delta)
+  return gathered(all)
+}
+
+/** An answer of which all has been told. */
+export function gathered(deltas: readonly Delta[]): ModelAnswer {
+  const end = deltas.find((delta) => delta.kind === 'end') ?? { reason: 'unknown', restore: (value) => value }
+  const joined = (kind: 'text' | 'thinking') =>
+    deltas.flatMap((delta) => (delta.kind === kind ? [delta.text] : [])).join('')
+  return {
+    reason: end.reason,
+    restore: (value) => end.restore(value),
+    ...('usage' in end && { usage: end.usage }),
+    ...('form' in end && { form: end.form }),
+    text: joined('text'),
+    thinking: joined('thinking'),
+    calls: deltas.flatMap((delta) => (delta.kind === 'call' ? [delta.call] : [])),
   }
-  return { ...end, text: texts.join(''), thinking: thoughts.join(''), calls }
 }

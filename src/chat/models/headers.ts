@@ -6,25 +6,29 @@ export interface ModelHeaders {
   readonly secrets: readonly string[]
 }
 
+/** Parameters of an address whose values are keys, as some servers want them. */
+const isSecret = /key|token|secret|sig|auth|pass/i
+
 /** The headers of requests to a model server. A key of `none` is none; one in the address becomes a header. */
 export function modelHeaders(name: string, url: URL, apiKey: string | undefined): ModelHeaders {
   const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const { username, password } = url
+  const asked = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
   if (username !== '' || password !== '') {
     const pair = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')
     return {
       headers: { ...common, authorization: `Basic ${pair}` },
-      secrets: [pair, password, decodeURIComponent(password)],
+      secrets: [pair, password, decodeURIComponent(password), ...asked],
     }
   }
-  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: [] }
+  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: asked }
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ToolwayError(
       'INVALID_ARGUMENTS',
       `The key of the model ${name} cannot be sent. Check models.${name}.apiKey for spaces and line breaks.`,
     )
   }
-  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey] }
+  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...asked] }
 }
 
 /** Where completions are asked for. */

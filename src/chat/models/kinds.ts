@@ -1,6 +1,6 @@
 import type { ConstraintForm } from './model.ts'
 
-export type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'unknown'
+export type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'embedded' | 'unknown'
 
 /** Ways to offer tools, the strongest first; `schema` asks for calls under a constraint, without offering any. */
 export type ToolForm = 'strict' | 'plain' | 'schema'
@@ -33,6 +33,8 @@ export const abilities: Readonly<Record<ServerKind, Abilities>> = {
   ollama: { forms: ['schema', 'json_object', 'prompt'], tools: ['schema'], grammar: topLevel },
   // It refuses json_object.
   'mistral.rs': { forms: ['schema', 'prompt'], tools: ['strict', 'plain', 'schema'], grammar: topLevel },
+  // No server at all, but a model in this process, which takes whatever grammar it is given.
+  embedded: { forms: ['grammar', 'prompt'], tools: ['schema'], grammar: (gbnf) => ({ gbnf }) },
   unknown: {
     forms: ['strict', 'schema', 'grammar', 'json_object', 'prompt'],
     tools: ['plain', 'schema'],

@@ -192,6 +192,17 @@ describe('fields that a server does not want', () => {
     expect(server.asked.map(({ body }) => field in body)).toEqual([true, false, false])
   })
 
+  test.each([
+    ["'max_tokens' is too large: 100000. It must be at most 4096.", { maxTokens: 100_000 }],
+    ['temperature must be between 0 and 2', { temperature: 7 }],
+  ])('S6: a value that is out of bounds costs neither the field nor the form: %s', async (message, wrong) => {
+    const { server, model } = await serving([refuses(400, message), says('{"a": "x"}')])
+    expect(await failure(ask(model, wrong))).toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(server.asked).toHaveLength(1)
+    expect((await ask(model, { maxTokens: 9, temperature: 1 })).form).toBe('strict')
+    expect(server.asked.at(-1)?.body).toMatchObject({ max_tokens: 9, temperature: 1 })
+  })
+
   test('S6: a limit of tokens goes by its newer name', async () => {
     const refusal =
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."

@@ -20,7 +20,7 @@ export async function* objectsIn(place: Place, answer: Answer, chunks: AsyncIter
     if (form !== 'events') parts.push(chunk)
     else {
       for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {
-        if (data === '[DONE]') return
+        if (data === '[DONE]') return answer.over()
         yield parsed(place, data)
       }
     }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../tests/fixtures/until.ts'
 import { gather } from './gather.ts'
 import { hello, key, patient, serving } from './model.fixture.ts'
 import type { Delta } from './model.ts'
-import { answers, calls, json, says, sends } from './server.fixture.ts'
+import { answers, calls, events, json, piece, type Reply, says, send, sends } from './server.fixture.ts'
 
 const weather = {
   name: 'weather',
@@ -82,6 +83,32 @@ describe('a well-behaved server', () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(server.connections).toBe(1)
+  })
+
+  test('S6: also where the end comes a moment after its announcement', async () => {
+    const late: Reply = (_asked, response) => {
+      events(response)
+      send(response, piece('x', 'stop'))
+      response.write('data: [DONE]\n\n', () => setImmediate(() => response.end()))
+    }
+    const { server, model } = await serving([late])
+    const ask = async () => {
+      const before = server.connections
+      await gather(model.complete({ messages: hello, signal: patient(), stream: true }))
+      return server.connections === before
+    }
+    await until(ask, { what: 'an answer over a connection that had one before', withinMs: 5_000 })
+  })
+
+  test('S6: an end that was announced is not waited for', async () => {
+    const never: Reply = (_asked, response) => {
+      events(response)
+      send(response, piece('x', 'stop'))
+      response.write('data: [DONE]\n\n')
+    }
+    const { model, clock } = await serving([never])
+    expect((await gather(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe('x')
+    expect(clock.pending).toBe(0)
   })
 
   test.each([
@@ -174,6 +201,41 @@ describe('liberties that servers take', () => {
       ['a', 'f', '{"x":1}'],
       ['b', 'g', '{}'],
     ])
+  })
+
+  const streamed = (finish: string | null, ...calls: readonly object[]) =>
+    sends(
+      'text/event-stream',
+      ...calls.map((call) => `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] })}\n\n`),
+      `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: finish }] })}\n\n`,
+    )
+
+  test('J5: a name that comes with every piece is still one name', async () => {
+    const { model } = await serving([
+      streamed(
+        'tool_calls',
+        { index: 0, id: 'a', function: { name: 'look', arguments: '{"x"' } },
+        { index: 0, id: 'a', function: { name: 'look', arguments: ':1}' } },
+      ),
+    ])
+    const { calls } = await gather(model.complete({ messages: hello, signal: patient(), stream: true }))
+    expect(calls.map(({ function: called }) => called)).toEqual([{ name: 'look', arguments: '{"x":1}' }])
+  })
+
+  test.each([
+    ['length', 1],
+    [null, 1],
+    ['tool_calls', 2],
+  ])('J5: where an answer ends by %j, a call whose arguments had not begun counts or not', async (finish, count) => {
+    const { model } = await serving([
+      streamed(
+        finish,
+        { index: 0, id: 'a', function: { name: 'look', arguments: '{}' } },
+        { index: 1, id: 'b', function: { name: 'remove_all', arguments: '' } },
+      ),
+    ])
+    const { calls } = await gather(model.complete({ messages: hello, signal: patient(), stream: true }))
+    expect(calls).toHaveLength(count)
   })
 
   const stream = 'data: {"choices":[{"delta":{"content":"é"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'

@@ -9,6 +9,9 @@ import { instructed, schemaInstruction, toolsInstruction, withoutToolMessages } 
 import type { Constraint, ConstraintForm, ModelRequest } from './model.ts'
 import type { Profile, Sending } from './profile.ts'
 
+/** What has to be known of a model to plan a request. */
+export type Known = Pick<Profile, 'kind' | 'abilities' | 'formsFor' | 'toolForms'>
+
 /** One way to send a request. */
 export interface Plan extends Sending {
   readonly messages: readonly ChatMessage[]
@@ -26,14 +29,14 @@ const strict: (schema: SchemaObject) => Strict = keptByContent((schema: SchemaOb
 const same = (value: unknown): unknown => value
 
 /** The ways to send a request, the strongest first; what cannot be expressed in a form is passed over. */
-export function* plansFor(request: ModelRequest, profile: Profile): Generator<Plan> {
+export function* plansFor(request: ModelRequest, profile: Known): Generator<Plan> {
   if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
   else if (request.tools?.length)
     yield* equipped(request.tools, request.toolChoice ?? 'auto', request.messages, profile)
   else yield { content: '', messages: request.messages, fields: {}, restore: same }
 }
 
-function* constrained(constraint: Constraint, messages: readonly ChatMessage[], profile: Profile): Generator<Plan> {
+function* constrained(constraint: Constraint, messages: readonly ChatMessage[], profile: Known): Generator<Plan> {
   const content = contentHash(constraint.schema)
   for (const form of profile.formsFor(content)) {
     const sent = expressed(form, constraint, messages, profile)
@@ -48,7 +51,7 @@ function expressed(
   form: ConstraintForm,
   { name, schema }: Constraint,
   messages: readonly ChatMessage[],
-  profile: Profile,
+  profile: Known,
 ): Sent | undefined {
   const told = instructed(messages, schemaInstruction(schema))
   try {
@@ -84,7 +87,7 @@ function* equipped(
   given: readonly CallableTool[],
   choice: 'auto' | 'required',
   messages: readonly ChatMessage[],
-  profile: Profile,
+  profile: Known,
 ): Generator<Plan> {
   // Always in the same order, so that servers find what they have read before.
   const tools = given.toSorted((one, other) => (one.name < other.name ? -1 : 1))
@@ -141,7 +144,7 @@ function* asked(
   tools: readonly CallableTool[],
   choice: 'auto' | 'required',
   messages: readonly ChatMessage[],
-  profile: Profile,
+  profile: Known,
 ): Generator<Plan> {
   const mustCall = choice === 'required'
   const calls = callSchema(tools)

@@ -50,9 +50,12 @@ describe('B11: the files of other clients are configurations as they stand', () 
     expect(config.mcpServers).toMatchObject({
       files: { args: ['-y', '@modelcontextprotocol/server-filesystem', place.at('shop')], cwd: place.at('shop') },
       notes: { args: ['/home/me/notes/server.py'], env: { KEY: 'k', OTHER: 'two words ${X}' } },
-      docs: { headers: { Authorization: 'Bearer t' }, auth: { type: 'oauth', clientId: 'abc', scopes: ['read'] } },
+      docs: {
+        headers: { Authorization: 'Bearer t' },
+        auth: { type: 'oauth', clientId: 'abc', clientSecret: expect.any(String), scopes: ['read'] },
+      },
     })
-    expect(warnings).toEqual([expect.stringContaining('mcpServers.docs: the client secret is left aside')])
+    expect(warnings).toEqual([])
   })
 
   test('VS Code, whose inputs come from variables', async () => {

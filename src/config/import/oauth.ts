@@ -13,12 +13,15 @@ const first = (part: Tree, keys: readonly string[]): Tree | undefined => {
 /** What clients write under `oauth` as our `auth`; nothing where it is switched off. */
 export function oauthOf(part: Tree, server: string, report: Report): Branch | undefined {
   if (isFalse(part) || isFalse(find(part, ['enabled']))) return undefined
-  if (first(part, ['clientSecret', 'client_secret', 'CLIENT_SECRET'])) {
-    report.warnings.push(`${server}: the client secret is left aside: Toolway signs in as a public client`)
+  const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
+  const clientSecret = first(part, ['clientSecret', 'client_secret', 'CLIENT_SECRET'])
+  if (clientSecret && !clientId) {
+    report.warnings.push(`${server}: the client secret is left aside: there is no client id to go with it`)
   }
   return shape(part.at, {
     type: leaf(part.at, 'oauth'),
-    clientId: first(part, ['clientId', 'client_id', 'CLIENT_ID']),
+    clientId,
+    clientSecret: clientId && clientSecret,
     scopes: scopesOf(first(part, ['scopes', 'scope'])),
   })
 }

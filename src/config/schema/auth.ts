@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, flag, names, text, textLike } from './values.ts'
+import { address, flag, names, safeAddress, text, textLike } from './values.ts'
 
 const key = z.strictObject({
   id: text('a name for the key').describe('Name of the key, as audit shows it.'),
@@ -10,11 +10,24 @@ const key = z.strictObject({
   admin: flag().prefault(false).describe('Whether the key may use the admin interface.'),
 })
 
+/** Whoever can change keys on their way can be anybody. */
+const overTls = <T extends z.ZodType<string>>(schema: T) =>
+  schema.refine(safeAddress, {
+    error: 'a URL that starts with https://; http:// is for addresses of this machine alone',
+  })
+
 const jwt = z.strictObject({
-  issuer: address('https', 'http').describe('Issuer that tokens must name.'),
+  issuer: overTls(address('https', 'http')).describe('Issuer that tokens must name.'),
   audience: text('the audience of tokens').describe('Audience that tokens must name.'),
-  jwksUrl: address('https', 'http').describe('Where the keys of the issuer are published.'),
+  jwksUrl: overTls(address('https', 'http')).describe('Where the keys of the issuer are published.'),
   agentClaim: text('the name of a claim').default('agent').describe('Claim that names the agent.'),
+  scopes: z
+    .record(textLike(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope'), names('the name of an agent'))
+    .default({})
+    .describe('Agents that a token may act as by its scopes, beside those of the claim.'),
+  resource: address('https', 'http')
+    .optional()
+    .describe('Address of the endpoint as clients know it; the audience otherwise, where that is an address.'),
   disabled: flag().prefault(false).describe('Turns JSON Web Tokens off.'),
 })
 

@@ -28,5 +28,7 @@ export const chatSection = z.strictObject({
   maxConversation: size()
     .prefault('512KiB')
     .describe('Most that a model is sent at a time; beyond it the oldest tool results are shortened.'),
-  prompts: promptsSection.prefault({}).describe('What the model is told at each stage.'),
+  prompts: promptsSection
+    .prefault({})
+    .describe('What the model is told at each stage; {message}, {tools}, {agent} and {date} are filled in.'),
 })

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { serverBreaker } from './breaker.ts'
 import { guard } from './guards.ts'
 import { headers } from './headers.ts'
+import { oauth, oauthFault } from './oauth.ts'
 import { address, duration, flag, limit, names, numeric, path, refuse, text, textLike, verbatim } from './values.ts'
 
 /** Names that stand for our own tools, meta-tools and sinks. */
@@ -19,11 +20,7 @@ const serverAuth = z.discriminatedUnion('type', [
     type: z.literal('bearer').describe('A token that is sent as it is.'),
     token: text('a token').describe('The token; best written as a variable.'),
   }),
-  z.strictObject({
-    type: z.literal('oauth').describe('A token that is obtained and refreshed through OAuth.'),
-    clientId: text('a client id').optional().describe('Client id, where the server does not register clients itself.'),
-    scopes: names('a scope').optional().describe('Scopes to ask for.'),
-  }),
+  oauth,
 ])
 
 const fields = z.strictObject({
@@ -97,6 +94,8 @@ const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, aut
   }
   if (url === undefined || command !== undefined) return refuse(context, bothOrNeither)
   if (transport === 'stdio') return refuse(context, 'a command, which transport stdio needs')
+  const fault = auth?.type === 'oauth' ? oauthFault(auth, url) : undefined
+  if (fault !== undefined) return refuse(context, fault)
   return { ...common, transport: transport ?? inferTransport(url), url, headers, auth }
 })
 

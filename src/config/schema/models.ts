@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, flag, limit, path, text } from './values.ts'
+import { address, duration, flag, limit, numeric, path, text } from './values.ts'
 
 const disabled = flag().prefault(false).describe('Leaves the model out.')
 
@@ -25,6 +25,14 @@ const openai = z.strictObject({
 const gguf = z.strictObject({
   kind: z.literal('gguf').describe('A model file, run in process.'),
   path: path().describe('The model file.'),
+  context: numeric({ min: 256, max: 1_048_576 })
+    .prefault(8192)
+    .describe('Tokens that the model sees at once, its answer included; never more than it was made for.'),
+  threads: numeric({ min: 1, max: 256 })
+    .optional()
+    .describe('Threads that it computes with; half of the processors unless set.'),
+  idle: duration().prefault('10m').describe('How long it stays in memory after an answer; 0 for ever.'),
+  timeout: limit().prefault('5m').describe('One answer, with waiting for others and loading the file.'),
   disabled,
 })
 

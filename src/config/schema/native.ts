@@ -1,7 +1,25 @@
 import * as z from 'zod'
-import { path } from './values.ts'
+import { flag, limit, path, size, text } from './values.ts'
 
 const builtIn = ['hash', 'time', 'fetch', 'generate', 'vision', 'speech', 'diffusion', 'execute_code'] as const
+
+const fetch = z.strictObject({
+  maxBytes: size().prefault('1MiB').describe('Most bytes of a page or image that are read.'),
+  timeout: limit().prefault('20s').describe('Time limit of one fetch.'),
+  allowPrivate: flag().prefault(false).describe('Lets it reach loopback and private networks, too.'),
+})
+
+const model = () => text('the name of a model in the section models').optional()
+
+const inference = z.strictObject({
+  generate: model().describe('Model that generate uses; chat.model otherwise.'),
+  vision: model().describe('Model that vision uses.'),
+  speech: model().describe('Model that speaks.'),
+  transcription: model().describe('Model that writes down what was spoken.'),
+  diffusion: model().describe('Model that makes images.'),
+  timeout: limit().prefault('5m').describe('Time limit of one answer.'),
+  maxBytes: size().prefault('16MiB').describe('Most bytes of audio or images, in or out.'),
+})
 
 /** Tools of our own. */
 export const nativeSection = z.strictObject({
@@ -9,5 +27,9 @@ export const nativeSection = z.strictObject({
     .array(z.enum(builtIn))
     .default([...builtIn])
     .describe('Built-in tools that are served.'),
+  fetch: fetch.prefault({}).describe('What the tool fetch may do.'),
+  inference: inference
+    .prefault({})
+    .describe('Which models generate, vision, speech and diffusion use, by their names in models.'),
   plugins: z.array(path()).default([]).describe('Modules that bring further tools.'),
 })

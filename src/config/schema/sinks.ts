@@ -1,33 +1,53 @@
 import * as z from 'zod'
 import { headers } from './headers.ts'
-import { address, flag, path, text, textLike } from './values.ts'
+import { address, flag, limit, numeric, path, text, textLike } from './values.ts'
 
-const disabled = flag().prefault(false).describe('Leaves the sink out.')
+const common = {
+  description: text().optional().describe('What it is for, for models.'),
+  disabled: flag().prefault(false).describe('Leaves the sink out.'),
+}
+
+const blank = '\\{(?:agent|timestamp|date|id|sink|metadata\\.[A-Za-z0-9_-]{1,64})\\}'
 
 const file = z.strictObject({
   kind: z.literal('file').describe('Writes files into a folder.'),
   path: path().describe('The folder.'),
-  template: text('the name of a file')
+  template: textLike(
+    new RegExp(`^(?:[^{}\\\\\\0]|${blank})+$`),
+    'the name of a file, with {agent}, {timestamp}, {date}, {id}, {sink} and {metadata.NAME} to be filled in',
+  )
     .default('{agent}-{timestamp}.md')
-    .describe('Name of a file; {agent}, {timestamp} and {id} are filled in.'),
-  disabled,
+    .describe(
+      'Name of a file in it; {agent}, {timestamp}, {date}, {id}, {sink} and {metadata.NAME} are filled in. A / begins a folder.',
+    ),
+  ...common,
 })
 
 const webhook = z.strictObject({
   kind: z.literal('webhook').describe('Posts to a URL.'),
   url: address('http', 'https').describe('Where to post to.'),
   headers: headers.describe('Headers sent along.'),
-  disabled,
+  attempts: numeric({ min: 1, max: 10 }).prefault(4).describe('How often it is tried at most.'),
+  timeout: limit().prefault('10s').describe('Time limit of one attempt.'),
+  ...common,
 })
 
-const stdout = z.strictObject({ kind: z.literal('stdout').describe('Prints to standard output.'), disabled })
+const stdout = z.strictObject({ kind: z.literal('stdout').describe('Prints to standard output.'), ...common })
 
 const tool = z.strictObject({
   kind: z.literal('tool').describe("Calls a server's tool."),
-  tool: textLike(/^[^.]+\..+$/, 'a tool as server.tool').describe('The tool, as server.tool.'),
-  arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments; {content} and {id} are filled in.'),
-  disabled,
+  tool: textLike(/^(?!sink\.|toolway\.)[^.]+\..+$/, 'a tool as server.tool, neither a sink nor a meta-tool').describe(
+    'The tool, as server.tool.',
+  ),
+  arguments: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('Its arguments; {content}, {id} and what a file name may have are filled in.'),
+  ...common,
 })
 
 /** Named destinations for what agents produce. */
-export const sinksSection = z.record(z.string(), z.discriminatedUnion('kind', [file, webhook, stdout, tool]))
+export const sinksSection = z.record(
+  textLike(/^[A-Za-z0-9_-]{1,64}$/, 'a name of up to 64 letters, digits, _ and -'),
+  z.discriminatedUnion('kind', [file, webhook, stdout, tool]),
+)

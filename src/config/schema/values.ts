@@ -110,6 +110,14 @@ export const address = (...schemes: readonly string[]) => {
     )
 }
 
+/** Whether what is sent there stays between the two: over TLS, or without leaving the machine. */
+export function safeAddress(value: string): boolean {
+  if (!URL.canParse(value)) return value.includes('${')
+  const { protocol, hostname } = new URL(value)
+  const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+  return protocol === 'https:' || loopback
+}
+
 /** A file or folder; absolute once the configuration has been loaded. */
 export const path = () => text('the path of a file or folder')
 

@@ -32,6 +32,17 @@ test('S4: what has no bounds gets some', () => {
   expect([takes(list, '{"next":{}}'), takes(list, '{"next":{"next":{}}}')]).toEqual([true, false])
 })
 
+test.each<Schema>([
+  { type: 'array', items: object({ a: { type: 'number', minimum: -1.25 } }, { required: ['a'] }), maxItems: 1024 },
+  { type: 'string', minLength: 60_000, maxLength: 65_536 },
+  { type: 'string', pattern: '^(a|aa|aaa)*(a*)*(a|b|ab)+$' },
+  { type: 'string', pattern: '^(.*x.*){0,40}$' },
+])('S4: no group is repeated so often that llama.cpp refuses it: %j', (schema) => {
+  const source = toGrammar(schema)
+  expect(source).not.toMatch(/\)\{(?:\d+,)?\d{3,}\}/)
+  expect(source).not.toMatch(/\}[^()]*\)\{(?:\d+,)?\d{2,}\}/)
+})
+
 describe('S4: what a grammar cannot say is an error that names place and keyword', () => {
   test.each<readonly [Schema, string, string]>([
     [{ not: {} }, '', 'not'],

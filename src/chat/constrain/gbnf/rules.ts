@@ -1,5 +1,6 @@
 import { CannotExpress } from '../cannot-express.ts'
 import { type Expression, rule } from './expression.ts'
+import { hoisted } from './hoist.ts'
 import { print } from './print.ts'
 
 /** The named rules of a grammar that is being made. */
@@ -37,20 +38,24 @@ export function createRules(): Rules {
     bodies.set(name, body)
   }
 
+  const written = (meaning: Expression): string => print(hoisted(meaning, (group) => define('part', group)))
+
+  const define = (hint: string, meaning: Expression): Expression => {
+    if (meaning.kind === 'rule') return meaning
+    const body = written(meaning)
+    let name = names.get(body)
+    if (name === undefined) {
+      name = nameFor(hint)
+      names.set(body, name)
+      add(name, body)
+    }
+    return rule(name)
+  }
+
   return {
-    define(hint, meaning) {
-      if (meaning.kind === 'rule') return meaning
-      const body = print(meaning)
-      let name = names.get(body)
-      if (name === undefined) {
-        name = nameFor(hint)
-        names.set(body, name)
-        add(name, body)
-      }
-      return rule(name)
-    },
+    define,
     grammar(root) {
-      const first = print(root)
+      const first = written(root)
       if (length + first.length > longest) throw tooLarge()
       const lines = [...bodies].map(([name, body]) => `${name} ::= ${body}`)
       return [`root ::= ${first}`, ...lines, ''].join('\n')

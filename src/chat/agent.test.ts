@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { defineTool } from '../tools/define.ts'
+import { ask, chatting } from './chat.fixture.ts'
+import { answers, calls, hangsUp, type Reply, refuses, says } from './models/server.fixture.ts'
+
+const agent = { config: { mode: 'agent', maxSteps: 4 } }
+const question = 'How is Rome, and what is 2 + 3?'
+const rome = calls({ name: 'weather__forecast', arguments: { city: 'Rome' }, id: 'a' })
+const sum = calls({ name: 'arithmetic__add', arguments: { a: 2, b: 3 }, id: 'a' })
+
+describe.each([{ stream: false }, { stream: true }])('the agent loop, with stream $stream', ({ stream }) => {
+  test('J5: call after call until there is an answer; the exact requests', async () => {
+    const { chat, server, house } = await chatting([rome, sum, says('Sunny, and 5.')], agent)
+    const { text, stages, end, pieces } = await ask(chat, question, { stream, maxTokens: 99 })
+    expect(text).toBe('Sunny, and 5.')
+    expect(pieces.length > 1).toBe(stream)
+    expect(stages).toEqual(['discover 1', 'call 1', 'execute 1', 'call 2', 'execute 2', 'call 3'])
+    expect(end).toMatchObject({
+      reason: 'stop',
+      notes: [],
+      usage: { promptTokens: 21, completionTokens: 9 },
+      handed: [],
+    })
+    expect(house.calls).toMatchObject([
+      { parent: 'chat-1', entry: { name: 'forecast' } },
+      { parent: 'chat-1', entry: { name: 'add' } },
+    ])
+    const common = {
+      model: 'qwen3',
+      stream,
+      ...(stream && { stream_options: { include_usage: true } }),
+      max_tokens: 99,
+      tool_choice: 'auto',
+      tools: [{ function: { name: 'arithmetic__add' } }, { function: { name: 'weather__forecast' } }],
+    }
+    const opening = [
+      { role: 'system', content: expect.stringContaining('Call tools where they help') },
+      { role: 'user', content: question },
+    ]
+    const first = [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          { id: 'a', type: 'function', function: { name: 'weather__forecast', arguments: '{"city":"Rome"}' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'Rome: sunny, 21 degrees' },
+    ]
+    const fresh = expect.stringMatching(/^call_[\da-f]{32}$/)
+    const second = [
+      // Its server counts from the beginning each time; a conversation cannot have two calls of one id.
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          { id: fresh, type: 'function', function: { name: 'arithmetic__add', arguments: '{"a":2,"b":3}' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: fresh, content: '{"sum":5}' },
+    ]
+    expect(server.asked.map(({ body }) => body)).toMatchObject([
+      { ...common, messages: opening },
+      { ...common, messages: [...opening, ...first] },
+      { ...common, messages: [...opening, ...first, ...second] },
+    ])
+    expect(server.asked.some(({ body }) => 'response_format' in body)).toBe(false)
+  })
+
+  test('J5: what is said on the way stands apart from what comes after it', async () => {
+    const { name, arguments: args } = { name: 'weather__forecast', arguments: '{"city":"Rome"}' }
+    const talking = answers(
+      { content: 'Let me look.', tool_calls: [{ id: 'x', type: 'function', function: { name, arguments: args } }] },
+      'tool_calls',
+    )
+    const { chat, server } = await chatting([talking, says('Sunny.')], agent)
+    expect((await ask(chat, question, { stream })).text).toBe('Let me look.\n\nSunny.')
+    expect(server.asked[1]?.body.messages[2]).toMatchObject({ role: 'assistant', content: 'Let me look.' })
+  })
+
+  test('J5: a call that a server does not understand is made, and nobody sees it', async () => {
+    const tagged = says('<think>Hm.</think><tool_call>{"name": "weather__forecast", "arguments": {"city": "Rome"}}')
+    const { chat, house } = await chatting([tagged, says('Sunny.')], agent)
+    const { text, events } = await ask(chat, question, { stream })
+    expect(text).toBe('Sunny.')
+    expect(house.calls).toHaveLength(1)
+    expect(events.filter(({ kind }) => kind === 'thinking')).toEqual([{ kind: 'thinking', text: 'Hm.' }])
+  })
+
+  test('J5: JSON that is no call is an answer', async () => {
+    const { chat } = await chatting([says('{"weather": "sunny"}')], agent)
+    expect((await ask(chat, question, { stream })).text).toBe('{"weather": "sunny"}')
+  })
+})
+
+describe('J5: what goes wrong goes back to the model', () => {
+  const lastResult = async (reply: Reply, options: object = agent) => {
+    const { chat, server } = await chatting([reply, says('I see.')], options)
+    expect((await ask(chat, question)).text).toBe('I see.')
+    return server.asked[1]?.body.messages.at(-1)?.content
+  }
+
+  test.each<readonly [string, Reply, string | RegExp]>([
+    [
+      'a tool that there is not',
+      calls({ name: 'weather__forcast', arguments: {} }),
+      'Error: There is no tool "weather__forcast" here; did you mean "weather__forecast"?',
+    ],
+    [
+      'a tool like no other',
+      calls({ name: 'rm', arguments: {} }),
+      'Error: There is no tool "rm" here; there are arithmetic__add, weather__forecast.',
+    ],
+    [
+      'a meta-tool',
+      calls({ name: 'toolway__execute_tool', arguments: { server: 'weather', tool: 'forecast' } }),
+      /^Error: There is no tool/,
+    ],
+    [
+      'arguments that do not fit',
+      calls({ name: 'weather__forecast', arguments: { days: 99 } }),
+      /^Error: The arguments of weather__forecast do not fit: .*city/,
+    ],
+    [
+      'arguments that are no JSON',
+      calls({ name: 'weather__forecast', arguments: 'Rome, please' }),
+      'Error: What was given as the arguments of weather__forecast holds no JSON. Write one JSON object.',
+    ],
+    ['arguments that were cut off', calls({ name: 'weather__forecast', arguments: '{"city": "Ro' }), /was cut off/],
+    [
+      'a tool that fails',
+      calls({ name: 'weather__forecast', arguments: { city: 'Atlantis' } }),
+      /^Error: forecast failed/,
+    ],
+    [
+      'arguments that can be mended',
+      calls({ name: 'forecast', arguments: "{city: 'Rome',}" }),
+      'Rome: sunny, 21 degrees',
+    ],
+  ])('%s', async (_what, reply, result) => {
+    expect(await lastResult(reply)).toEqual(typeof result === 'string' ? result : expect.stringMatching(result))
+  })
+
+  test('of forty calls at once, thirty-two are made', async () => {
+    const many = calls(...Array.from({ length: 40 }, (_, a) => ({ name: 'add', arguments: { a, b: 0 }, id: `c${a}` })))
+    expect(await lastResult(many)).toBe('Error: Too many calls at once: only the first 32 are made.')
+  })
+
+  test('calls are made side by side, but no more than may be', async () => {
+    let running = 0
+    let most = 0
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Takes its time.',
+      input: z.object({ n: z.number() }),
+      async run({ n }) {
+        most = Math.max(most, ++running)
+        await new Promise((resolve) => setImmediate(resolve))
+        running--
+        return String(n)
+      },
+    })
+    const many = calls(...Array.from({ length: 9 }, (_, n) => ({ name: 'slow', arguments: { n }, id: `c${n}` })))
+    const { chat, server } = await chatting([many, says('Done.')], {
+      config: { mode: 'agent', parallel: 3 },
+      servers: { work: [slow] },
+    })
+    await ask(chat, 'x')
+    expect(most).toBe(3)
+    const told = server.asked[1]?.body.messages.slice(-9).map(({ content }) => content)
+    expect(told).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8'])
+  })
+})
+
+describe('J5: when it stops', () => {
+  test('at the limit of steps it answers once more, without tools and with a note', async () => {
+    let city = 0
+    const wandering: Reply = (asked, response) =>
+      asked.body.tools
+        ? calls({ name: 'weather__forecast', arguments: { city: `${city++}` } })(asked, response)
+        : says('That is all.')(asked, response)
+    const { chat, server } = await chatting([wandering], agent)
+    const { text, end, stages } = await ask(chat, question)
+    expect(text).toBe('That is all.')
+    expect(end).toMatchObject({
+      reason: 'steps',
+      notes: ['The model had to answer without further tools, because the limit of 4 steps is reached.'],
+    })
+    expect(stages.at(-1)).toBe('answer 5')
+    expect(server.asked).toHaveLength(5)
+    expect(server.asked[4]?.body.messages.at(-1)?.content).toMatch(/^No more tools can be called, because the limit/)
+    expect((await ask(chat, question, { maxSteps: 1 })).end.notes).toEqual([
+      expect.stringContaining('limit of 1 step is'),
+    ])
+  })
+
+  test('the same call with the same result is pointed out, and ends the loop before its limit', async () => {
+    const stuck: Reply = (asked, response) => (asked.body.tools ? rome : says('Enough.'))(asked, response)
+    const { chat, server } = await chatting([stuck], { config: { mode: 'agent', maxSteps: 50 } })
+    const { text, end } = await ask(chat, question)
+    expect([text, end.reason]).toEqual(['Enough.', 'steps'])
+    expect(end.notes).toEqual([expect.stringContaining('called 4 times with the same arguments and the same result')])
+    expect(server.asked).toHaveLength(5)
+    expect(server.asked[2]?.body.messages.at(-1)?.content).toMatch(/21 degrees\n\(You have made this very call before/)
+  })
+
+  test('by any condition that looks at the steps', async () => {
+    const stopWhen = [(steps: readonly unknown[]) => (steps.length === 2 ? 'somebody wants it so' : undefined)]
+    const { chat } = await chatting([rome, sum, says('Well.')], { ...agent, hooks: { stopWhen } })
+    expect((await ask(chat, question)).end).toMatchObject({
+      reason: 'steps',
+      notes: [expect.stringContaining('because somebody wants it so')],
+    })
+  })
+
+  test('each step can be prepared', async () => {
+    const prepareStep = ({ round }: { round: number }) =>
+      round === 1 ? { tools: ['arithmetic__add'], toolChoice: 'required' as const } : undefined
+    const { chat, server } = await chatting([rome, says('Well.')], { ...agent, hooks: { prepareStep } })
+    await ask(chat, question)
+    expect(server.asked[0]?.body).toMatchObject({ tool_choice: 'required', tools: { length: 1 } })
+    expect(server.asked[1]?.body).toMatchObject({ tool_choice: 'auto', tools: { length: 2 } })
+    expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/There is no tool "weather__forecast" here/)
+  })
+
+  test('tool_choice required holds for the first step', async () => {
+    const { chat, server } = await chatting([rome, says('Well.')], agent)
+    await ask(chat, question, { toolChoice: 'required' })
+    expect(server.asked.map(({ body }) => body.tool_choice)).toEqual(['required', 'auto'])
+  })
+
+  test('S5: a model that fails after it has called tools leaves their results', async () => {
+    const { chat } = await chatting([rome, refuses(500, 'x')], agent)
+    const { text, end } = await ask(chat, question)
+    expect(text).toMatch(/as the tools gave them:\)\n\nweather__forecast:\nRome: sunny, 21 degrees$/)
+    expect(end.notes).toEqual([
+      'The model failed before it had answered; the results are given as the tools gave them.',
+    ])
+  })
+
+  test('S5: a model that has nothing to say about its results leaves them, too', async () => {
+    const { chat } = await chatting([rome, says('')], agent)
+    expect((await ask(chat, question)).text).toContain('Rome: sunny, 21 degrees')
+  })
+
+  test('S5: a server that hangs up is asked again; a failure with nothing to show is told', async () => {
+    const { chat } = await chatting([hangsUp(), says('Here.'), hangsUp()], agent)
+    expect((await ask(chat, question)).text).toBe('Here.')
+    await expect(ask(chat, question)).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  })
+})

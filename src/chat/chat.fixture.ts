@@ -1,0 +1,138 @@
+import { onTestFinished } from 'vitest'
+import * as z from 'zod'
+import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
+import { configSchema } from '../config/schema.ts'
+import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts'
+import { argumentValidator } from '../policy/arguments/validate.ts'
+import { createHouse, type House, type HouseOptions, mutePeer, user } from '../tools/access.fixture.ts'
+import { defineTool, type Tool } from '../tools/define.ts'
+import { type ChatOptions, createChat } from './chat.ts'
+import { createModels } from './models/create-models.ts'
+import { key } from './models/model.fixture.ts'
+import { type AskedBody, type ModelServer, modelServer, type Reply } from './models/server.fixture.ts'
+
+/** A tool that knows the weather everywhere, but for one place. */
+export const forecast: Tool = defineTool({
+  name: 'forecast',
+  description: 'The weather of a city.',
+  input: z.object({ city: z.string(), days: z.int().min(1).max(7).optional() }),
+  readOnly: true,
+  run: ({ city }) => {
+    if (city === 'Atlantis') throw new Error('it sank')
+    return `${city}: sunny, 21 degrees`
+  },
+})
+
+export const add: Tool = defineTool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  input: z.object({ a: z.number(), b: z.number() }),
+  readOnly: true,
+  run: ({ a, b }) => ({ sum: a + b }),
+})
+
+export interface Chatting {
+  readonly chat: Chat & AsyncDisposable
+  readonly server: ModelServer
+  readonly house: House
+  readonly clock: ManualClock
+  readonly log: KeptLog
+}
+
+export interface ChattingOptions extends Partial<HouseOptions>, Partial<Pick<ChatOptions, 'hooks' | 'handovers'>> {
+  readonly config?: object
+  /** Of the model. */
+  readonly model?: object
+}
+
+/** A chat over real tools and a model server that replies by script; all of it ends with the test. */
+export async function chatting(replies: readonly Reply[], options: ChattingOptions = {}): Promise<Chatting> {
+  const { config = {}, model = {}, hooks, handovers, ...own } = options
+  const server = await modelServer(...replies)
+  const house = createHouse({ servers: { weather: [forecast], arithmetic: [add] }, ...own })
+  const clock = createManualClock()
+  const log = createKeptLog()
+  const { models, chat: section } = configSchema.parse({
+    chat: config,
+    models: { local: { kind: 'openai', baseUrl: server.baseUrl, model: 'qwen3', apiKey: key, ...model } },
+  })
+  const made = createModels(models, { clock, log })
+  const chat = createChat({
+    access: house,
+    models: made,
+    config: section,
+    validate: argumentValidator({ log }),
+    clock,
+    log,
+    ...(hooks && { hooks }),
+    ...(handovers && { handovers }),
+  })
+  onTestFinished(async () => {
+    await chat[Symbol.asyncDispose]()
+    await Promise.all([...made.values()].map((model) => model[Symbol.asyncDispose]()))
+    await server[Symbol.asyncDispose]()
+  })
+  return { chat, server, house, clock, log }
+}
+
+export const requestOf = (said: string | readonly ChatMessage[], changes: Partial<ChatRequest> = {}): ChatRequest => ({
+  id: 'chat-1',
+  caller: user,
+  peer: mutePeer,
+  signal: new AbortController().signal,
+  messages: typeof said === 'string' ? [{ role: 'user', content: said }] : said,
+  ...changes,
+})
+
+export interface Heard {
+  readonly events: readonly ChatEvent[]
+  readonly pieces: readonly string[]
+  readonly text: string
+  readonly stages: readonly string[]
+  readonly end: ChatEnd
+}
+
+/** Listens to an answer to its end. */
+export async function ask(
+  chat: Chat,
+  said: string | readonly ChatMessage[],
+  changes: Partial<ChatRequest> = {},
+): Promise<Heard> {
+  const events: ChatEvent[] = []
+  for await (const event of chat.answer(requestOf(said, changes))) events.push(event)
+  const pieces = events.flatMap((event) => (event.kind === 'text' ? [event.text] : []))
+  const end = events.at(-1)
+  if (end?.kind !== 'end') throw new Error('an answer without an end')
+  return {
+    events,
+    pieces,
+    text: pieces.join(''),
+    stages: events.flatMap((event) => (event.kind === 'stage' ? [`${event.stage} ${event.round}`] : [])),
+    end,
+  }
+}
+
+/** Which stage a request of the staged loop belongs to. */
+function stageOf({ response_format: format, tools, messages, grammar }: AskedBody): string {
+  const name = format?.json_schema?.name
+  if (name === 'tool_selection') return 'select'
+  if (name === 'final_response') return 'interpret'
+  if (tools) return 'call'
+  const all = JSON.stringify([messages, grammar])
+  return all.includes('selected_tools') ? 'select' : all.includes('"content\\"') ? 'interpret' : 'answer'
+}
+
+/** Replies to each stage by its own script, one reply after another; the last one goes on. */
+export function byStage(script: Readonly<Record<string, Reply | readonly Reply[]>>): Reply {
+  const counts = new Map<string, number>()
+  return (asked, response) => {
+    const stage = stageOf(asked.body)
+    const replies = [script[stage] ?? []].flat()
+    const count = counts.get(stage) ?? 0
+    counts.set(stage, count + 1)
+    const reply = replies[Math.min(count, replies.length - 1)]
+    if (!reply) throw new Error(`nothing to say in the stage ${stage}`)
+    return reply(asked, response)
+  }
+}

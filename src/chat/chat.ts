@@ -1,0 +1,85 @@
+import type { Config } from '../config/schema.ts'
+import type { Access } from '../core/access.ts'
+import type { Chat, ChatEvent, ChatRequest } from '../core/chat.ts'
+import type { Clock } from '../core/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { didYouMean } from '../core/near.ts'
+import { type AgentHooks, agent } from './agent.ts'
+import { createHandovers, type Handovers } from './handovers.ts'
+import type { Model } from './models/model.ts'
+import { compilePrompts } from './prompts.ts'
+import { staged } from './staged.ts'
+import { openTurn, type ValidateArguments } from './turn.ts'
+
+export interface ChatOptions {
+  readonly access: Pick<Access, 'handle' | 'view'>
+  /** By their names in the configuration. Whoever made them ends them. */
+  readonly models: ReadonlyMap<string, Model>
+  readonly config: Config['chat']
+  /** Checks the arguments of a call against the schema of its tool. */
+  readonly validate: ValidateArguments
+  readonly clock: Clock
+  readonly log: Log
+  /** Kept by whoever wants conversations with clients' own tools to outlive this chat. */
+  readonly handovers?: Handovers
+  readonly hooks?: AgentHooks
+}
+
+/** Answers by the staged loop or the agent loop, with any of the models. */
+export function createChat(options: ChatOptions): Chat & AsyncDisposable {
+  const { models, config, clock, log, hooks, handovers = createHandovers(clock) } = options
+  const { access, validate } = options
+  const around = { access, config, validate, clock, log, handovers, prompts: compilePrompts(config.prompts) }
+  const usual = config.model ?? models.keys().next().value
+  const open = new Set<AbortController>()
+
+  return { models: names, answer, [Symbol.asyncDispose]: close }
+
+  function names(): readonly string[] {
+    const all = [...models.keys()]
+    return [...all.filter((name) => name === usual), ...all.filter((name) => name !== usual)]
+  }
+
+  async function* answer(request: ChatRequest): AsyncGenerator<ChatEvent> {
+    const model = pick(request.model)
+    const own = new AbortController()
+    open.add(own)
+    const signal = AbortSignal.any([request.signal, own.signal])
+    const messages = handovers.restore(request.caller, request.messages)
+    const turn = openTurn(around, { request, model, signal, messages })
+    const loop = (request.mode ?? config.mode) === 'agent' ? agent(turn, hooks) : staged(turn)
+    try {
+      const { reason, handed = [] } = yield* loop
+      yield { kind: 'end', reason, handed, usage: { ...turn.usage }, model: model.name, notes: [...turn.notes] }
+    } catch (thrown) {
+      throw failure(signal.aborted ? signal.reason : thrown, signal.aborted)
+    } finally {
+      open.delete(own)
+      // Whoever stops reading stops whatever is still under way.
+      own.abort(new ToolwayError('CANCELLED', 'Nobody waits for this answer any more.'))
+    }
+  }
+
+  function pick(asked: string | undefined): Model {
+    const name = asked ?? usual
+    const model = name === undefined ? undefined : models.get(name)
+    if (model) return model
+    if (models.size === 0) {
+      throw new ToolwayError('INVALID_ARGUMENTS', 'There is no model to answer: put one into the section models.')
+    }
+    const known = didYouMean(name ?? '', models.keys(), `; there are ${names().join(', ')}.`)
+    throw new ToolwayError('INVALID_ARGUMENTS', `There is no model "${name}" in the configuration${known}`)
+  }
+
+  async function close(): Promise<void> {
+    const over = new ToolwayError('CANCELLED', 'Toolway stops, or answers by another configuration; ask again.')
+    for (const one of open) one.abort(over)
+  }
+}
+
+function failure(thrown: unknown, isAborted: boolean): ToolwayError {
+  if (thrown instanceof ToolwayError) return thrown
+  if (!isAborted) return ToolwayError.from(thrown)
+  return new ToolwayError('CANCELLED', 'The answer was cancelled.', { cause: thrown })
+}

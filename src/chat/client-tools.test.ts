@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { ChatMessage, FunctionCall } from '../core/chat.ts'
+import { user } from '../tools/access.fixture.ts'
+import { ask, byStage, chatting, type Heard } from './chat.fixture.ts'
+import { createHandovers } from './handovers.ts'
+import { calls, says } from './models/server.fixture.ts'
+
+const paint = {
+  name: 'paint',
+  description: 'Paints the wall.',
+  parameters: { type: 'object', properties: { colour: { type: 'string' } }, required: ['colour'] },
+}
+const tools = [paint]
+const question: ChatMessage = { role: 'user', content: 'Paint it as the weather is in Rome.' }
+const mixed = calls(
+  { name: 'weather__forecast', arguments: { city: 'Rome' }, id: 'ours' },
+  { name: 'paint', arguments: { colour: 'blue' }, id: 'theirs' },
+)
+const agent = { config: { mode: 'agent' } }
+
+/** What a client sends that has run the calls that it was handed. */
+const comeBack = ({ text, end }: Heard, result = 'painted'): readonly ChatMessage[] => [
+  question,
+  { role: 'assistant', content: text === '' ? null : text, tool_calls: end.handed },
+  ...end.handed.map(({ id }): ChatMessage => ({ role: 'tool', tool_call_id: id, content: result })),
+]
+
+const ours: FunctionCall = {
+  id: 'ours',
+  type: 'function',
+  function: { name: 'weather__forecast', arguments: '{"city":"Rome"}' },
+}
+const theirs: FunctionCall = {
+  id: 'theirs',
+  type: 'function',
+  function: { name: 'paint', arguments: '{"colour":"blue"}' },
+}
+
+describe("tools of the client's own", () => {
+  test.each(['agent', 'staged'])('S6: are offered beside the catalog and handed back (%s)', async (mode) => {
+    const script = byStage({
+      select: says('{"reasoning": "r", "selected_tools": ["paint", "weather__forecast"]}'),
+      call: calls({ name: 'paint', arguments: { colour: 'blue' }, id: 'x' }),
+    })
+    const { chat, server, house } = await chatting([script], { config: { mode } })
+    const { end, events } = await ask(chat, [question], { tools })
+    expect(end).toMatchObject({ reason: 'calls', handed: [{ type: 'function', function: theirs.function }] })
+    expect(end.handed[0]?.id).toMatch(/^call_[\da-f]{32}$/)
+    expect(events.some(({ kind }) => kind === 'call')).toBe(false)
+    expect(house.calls).toHaveLength(0)
+    const offered = server.asked.at(-1)?.body.tools?.map(({ function: { name } }) => name)
+    expect(offered).toContain('paint')
+  })
+
+  test('J5: ours run first, theirs are handed over, and no result is lost when the client comes back', async () => {
+    const { chat, server, house } = await chatting([mixed, says('Done.')], agent)
+    const first = await ask(chat, [question], { tools })
+    expect(first.events.filter(({ kind }) => kind === 'result')).toHaveLength(1)
+    expect(first.end.handed).toHaveLength(1)
+    const second = await ask(chat, comeBack(first), { tools })
+    expect([second.text, second.end.reason]).toEqual(['Done.', 'stop'])
+    expect(house.calls).toHaveLength(1)
+    expect(server.asked[1]?.body.messages.slice(1)).toEqual([
+      question,
+      { role: 'assistant', content: null, tool_calls: [ours, theirs] },
+      { role: 'tool', tool_call_id: 'ours', content: 'Rome: sunny, 21 degrees' },
+      { role: 'tool', tool_call_id: 'theirs', content: 'painted' },
+    ])
+  })
+
+  test('S3: in the staged loop what the client brings back is interpreted with ours', async () => {
+    const script = byStage({
+      select: says('{"reasoning": "r", "selected_tools": ["paint", "weather__forecast"]}'),
+      call: mixed,
+      interpret: says('{"content": "It is blue."}'),
+    })
+    const { chat, server } = await chatting([script])
+    const { text, stages } = await ask(chat, comeBack(await ask(chat, [question], { tools })), { tools })
+    expect([text, stages]).toEqual(['It is blue.', ['interpret 1']])
+    expect(server.asked[2]?.body.messages.map(({ role }) => role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'tool',
+      'tool',
+    ])
+  })
+
+  test('J5: rounds of ours before a handover are not lost either, however often it is handed over', async () => {
+    const { chat, server } = await chatting(
+      [
+        calls({ name: 'add', arguments: { a: 1, b: 1 }, id: 'one' }),
+        calls({ name: 'paint', arguments: { colour: 'red' }, id: 'two' }),
+        mixed,
+        says('Done.'),
+      ],
+      agent,
+    )
+    const first = await ask(chat, [question], { tools })
+    const second = await ask(chat, comeBack(first), { tools })
+    const all = [...comeBack(first), ...comeBack(second).slice(1)]
+    expect((await ask(chat, all, { tools })).text).toBe('Done.')
+    const told = server.asked[3]?.body.messages.slice(1) as ChatMessage[]
+    expect(told.map(({ role }) => role).join(' ')).toBe('user assistant tool assistant tool assistant tool tool')
+    expect(told.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : []))).toEqual([
+      'one',
+      'two',
+      'ours',
+      'theirs',
+    ])
+  })
+
+  test('S6: where what was kept is gone, the conversation still holds', async () => {
+    const { chat } = await chatting([mixed], agent)
+    const back = comeBack(await ask(chat, [question], { tools }))
+    const { chat: other, server } = await chatting([says('Done.')], agent)
+    expect((await ask(other, back, { tools })).text).toBe('Done.')
+    expect(server.asked[0]?.body.messages.slice(1)).toEqual(back)
+  })
+
+  test('S6: a call without a result gets one, since no server takes it otherwise', async () => {
+    const { chat, server } = await chatting([says('Done.')], agent)
+    await ask(chat, [
+      question,
+      { role: 'assistant', content: null, tool_calls: [theirs] },
+      { role: 'user', content: 'So?' },
+    ])
+    expect(server.asked[0]?.body.messages.slice(2)).toMatchObject([
+      { role: 'assistant' },
+      { role: 'tool', tool_call_id: 'theirs', content: 'Error: There is no result.' },
+      { role: 'user', content: 'So?' },
+    ])
+  })
+
+  test('S6: a name that both have means the tool of the client', async () => {
+    const same = { ...paint, name: 'weather__forecast' }
+    const { chat, house } = await chatting([calls({ name: same.name, arguments: { colour: 'blue' } })], agent)
+    expect((await ask(chat, [question], { tools: [same] })).end.handed).toHaveLength(1)
+    expect(house.calls).toHaveLength(0)
+  })
+
+  test('J5: a call of theirs that does not fit goes back to the model', async () => {
+    const { chat, server } = await chatting([calls({ name: 'paint', arguments: {} }), says('Well.')], agent)
+    expect((await ask(chat, [question], { tools })).text).toBe('Well.')
+    expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/^Error: .*paint do not fit.*colour/)
+  })
+})
+
+describe('what is kept for clients', () => {
+  const own: readonly ChatMessage[] = [{ role: 'assistant', content: 'secret', tool_calls: [theirs] }]
+
+  test('B6: nobody else gets it, even with the id', () => {
+    const handovers = createHandovers(createManualClock())
+    const handed = handovers.keep(user, own, [theirs])
+    const back: ChatMessage[] = [
+      { role: 'assistant', content: null, tool_calls: handed },
+      { role: 'tool', tool_call_id: handed[0]?.id ?? '', content: 'x' },
+    ]
+    expect(handovers.restore({ ...user, principal: 'other' }, back)).toEqual(back)
+    expect(handovers.restore({ ...user, agent: 'other' }, back)).toEqual(back)
+    expect(handovers.restore(user, back)).toEqual([...own, { role: 'tool', tool_call_id: 'theirs', content: 'x' }])
+  })
+
+  test('it is kept for an hour after it was last asked for', () => {
+    const clock = createManualClock()
+    const handovers = createHandovers(clock)
+    const handed = handovers.keep(user, own, [theirs])
+    const isKept = () => {
+      const [message] = handovers.restore(user, [{ role: 'assistant', content: null, tool_calls: handed }])
+      return message?.content === 'secret'
+    }
+    clock.advance(3_599_000)
+    expect(isKept()).toBe(true)
+    clock.advance(3_599_000)
+    expect(isKept()).toBe(true)
+    clock.advance(3_600_000)
+    expect(isKept()).toBe(false)
+  })
+
+  test('the oldest make room', () => {
+    const handovers = createHandovers(createManualClock())
+    const large = (text: string): readonly ChatMessage[] => [
+      { role: 'tool', tool_call_id: text, content: 'x'.repeat(12e6) },
+    ]
+    const [first, ...others] = ['a', 'b', 'c'].map((text) => handovers.keep(user, large(text), [theirs]))
+    const isKept = (handed: readonly FunctionCall[] | undefined) =>
+      handovers.restore(user, [{ role: 'assistant', content: null, ...(handed && { tool_calls: handed }) }])[0]
+        ?.role === 'tool'
+    expect([first, ...others].map(isKept)).toEqual([false, true, true])
+  })
+})

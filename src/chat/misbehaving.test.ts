@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest'
+import { ask, byStage, chatting } from './chat.fixture.ts'
+import { calls, type Reply, says } from './models/server.fixture.ts'
+import { wrongJson } from './wrong-json.fixture.ts'
+
+const selection = { reasoning: 'Because.', selected_tools: ['weather__forecast'] }
+const args = { city: 'Rome' }
+const final = { content: 'Sunny all day.' }
+
+const good = {
+  select: says(JSON.stringify(selection)),
+  call: calls({ name: 'weather__forecast', arguments: args }),
+  interpret: says(JSON.stringify(final)),
+  answer: says('Directly.'),
+}
+
+const raw =
+  '(The model could not put the results into words. Here they are as the tools gave them:)\n\nweather__forecast:\nRome: sunny, 21 degrees'
+
+describe('S4, S5: an answer that is written wrongly is mended, or asked for again and then done without', () => {
+  test.each(wrongJson)('$what', async ({ write, isMended }) => {
+    let script: Readonly<Record<string, Reply>> = good
+    const { chat, server } = await chatting([(asked, response) => byStage(script)(asked, response)])
+    const heard = async (wrong: Readonly<Record<string, Reply>>, stream = false) => {
+      script = { ...good, ...wrong }
+      const before = server.asked.length
+      const { text, end } = await ask(chat, 'How is Rome?', { stream })
+      return { text, notes: end.notes, requests: server.asked.length - before }
+    }
+    const sunny = { text: final.content, notes: [], requests: 3 }
+    const directly = (what: string, requests: number) => ({
+      text: 'Directly.',
+      notes: [expect.stringContaining(what)],
+      requests,
+    })
+
+    const select = await heard({ select: says(write(selection)) })
+    expect(select, 'as a selection').toEqual(isMended ? sunny : directly('selection', 3))
+
+    const call = await heard({ call: calls({ name: 'weather__forecast', arguments: write(args) }) })
+    expect(call, 'as the arguments of a call').toEqual(isMended ? sunny : directly('calls', 4))
+
+    const given = { text: raw, notes: [expect.stringContaining('results')], requests: 4 }
+    for (const stream of [false, true]) {
+      const interpret = await heard({ interpret: says(write(final)) }, stream)
+      expect(interpret, `as an interpretation, stream ${stream}`).toEqual(isMended ? sunny : given)
+    }
+  })
+})
+
+test('S4: asking again quotes what is wrong, and a better answer is taken', async () => {
+  const wrong = { ...selection, selected_tools: ['weather__forcast'] }
+  const { chat, server } = await chatting([
+    byStage({
+      ...good,
+      select: [says(JSON.stringify(wrong)), good.select],
+      call: [calls({ name: 'weather__forecast', arguments: { town: 'Rome' }, id: 'x' }), good.call],
+      interpret: [says('Sunny!'), good.interpret],
+    }),
+  ])
+  const { text, end } = await ask(chat, 'How is Rome?')
+  expect([text, end.notes]).toEqual(['Sunny all day.', []])
+  const [, select, , call, , interpret] = server.asked.map(({ body }) => body.messages.slice(-2))
+  expect(select).toEqual([
+    { role: 'assistant', content: JSON.stringify(wrong) },
+    {
+      role: 'user',
+      content:
+        'Your answer cannot be used. There is no tool "weather__forcast" here; did you mean "weather__forecast"? Answer again, in the form that was asked for.',
+    },
+  ])
+  expect(call).toEqual([
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: 'x', type: 'function', function: { name: 'weather__forecast', arguments: '{"town":"Rome"}' } },
+      ],
+    },
+    { role: 'tool', tool_call_id: 'x', content: expect.stringMatching(/^Error: .*weather__forecast do not fit.*city/) },
+  ])
+  expect(interpret).toMatchObject([{ content: 'Sunny!' }, { content: expect.stringContaining('holds no JSON') }])
+})

@@ -1,0 +1,77 @@
+import { arch, platform } from 'node:process'
+import { ToolwayError } from '../../../core/errors.ts'
+
+const builds: Readonly<Record<string, string>> = {
+  'darwin arm64': 'mac-arm64-metal',
+  'darwin x64': 'mac-x64',
+  'linux arm64': 'linux-arm64',
+  'win32 arm64': 'win-arm64',
+  'win32 x64': 'win-x64',
+}
+
+/** What installs the library without the builds for other machines, which are ten times as large. */
+const command = `npm install --omit=optional node-llama-cpp @node-llama-cpp/${builds[`${platform} ${arch}`] ?? 'linux-x64'}`
+
+export const notInstalled = (name: string, cause: unknown): ToolwayError =>
+  unavailable(name, `needs node-llama-cpp, which is not installed. Install it beside Toolway: ${command}`, cause)
+
+export const noBuild = (name: string, cause: unknown): ToolwayError =>
+  unavailable(name, `finds no build of node-llama-cpp for this machine. Install one: ${command}`, cause)
+
+export const noFile = (name: string, path: string, cause: unknown): ToolwayError =>
+  unavailable(name, `cannot read its file ${path} (${codeOf(cause)}). Check models.${name}.path.`, cause)
+
+export const noGguf = (name: string, path: string): ToolwayError =>
+  unavailable(name, `is not a GGUF file: ${path}. Check models.${name}.path, or convert the model.`)
+
+/** What llama.cpp itself had to say tells most. */
+export const cannotLoad = (name: string, path: string, said: string, cause: unknown): ToolwayError =>
+  unavailable(
+    name,
+    `cannot be loaded from ${path}. It may be damaged, half a download, or of a kind that this version of node-llama-cpp does not know.${said === '' ? '' : ` llama.cpp says: ${said}`}`,
+    cause,
+  )
+
+export const noMemory = (name: string, needed: number, free: number): ToolwayError =>
+  unavailable(
+    name,
+    `needs ${gibibytes(needed)} of memory, and ${gibibytes(free)} are free. Take a smaller model, or lower models.${name}.context.`,
+  )
+
+export const outOfMemory = (name: string, cause: unknown): ToolwayError =>
+  unavailable(name, `does not fit into memory. Take a smaller model, or lower models.${name}.context.`, cause)
+
+export const failed = (name: string, cause: unknown): ToolwayError =>
+  unavailable(name, `failed while it answered (${cause instanceof Error ? cause.message : cause}). Try again.`, cause)
+
+export const closed = (name: string): ToolwayError =>
+  unavailable(name, 'is being closed. Ask again when Toolway has started anew.')
+
+export const tooLong = (name: string, tokens: number, context: number): ToolwayError =>
+  new ToolwayError(
+    'INVALID_ARGUMENTS',
+    `The conversation has ${tokens} tokens; the model ${name} sees ${context} at once, its answer included. Send less or fewer tools, or raise models.${name}.context.`,
+  )
+
+export const textOnly = (name: string): ToolwayError =>
+  new ToolwayError('INVALID_ARGUMENTS', `The model ${name} takes text alone. Leave out images and sound.`)
+
+export const tooMany = (name: string, waiting: number): ToolwayError =>
+  new ToolwayError(
+    'OVERLOADED',
+    `The model ${name} answers one request at a time, and ${waiting} are waiting. Try again later.`,
+  )
+
+export const tooSlow = (name: string, ms: number): ToolwayError =>
+  new ToolwayError(
+    'TIMEOUT',
+    `The model ${name} did not answer within ${ms / 1000} s. Ask for less, or raise models.${name}.timeout.`,
+  )
+
+function unavailable(name: string, what: string, cause?: unknown): ToolwayError {
+  return new ToolwayError('SERVER_UNAVAILABLE', `The model ${name} ${what}`, cause === undefined ? {} : { cause })
+}
+
+const gibibytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
+
+const codeOf = (thrown: unknown): string => (thrown as NodeJS.ErrnoException).code ?? 'unknown reason'

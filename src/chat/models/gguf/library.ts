@@ -1,0 +1,133 @@
+/** What is used of `node-llama-cpp`. It is optional, so its own declarations are not there to be read. */
+export interface LlamaLibrary {
+  getLlama(options: {
+    readonly gpu: false
+    readonly build: 'never'
+    readonly skipDownload: true
+    readonly maxThreads: number
+    readonly progressLogs: false
+    readonly logLevel: 'error'
+    logger(level: string, message: string): void
+  }): Promise<Llama>
+  resolveChatWrapper(
+    model: LlamaModel,
+    options: { readonly type?: 'general'; readonly warningLogs: false },
+  ): ChatWrapper
+  readonly LlamaGrammarEvaluationState: new (options: {
+    readonly model: LlamaModel
+    readonly grammar: LlamaGrammar
+  }) => GrammarState
+  readonly LlamaChat: new (options: {
+    readonly contextSequence: Sequence
+    readonly chatWrapper: ChatWrapper
+  }) => LlamaChat
+  readonly InsufficientMemoryError: new () => Error
+}
+
+export interface Llama {
+  loadModel(options: { readonly modelPath: string; readonly loadSignal: AbortSignal }): Promise<LlamaModel>
+  createGrammar(options: { readonly grammar: string }): Promise<LlamaGrammar>
+}
+
+/** A token is a number that only its model knows the meaning of. */
+export type Token = number
+
+export interface LlamaModel {
+  /** Only handed back to the library. */
+  readonly tokenizer: object
+  /** How many tokens it has learnt to see at once. */
+  readonly trainContextSize: number
+  readonly fileInfo: { readonly metadata: { readonly tokenizer?: { readonly chat_template?: string } } }
+  readonly fileInsights: {
+    estimateContextResourceRequirements(options: { readonly contextSize: number; readonly modelGpuLayers: 0 }): {
+      readonly cpuRam: number
+    }
+  }
+  createContext(options: {
+    readonly contextSize: number
+    readonly threads: number
+    readonly createSignal: AbortSignal
+  }): Promise<LlamaContext>
+  detokenize(tokens: readonly Token[], specialTokens: boolean, lastTokens: readonly Token[]): string
+  /** With everything that was made of it. */
+  dispose(): Promise<void>
+}
+
+export interface LlamaContext {
+  readonly contextSize: number
+  getSequence(): Sequence
+}
+
+/** What the model has before its eyes. */
+export interface Sequence {
+  readonly nextTokenIndex: number
+  readonly tokenMeter: { readonly usedOutputTokens: number }
+  /** Forgets everything from the first token on that is another one. */
+  adaptStateToTokens(tokens: readonly Token[], allowShift: boolean): Promise<void>
+  evaluateWithoutGeneratingNewTokens(tokens: readonly Token[]): Promise<void>
+  evaluate(
+    tokens: readonly Token[],
+    options: Sampling & { readonly grammarEvaluationState: GrammarState },
+  ): AsyncGenerator<Token>
+}
+
+/** How the next token is chosen among the likely ones. */
+export interface Sampling {
+  readonly temperature: number
+  readonly topK: number
+  readonly topP: number
+  readonly minP: number
+  readonly seed: number
+}
+
+export interface LlamaGrammar {
+  readonly grammar: string
+}
+
+/** How far a text has got in a grammar. */
+export interface GrammarState {
+  clone(): GrammarState
+}
+
+/** How a model wants a conversation to be written. */
+export interface ChatWrapper {
+  generateContextState(options: { readonly chatHistory: readonly HistoryItem[] }): {
+    readonly contextText: LlamaText
+    /** What some models write before they answer. */
+    readonly prefixTriggers?: readonly ({ readonly triggers: readonly LlamaText[] } & Opening)[]
+    readonly noPrefixTrigger?: Opening
+  }
+}
+
+interface Opening {
+  readonly type: 'functionCall' | 'segment' | 'response'
+  readonly inject?: LlamaText
+}
+
+export interface LlamaText {
+  tokenize(tokenizer: object): Token[]
+}
+
+export type HistoryItem =
+  | { readonly type: 'system' | 'user'; readonly text: string }
+  | { readonly type: 'model'; readonly response: readonly string[] }
+
+export interface LlamaChat {
+  generateResponse(
+    history: readonly HistoryItem[],
+    options: Sampling & {
+      readonly maxTokens: number
+      readonly signal: AbortSignal
+      readonly contextShift: { readonly size: number }
+      onResponseChunk(chunk: { readonly segmentType: 'thought' | 'comment' | undefined; readonly text: string }): void
+    },
+  ): Promise<{ readonly metadata: { readonly stopReason: string } }>
+  dispose(options: { readonly disposeSequence: false }): void
+}
+
+/** Loads the library where it is installed. */
+export const importLibrary = async (): Promise<LlamaLibrary> => {
+  // A name that the compiler does not look up.
+  const name: string = 'node-llama-cpp'
+  return (await import(name)) as LlamaLibrary
+}

@@ -1,0 +1,96 @@
+import { open } from 'node:fs/promises'
+import { availableMemory } from 'node:process'
+import { ToolwayError } from '../../../core/errors.ts'
+import type { Log } from '../../../core/log.ts'
+import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemory } from './failures.ts'
+import type { ChatWrapper, Llama, LlamaLibrary, LlamaModel, Sequence } from './library.ts'
+import { type Started, startLlama } from './start.ts'
+
+/** A model in memory, and the one conversation that it has before its eyes. */
+export interface Weights {
+  readonly library: LlamaLibrary
+  readonly llama: Llama
+  readonly model: LlamaModel
+  readonly sequence: Sequence
+  readonly wrapper: ChatWrapper
+  /** Tokens that it sees at once. */
+  readonly context: number
+  dispose(): Promise<void>
+}
+
+export interface WeightsOptions {
+  readonly name: string
+  readonly path: string
+  readonly context: number
+  readonly threads: number
+  readonly log: Log
+  /** Where the library comes from. */
+  load(): Promise<LlamaLibrary>
+  /** Bytes that may be used. llama.cpp does not ask, and the kernel kills whoever takes more. */
+  free?(): number
+}
+
+const mostComplaints = 8
+
+/** Brings a model into memory. */
+export async function loadWeights(options: WeightsOptions, signal: AbortSignal): Promise<Weights> {
+  const { name, path, log, free = availableMemory } = options
+  const size = await sizeOf(name, path)
+  if (size > free()) throw noMemory(name, size, free())
+  const { library, llama, listeners } = await begin(options)
+  const complaints: string[] = []
+  const listen = (line: string): void => {
+    log.debug({ model: name, line }, 'llama.cpp complains')
+    if (complaints.length < mostComplaints) complaints.push(line)
+  }
+  listeners.add(listen)
+  try {
+    const model = await llama.loadModel({ modelPath: path, loadSignal: signal })
+    await using failing = new AsyncDisposableStack()
+    failing.defer(() => model.dispose())
+    const contextSize = Math.min(options.context, model.trainContextSize)
+    const needed = model.fileInsights.estimateContextResourceRequirements({ contextSize, modelGpuLayers: 0 }).cpuRam
+    if (needed > free()) throw noMemory(name, needed, free())
+    const context = await model.createContext({ contextSize, threads: options.threads, createSignal: signal })
+    // Without a template of the model's own, the library would guess one by its architecture.
+    const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
+    const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
+    log.info({ model: name, bytes: size, context: context.contextSize }, 'the model has been loaded')
+    failing.move()
+    return {
+      ...{ library, llama, model, wrapper, context: context.contextSize, sequence: context.getSequence() },
+      dispose: () => model.dispose(),
+    }
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason
+    if (thrown instanceof ToolwayError) throw thrown
+    if (thrown instanceof library.InsufficientMemoryError) throw outOfMemory(name, thrown)
+    throw cannotLoad(name, path, complaints[0] ?? '', thrown)
+  } finally {
+    listeners.delete(listen)
+  }
+}
+
+/** The library would take any file, and say little when it cannot. */
+async function sizeOf(name: string, path: string): Promise<number> {
+  try {
+    await using file = await open(path)
+    const { size } = await file.stat()
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
+    if (buffer.toString('latin1', 0, bytesRead) === 'GGUF') return size
+  } catch (cause) {
+    throw noFile(name, path, cause)
+  }
+  throw noGguf(name, path)
+}
+
+async function begin({ name, load }: WeightsOptions): Promise<Started & { readonly library: LlamaLibrary }> {
+  const library = await load().catch((cause) => {
+    throw notInstalled(name, cause)
+  })
+  try {
+    return { library, ...(await startLlama(library)) }
+  } catch (cause) {
+    throw noBuild(name, cause)
+  }
+}

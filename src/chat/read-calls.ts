@@ -1,0 +1,78 @@
+import type { FunctionCall } from '../core/chat.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { strings } from './constrain/schema.ts'
+import type { Offer, Offered } from './offer.ts'
+import { readObject } from './read-object.ts'
+import type { ValidateArguments } from './turn.ts'
+
+/** A call of a model that has been looked at: one that can be made, or what is wrong with it. */
+export interface ReadCall {
+  /** With arguments that are JSON, whatever the model wrote: some servers read them again in the next request. */
+  readonly call: FunctionCall
+  readonly tool?: Offered
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** In a sentence for the model. */
+  readonly problem?: string
+}
+
+/** More in one answer are more than anybody can mean. */
+const mostCalls = 32
+
+/** Looks at the calls of one answer: whether there are such tools, and whether the arguments fit them. */
+export function readCalls(
+  calls: readonly FunctionCall[],
+  offer: Offer,
+  validate: ValidateArguments,
+): Promise<readonly ReadCall[]> {
+  return Promise.all(
+    calls.map(async (call, index) => {
+      const read = await readCall(call, offer, validate)
+      const tooMany = `Too many calls at once: only the first ${mostCalls} are made.`
+      return index < mostCalls ? read : { ...read, problem: tooMany }
+    }),
+  )
+}
+
+async function readCall(call: FunctionCall, offer: Offer, validate: ValidateArguments): Promise<ReadCall> {
+  const { name } = call.function
+  const tool = offer.find(name)
+  const given = argumentsIn(call.function.arguments, tool)
+  const args = 'value' in given ? { ...given.value, ...tool?.preset } : {}
+  const read = (problem?: string): ReadCall => ({
+    call: {
+      ...call,
+      function: {
+        name: tool?.callable.name ?? name,
+        arguments: JSON.stringify('value' in given ? given.value : {}),
+      },
+    },
+    ...(tool && { tool }),
+    arguments: args,
+    ...(problem !== undefined && { problem }),
+  })
+  if (!tool) return read(offer.missing(name))
+  if (!('value' in given))
+    return read(`What was given as the arguments of ${name} ${given.problem}. Write one JSON object.`)
+  return read(await problemWith(tool, args, validate))
+}
+
+/** The object that a model meant by its arguments. */
+function argumentsIn(text: string, tool: Offered | undefined): ReturnType<typeof readObject> {
+  if (text.trim() === '' || text.trim() === 'null') return { value: {} }
+  const required = strings(tool?.callable.parameters.required)
+  return readObject(text, { accepts: (value) => required.every((name) => name in value) })
+}
+
+async function problemWith(
+  { served, callable }: Offered,
+  args: Readonly<Record<string, unknown>>,
+  validate: ValidateArguments,
+): Promise<string | undefined> {
+  try {
+    await validate(served?.definition.inputSchema ?? callable.parameters, args, callable.name)
+    return undefined
+  } catch (error) {
+    if (error instanceof ToolwayError && error.code === 'INVALID_ARGUMENTS') return error.message
+    throw error
+  }
+}

@@ -1,0 +1,62 @@
+import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
+import { beginsLikeCalls, callsInText } from '../calls-in-text.ts'
+import { freshIds, withSystem } from '../conversation.ts'
+import { gather } from '../models/gather.ts'
+import type { Offer } from '../offer.ts'
+import { type ReadCall, readCalls } from '../read-calls.ts'
+import { splitThinking } from '../stream/thinking.ts'
+import { type Ending, reasonOf, type Turn } from '../turn.ts'
+import { corrected } from './corrected.ts'
+
+/** What came of asking for calls: some, or an answer in words, because none is needed. */
+export type Called =
+  | { readonly calls: readonly ReadCall[] }
+  | { readonly answer: string; readonly reason: Ending['reason'] }
+
+/** Asks for the calls of the selected tools; `undefined` where none can be had, also not at the second attempt. */
+export async function call(turn: Turn, offer: Offer): Promise<Called | undefined> {
+  const tools = offer.tools.map(({ callable }) => callable)
+  const toolChoice = turn.request.toolChoice === 'required' ? 'required' : 'auto'
+  let messages: readonly ChatMessage[] = withSystem(turn.prompt('call'), turn.messages)
+  let best: readonly ReadCall[] = []
+  for (const isLast of [false, true]) {
+    const answer = await gather(turn.ask({ messages, tools, toolChoice })).catch((error) => {
+      if (turn.signal.aborted) throw error
+      return undefined
+    })
+    if (!answer) continue
+    const { text } = splitThinking(answer.text)
+    const given = answer.calls.length > 0 ? answer.calls : callsInText(text, offer)
+    if (given.length === 0) {
+      if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }
+      messages = [...messages, ...corrected(answer.text, 'It calls no tool and says nothing.')]
+      continue
+    }
+    const read = await readCalls(freshIds(given, messages), offer, turn.validate)
+    if (read.every(({ problem }) => problem === undefined)) return { calls: read }
+    if (read.some(({ problem }) => problem === undefined)) best = read
+    if (!isLast) messages = [...messages, ...refused(read)]
+  }
+  // What is wrong with the others is their result.
+  return best.length > 0 ? { calls: best } : undefined
+}
+
+/** Words, and not what was meant to be a call. */
+const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
+
+/** The calls, each with what is wrong with it: models know how to read that. */
+function refused(read: readonly ReadCall[]): readonly ChatMessage[] {
+  const wait =
+    'Not made yet: another call of this answer has to be put right first. Make it again together with that one.'
+  const calls = read.map(({ call: made }): FunctionCall => made)
+  return [
+    { role: 'assistant', content: null, tool_calls: calls },
+    ...read.map(
+      ({ call: made, problem }): ChatMessage => ({
+        role: 'tool',
+        tool_call_id: made.id,
+        content: problem === undefined ? wait : `Error: ${problem}`,
+      }),
+    ),
+  ]
+}

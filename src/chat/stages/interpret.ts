@@ -1,0 +1,98 @@
+import type { ChatEvent, ChatMessage } from '../../core/chat.ts'
+import { type FinalResponse, finalSchema } from '../constrain/stages.ts'
+import { withSystem } from '../conversation.ts'
+import { gathered, type ModelAnswer } from '../models/gather.ts'
+import type { Delta } from '../models/model.ts'
+import { readObject } from '../read-object.ts'
+import { createContentReader } from '../stream/content-reader.ts'
+import { createThinkingSplitter } from '../stream/thinking.ts'
+import { type Ending, isWorthAnother, type Loop, reasonOf, type Turn } from '../turn.ts'
+import { corrected } from './corrected.ts'
+import { rawAnswer } from './raw.ts'
+
+/** Tells the user what the tools have said, which is all in the messages; the results themselves where it fails (S5). */
+export async function* interpret(turn: Turn, conversation: readonly ChatMessage[]): Loop {
+  let messages: readonly ChatMessage[] = withSystem(turn.prompt('interpret'), conversation)
+  for (const _attempt of [1, 2]) {
+    const told: Telling = { text: '' }
+    try {
+      const read = yield* attempt(turn, messages, told)
+      if (!('problem' in read)) return { reason: read.reason }
+      messages = [...messages, ...corrected(read.answer, read.problem)]
+    } catch (error) {
+      if (turn.signal.aborted) throw error
+      if (told.text === '' && !isWorthAnother(error)) break
+    }
+    // What has been told cannot be taken back, and must not be told twice.
+    if (told.text !== '') {
+      turn.note('The model broke off while it told of the results; the results themselves follow.')
+      yield rawAnswer(conversation, true)
+      return { reason: 'stop' }
+    }
+  }
+  turn.note('The model could not put the results into words; they are given as the tools gave them.')
+  yield rawAnswer(conversation, false)
+  return { reason: 'stop' }
+}
+
+/** What has been told of an attempt. */
+interface Telling {
+  text: string
+}
+
+type Attempt = Ending | { readonly problem: string; readonly answer: string }
+
+async function* attempt(
+  turn: Turn,
+  messages: readonly ChatMessage[],
+  told: Telling,
+): AsyncGenerator<ChatEvent, Attempt> {
+  const { stream = false, maxTokens } = turn.request
+  const constraint = { name: 'final_response', schema: finalSchema }
+  const question = { messages, constraint, stream, ...(maxTokens !== undefined && { maxTokens }) }
+  const follow = stream ? follower() : thoughtsOnly
+  const deltas: Delta[] = []
+  for await (const delta of turn.ask(question)) {
+    deltas.push(delta)
+    for (const event of follow(delta)) {
+      if (event.kind === 'text') told.text += event.text
+      yield event
+    }
+  }
+  const read = readFinal(gathered(deltas), told.text)
+  if ('problem' in read) return read
+  if (read.rest !== '') yield { kind: 'text', text: read.rest }
+  return { reason: read.reason }
+}
+
+/** The rest of the answer, after what has been told of it already, or what is wrong with it. */
+function readFinal(
+  { text, reason, restore }: ModelAnswer,
+  told: string,
+): { readonly rest: string; readonly reason: Ending['reason'] } | Extract<Attempt, { problem: string }> {
+  // A refusal is in words of its own.
+  if (reason === 'filtered') return { rest: told === '' ? text : '', reason }
+  const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
+  const read = readObject(text, { accepts: ({ content }) => isText(content), partial: reason === 'length' })
+  if ('problem' in read) return { problem: `It ${read.problem}.`, answer: text }
+  const { content } = restore(read.value) as Partial<FinalResponse>
+  if (!isText(content)) return { problem: 'content is missing, empty, or no text.', answer: text }
+  if (!content.startsWith(told)) return { problem: 'It does not go on as it began.', answer: text }
+  return { rest: content.slice(told.length), reason: reasonOf(reason) }
+}
+
+type Speech = Extract<ChatEvent, { kind: 'text' | 'thinking' }>
+
+const thoughtsOnly = (delta: Delta): readonly Speech[] => (delta.kind === 'thinking' ? [delta] : [])
+
+/** What can be told while an answer comes: its thoughts, and the text as far as it is certain. */
+function follower(): (delta: Delta) => readonly Speech[] {
+  const splitter = createThinkingSplitter()
+  const reader = createContentReader()
+  return (delta) => {
+    if (delta.kind !== 'text') return thoughtsOnly(delta)
+    const said = splitter.push(delta.text)
+    const read = said.map((part) => (part.kind === 'text' ? { ...part, text: reader.push(part.text) } : part))
+    return read.filter(({ text }) => text !== '')
+  }
+}

@@ -1,0 +1,77 @@
+/** A part of what a model says. */
+export interface Said {
+  readonly kind: 'text' | 'thinking'
+  readonly text: string
+}
+
+/** Tells thoughts that a server has left in the text from the text itself. */
+export interface ThinkingSplitter {
+  push(piece: string): readonly Said[]
+  /** What was kept back, now that nothing more comes. */
+  end(): readonly Said[]
+}
+
+const opening = '<think>'
+const closing = '</think>'
+
+/** Only a thought at the very beginning is one: further on, somebody may be writing about them. */
+export function createThinkingSplitter(): ThinkingSplitter {
+  let state: 'beginning' | 'thinking' | 'after' | 'text' = 'beginning'
+  let kept = ''
+
+  const step = (): readonly Said[] => {
+    if (state === 'text') return take('text', kept.length)
+    if (state === 'beginning') {
+      const start = kept.trimStart()
+      if (start.startsWith(opening)) {
+        kept = start.slice(opening.length)
+        state = 'thinking'
+        return step()
+      }
+      if (opening.startsWith(start)) return []
+      state = 'text'
+      return step()
+    }
+    if (state === 'thinking') {
+      const end = kept.indexOf(closing)
+      if (end < 0) return take('thinking', kept.length - overlap(kept, closing))
+      const thought = take('thinking', end)
+      kept = kept.slice(closing.length)
+      state = 'after'
+      return [...thought, ...step()]
+    }
+    kept = kept.trimStart()
+    if (kept === '') return []
+    state = 'text'
+    return step()
+  }
+
+  const take = (kind: Said['kind'], length: number): readonly Said[] => {
+    const text = kept.slice(0, length)
+    kept = kept.slice(length)
+    return text === '' ? [] : [{ kind, text }]
+  }
+
+  return {
+    push(piece) {
+      kept += piece
+      return step()
+    },
+    end: () => take(state === 'thinking' ? 'thinking' : 'text', kept.length),
+  }
+}
+
+/** How much of the end of a text may be the beginning of a mark. */
+function overlap(text: string, mark: string): number {
+  for (let length = Math.min(text.length, mark.length - 1); length > 0; length--)
+    if (text.endsWith(mark.slice(0, length))) return length
+  return 0
+}
+
+/** The same for a text that has come whole. */
+export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
+  const splitter = createThinkingSplitter()
+  const said = [...splitter.push(whole), ...splitter.end()]
+  const joined = (kind: Said['kind']) => said.map((part) => (part.kind === kind ? part.text : '')).join('')
+  return { text: joined('text'), thinking: joined('thinking') }
+}
