@@ -11,7 +11,14 @@ export function createOverview(parts: AdminParts, figures: SeenFigures): (caller
   return (caller) => {
     const world = present()
     const servers = serversSeenBy(caller, world)
-    const health: Record<Health, number> = { healthy: 0, degraded: 0, unhealthy: 0, stale: 0, disabled: 0 }
+    const health: Record<Health, number> = {
+      healthy: 0,
+      degraded: 0,
+      unhealthy: 0,
+      'needs-auth': 0,
+      stale: 0,
+      disabled: 0,
+    }
     for (const { status } of servers) health[status.health]++
     const failing = servers.filter(({ status }) => status.breaker !== 'closed')
     return {

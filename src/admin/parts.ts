@@ -5,6 +5,7 @@ import type { Lasting } from '../lasting.ts'
 import type { ReloadHistory } from '../reload/history.ts'
 import type { ReloadStatus } from '../reload/reload.ts'
 import type { Figures, Series, Stats } from '../serve/admin/contract.ts'
+import type { OAuth } from '../sign-in.ts'
 import type { RecentCalls } from '../telemetry/calls/recent.ts'
 import type { Why } from '../why.ts'
 import type { World } from '../world/world.ts'
@@ -20,6 +21,8 @@ export interface Counted {
 /** All that the admin API is put together from. */
 export interface AdminParts extends Pick<Lasting, 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
   readonly access: Access
+  /** Tokens for servers that want OAuth. */
+  readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
   /** What the present configuration has made. */
   present(): World
   readonly stats: Counted

@@ -2,7 +2,7 @@ import type { ServerSummary } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../core/near.ts'
-import type { ServerDetail, ServerView } from '../serve/admin/contract.ts'
+import type { ServerDetail, ServerView, SignInView } from '../serve/admin/contract.ts'
 import type { ServerAction } from '../serve/admin/port.ts'
 import type { Server } from '../upstream/server.ts'
 import type { SeenFigures } from './figures.ts'
@@ -15,13 +15,15 @@ export interface Servers {
   list(caller: Caller): readonly ServerView[]
   one(caller: Caller, name: string): ServerDetail
   control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
+  signIn(caller: Caller, name: string, redirect: URL): Promise<SignInView>
+  signedIn(answer: URLSearchParams): Promise<string>
 }
 
 /** A server that takes longer to come back is waited for by looking at it. */
 const patienceMs = 15_000
 
 export function createServers(parts: AdminParts, figures: SeenFigures): Servers {
-  const { present, breakers, audit, clock } = parts
+  const { present, breakers, audit, oauth, clock } = parts
   const serverOf = (name: string): Server | undefined => present().servers.get(name)?.server
 
   /** Processes are nobody's business but the operator's. */
@@ -83,8 +85,25 @@ export function createServers(parts: AdminParts, figures: SeenFigures): Servers 
       await recorded(audit, caller, deed, () => settled(actions[action](server)))
       return viewOf(caller, find(caller, name))
     },
+    async signIn(caller, name, redirect) {
+      find(caller, name)
+      const config = present().loaded.config.mcpServers[name]
+      if (!config || !oauth) throw notOurs(name)
+      const deed = { operation: 'sign_in_server', server: name }
+      const url = await recorded(audit, caller, deed, () => oauth.beginHere(name, config, redirect))
+      return { url }
+    },
+    async signedIn(answer) {
+      if (!oauth) throw nothingToSignInWith()
+      const name = await oauth.finishHere(answer)
+      // Whatever it failed with before, it failed with for want of this.
+      await settled(serverOf(name)?.refresh() ?? Promise.resolve())
+      return name
+    },
   }
 }
+
+const nothingToSignInWith = () => new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
 
 const notOurs = (name: string) =>
   new ToolwayError('INVALID_ARGUMENTS', `${name} is a part of Toolway itself, and runs as long as it does.`)

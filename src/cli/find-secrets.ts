@@ -11,7 +11,7 @@ type Stretch = Omit<Secret, 'path'>
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
   ...named(env, ['env'], ofVariable),
   ...named(headers, ['headers'], ofHeader),
-  ...named(auth, ['auth'], (name, value) => (name === 'token' ? whole(name, value) : [])),
+  ...named(auth, ['auth'], (name, value) => (isCredential(name) ? whole(name, value) : [])),
   ...at(['url'], typeof url === 'string' ? ofUrl(url) : []),
   ...(Array.isArray(args) ? args.flatMap((_, index) => at(['args', index], ofArgument(args, index))) : []),
 ]
@@ -97,3 +97,5 @@ function ofArgument(words: readonly unknown[], index: number): Stretch[] {
   if (address) return shifted(word.slice(0, address.index), ofUrl(address[0]))
   return hasForm(word) ? whole('argument', word) : []
 }
+
+const isCredential = (name: string): boolean => ['token', 'clientSecret', 'privateKey'].includes(name)

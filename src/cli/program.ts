@@ -117,6 +117,32 @@ Examples:
     )
     .action(action(async () => (await import('./commands/call.ts')).callTool))
 
+  program
+    .command('chat')
+    .description('ask a model that has the tools: one message, or a conversation')
+    .argument('[message...]', 'what to ask; - stands for standard input (default: talk)')
+    .option('--model <name>', 'the model to ask, by its name in the configuration')
+    .addOption(new Option('--mode <mode>', 'how it comes to an answer').choices(['staged', 'agent']))
+    .option('--system <text>', 'what the model is told before everything else')
+    .option('--no-tools', 'answer without any tool')
+    .option('--only <server.tool>', 'a tool that it may use, with * where it helps; repeat it for several', collect)
+    .option('--stream', 'with --json: one event a line, as they come')
+    .addOption(agent())
+    .addOption(wait())
+    .addHelpText('after', `\nExample:\n  git diff | ${name} chat "What does this change?" -`)
+    .action(action(async () => (await import('./commands/chat.ts')).chat))
+
+  program
+    .command('auth')
+    .description('sign in to a server that wants OAuth')
+    .argument('[server]', 'its name in the configuration')
+    .option('--no-browser', 'only print where to sign in')
+    .option('--list', 'show what is kept instead')
+    .option('--logout', 'forget what is kept for it instead')
+    .option('--principal <principal>', 'for whom, where each principal signs in for itself')
+    .addOption(timeout('how long to wait for whoever signs in', '5m'))
+    .action(action(async () => (await import('./commands/auth.ts')).auth))
+
   const keys = program.command('keys').description('make, list and revoke API keys')
   keys
     .command('list', { isDefault: true })

@@ -9,29 +9,25 @@ export interface Outcome {
 }
 
 /** Runs one command line in this process, away from the real terminal and environment. */
-export async function toolway(
-  words: readonly string[],
-  {
-    cwd = '/nowhere',
-    env = {},
-    input = '',
-    stdin = Readable.from([input]),
-    columns,
-    interrupted = new AbortController().signal,
-  }: Surroundings = {},
-): Promise<Outcome> {
+export async function toolway(words: readonly string[], surroundings: Surroundings = {}): Promise<Outcome> {
+  const { shell, stdout, stderr } = recordedShell(surroundings)
+  const code = await run(words, shell)
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+/** What surrounds a command, with what it has printed so far. */
+export function recordedShell({
+  cwd = '/nowhere',
+  env = {},
+  input = '',
+  stdin = Readable.from([input]),
+  columns,
+  interrupted = new AbortController().signal,
+}: Surroundings = {}) {
   const stdout = recorded(columns)
   const stderr = recorded(columns)
-  const shell: Shell = {
-    stdin,
-    stdout: stdout.stream,
-    stderr: stderr.stream,
-    env,
-    cwd,
-    interrupted,
-  }
-  const code = await run(words, shell)
-  return { code, stdout: stdout.text(), stderr: stderr.text() }
+  const shell: Shell = { stdin, stdout: stdout.stream, stderr: stderr.stream, env, cwd, interrupted }
+  return { shell, stdout: stdout.text, stderr: stderr.text }
 }
 
 export interface Surroundings {

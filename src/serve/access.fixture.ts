@@ -147,7 +147,8 @@ export function createTestAccess(): TestAccess {
       throw new ToolwayError('TOOL_NOT_FOUND', `There is no ${kind} ${spelling}.`)
     },
     find: (kind, _server, name) => view.resolve(kind, name),
-    search: () => [],
+    shown: () => [],
+    search: () => ({ tools: [], total: 0 }),
     servers: () => [],
     refusal: () => undefined,
   }

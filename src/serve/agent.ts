@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { StepUp } from './authenticate/identity.ts'
 import { isObject, type Params } from './inbound.ts'
 
 /** The agent that an HTTP request asks to act as (G7): by header, else by query. */
@@ -22,21 +23,22 @@ export function agentOfParams({ _meta }: Params): string | undefined {
 /** The agent that somebody acts as. Who asks for one that they may not be is refused, and that is written down. */
 export function agentFor(
   access: Pick<Access, 'agentOf' | 'turnedAway'>,
-  who: Pick<Caller, 'agents' | 'principal' | 'address'>,
+  who: Pick<Caller, 'agents' | 'principal' | 'address'> & StepUp,
   asked: string | undefined,
 ): string {
   try {
     return access.agentOf(who, asked)
   } catch (thrown) {
     const { principal, address } = who
-    const { code } = ToolwayError.from(thrown)
+    const { code, message, details } = ToolwayError.from(thrown)
     access.turnedAway({
       principal,
       code,
       ...(address !== undefined && { address }),
       ...(asked !== undefined && { asked }),
     })
-    throw thrown
+    const challenge = asked === undefined ? undefined : who.stepUp?.(asked)
+    throw challenge === undefined ? thrown : new ToolwayError(code, message, { ...details, challenge })
   }
 }
 

@@ -1,7 +1,8 @@
 import { Agent, request } from 'undici'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
-import type { HttpConfig } from '../config/schema.ts'
+import type { Config, HttpConfig } from '../config/schema.ts'
+import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import { createTestAccess, type TestAccess } from './access.fixture.ts'
 import { type Authenticate, bearerTokens } from './authenticate/index.ts'
@@ -31,6 +32,8 @@ interface Settings {
   readonly ready?: () => boolean
   readonly traced?: () => boolean
   readonly access?: TestAccess
+  readonly chat?: () => Chat | undefined
+  readonly jwt?: () => Config['auth']['jwt']
 }
 
 /** A real door on a free port, in front of the small catalog; time stands still unless a test moves it. */
@@ -39,8 +42,8 @@ export async function openTestDoor(settings: Settings = {}) {
   const clock = createManualClock()
   const log = createKeptLog()
   const config = httpConfig(settings.config)
-  const { traced } = settings
-  const shared = { config, access, info, ready: settings.ready ?? (() => true), traced, clock, log }
+  const { traced, chat, jwt } = settings
+  const shared = { config, access, info, ready: settings.ready ?? (() => true), traced, chat, jwt, clock, log }
   const known = 'token' in settings ? settings.token : token
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : undefined)
   const door = await (authenticate === undefined

@@ -59,8 +59,9 @@ export function asRefusal(thrown: unknown, log: Log, id?: Id): Refusal {
   const asked = id === undefined ? {} : { id }
   if (thrown instanceof ProtocolError) return new Refusal(400, thrown.code, thrown.message, asked)
   const { code, message, details } = ours(thrown, 'HTTP request', log)
-  const { rule, server, retryAfterMs } = details
-  return Refusal.of(code, message, { ...asked, rule, server, retryAfterMs })
+  const { rule, server, retryAfterMs, challenge } = details
+  const headers = challenge === undefined ? {} : { headers: { 'WWW-Authenticate': challenge } }
+  return Refusal.of(code, message, { ...asked, ...headers, rule, server, retryAfterMs })
 }
 
 /** What nobody expected is told to the log with its cause, and to the caller without it. */

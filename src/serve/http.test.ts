@@ -135,7 +135,7 @@ describe('B6: who may come in', () => {
     expect(status).toBe(200)
     expect(headers).toMatchObject({
       'access-control-allow-origin': 'https://app.example.com',
-      'access-control-expose-headers': 'Mcp-Session-Id, WWW-Authenticate, Retry-After',
+      'access-control-expose-headers': expect.stringContaining('Mcp-Session-Id, WWW-Authenticate, Retry-After'),
       vary: 'Origin',
     })
   })

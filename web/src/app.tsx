@@ -3,6 +3,7 @@ import { startLive } from './api/live.ts'
 import { findSession, session, sessionError } from './api/session.ts'
 import { Audit } from './pages/audit/audit.tsx'
 import { Calls } from './pages/calls/calls.tsx'
+import { ChatPage } from './pages/chat/chat-page.tsx'
 import { Configuration } from './pages/config/configuration.tsx'
 import { ErrorPage } from './pages/errors/error-page.tsx'
 import { Missing } from './pages/missing.tsx'
@@ -58,6 +59,8 @@ function CurrentPage() {
       return <Servers />
     case 'tools':
       return <Tools />
+    case 'chat':
+      return <ChatPage />
     case 'calls':
       return <Calls id={'id' in here ? here.id : undefined} />
     case 'policy':

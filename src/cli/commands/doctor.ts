@@ -2,6 +2,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../core/near.ts'
 import { createExaminer, type Examiner } from '../../examine.ts'
+import { openOAuth } from '../../sign-in.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { agentCheck } from '../doctor/agents.ts'
 import { auditChecks } from '../doctor/audit.ts'
@@ -50,7 +51,9 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
     destination: shell.stderr,
     pretty: shell.stderr.isTTY === true,
   })
-  await using examiner = createExaminer({ redact: redactor.text, clock: systemClock, log })
+  const { understood } = situation
+  const oauth = understood && openOAuth(understood, { clock: systemClock, log })
+  await using examiner = createExaminer({ redact: redactor.text, oauth, clock: systemClock, log })
   const found = await looked(checksFor(situation, examiner, shell, options), shell)
   const checks = found.map(concealer(redactor))
   const fine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))

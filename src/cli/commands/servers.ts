@@ -54,6 +54,7 @@ const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
   healthy: 'green',
   degraded: 'yellow',
   unhealthy: 'red',
+  'needs-auth': 'red',
   stale: 'yellow',
   disabled: 'dim',
 }

@@ -48,7 +48,9 @@ test('B11: a credential that is missing is told apart from one that is refused, 
     )
   }
   const oauth = await findingOf({ ...http, auth: { type: 'oauth' } }, { failure })
-  expect(oauth.message).toContain('OAuth is not in force')
+  expect(oauth).toMatchObject({ message: expect.stringContaining('not enough'), remedy: 'toolway auth it' })
+  const without = { failure: { message: '', signIn: 'it needs a sign-in' } }
+  expect(await findingOf({ ...http, auth: { type: 'oauth' } }, without)).toMatchObject({ remedy: 'toolway auth it' })
 })
 
 test('B11: a redirect is told with where it leads', async () => {

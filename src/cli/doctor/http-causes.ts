@@ -62,12 +62,16 @@ const breaksOff: Recognise<Remote> = ({ name, failure: { code = '' }, config }) 
   return { message, remedy: `mcpServers.${name}.url: ${bare(config.url).replace(protocol, other)}` }
 }
 
+/** What to do about it is a sentence of its own by then. */
+const wantsSignIn: Recognise<Remote> = ({ name, failure: { signIn } }) =>
+  signIn === undefined ? undefined : { message: signIn, remedy: `toolway auth ${name}` }
+
 const unwelcome: Recognise<Remote> = ({ name, failure: { status }, config }) => {
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
-    const message = `it refuses us (HTTP ${status}), and OAuth is not in force in this version`
-    return { message, remedy: `${setting}: { type: bearer, token: "\${TOKEN}" }` }
+    const message = `it refuses the token that was obtained for it (HTTP ${status}): the rights it was given are not enough`
+    return { message, remedy: `toolway auth ${name}` }
   }
   const shown =
     config.auth !== undefined || Object.keys(config.headers).some((header) => /auth|key|token/i.test(header))
@@ -113,6 +117,7 @@ export const httpCauses: readonly Recognise<Remote>[] = [
   unreachable,
   encryption,
   breaksOff,
+  wantsSignIn,
   unwelcome,
   elsewhere,
   wrongAddress,

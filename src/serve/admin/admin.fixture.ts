@@ -59,6 +59,15 @@ export function createTestAdmin() {
       note(action, name, caller)
       return views.server
     },
+    async signIn(caller, name, redirect) {
+      note('sign-in', { name, redirect: redirect.href }, caller)
+      return { url: 'https://id.example.com/authorize?x=y' }
+    },
+    async signedIn(answer) {
+      note('signed-in', Object.fromEntries(answer))
+      if (answer.get('state') === 'known') return 'files'
+      throw new ToolwayError('AUTH_REQUIRED', 'No sign-in waits for <this>.')
+    },
     tools(_, given) {
       note('tools', given)
       return { tools: [views.tool], total: 1, nextCursor: null }
@@ -122,6 +131,7 @@ interface Settings {
   readonly config?: Partial<HttpConfig>
   readonly metrics?: AdminDoorOptions['metrics']
   readonly folder?: string
+  readonly chat?: AdminDoorOptions['chat']
   /** Where requests seem to come from. */
   readonly address?: () => string
 }
@@ -143,6 +153,7 @@ export async function openTestAdmin(settings: Settings = {}) {
     hosts: allowedHosts(config, port),
     port,
     metrics: settings.metrics,
+    chat: settings.chat,
     folder: settings.folder ?? join(import.meta.dirname, 'nowhere'),
     version: '1.2.3',
     clock,

@@ -4,7 +4,9 @@
  * the header `Toolway-Admin: 1` when the credential is the cookie, and a body, where there is one, is JSON.
  */
 
-export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'stale' | 'disabled'
+export type { ChatStage, ChatTold, ChatView } from './chat-contract.ts'
+
+export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'stale' | 'disabled'
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
@@ -107,6 +109,11 @@ export interface ServerView {
 }
 
 /** GET servers/NAME adds what it said last. */
+/** Where to sign in to a server. */
+export interface SignInView {
+  readonly url: string
+}
+
 export interface ServerDetail extends ServerView {
   /** The end of what it wrote to stderr, redacted; empty for servers that are not processes of ours. */
   readonly stderr: readonly string[]
@@ -190,7 +197,7 @@ export interface CallDetail extends CallView {
 export type AuditRow = Readonly<Record<string, unknown>>
 
 /**
- * GET audit?agent=&principal=&server=&tool=&operation=&decision=&reason=&code=&call=&from=&to=&text=&cursor=&limit=:
+ * GET audit?agent=&principal=&server=&tool=&operation=&decision=&reason=&code=&call=&parent=&from=&to=&text=&cursor=&limit=:
  * newest first, one row for each operation; names may have `*` in them.
  */
 export interface AuditPage {

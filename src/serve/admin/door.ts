@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
+import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -10,6 +11,7 @@ import { untilGone } from '../gone.ts'
 import type { Hosts } from '../hosts.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './answer.ts'
+import { createChatDesk } from './chat.ts'
 import { createCredentials, type Guest } from './credentials.ts'
 import { createEvents } from './events.ts'
 import { readInput, readQuery } from './inputs.ts'
@@ -19,6 +21,7 @@ import type { Admin } from './port.ts'
 import { answered, type Desk, type Route } from './route.ts'
 import { createRouter } from './router.ts'
 import { routes } from './routes/index.ts'
+import { answerCallback, callbackPath } from './sign-in.ts'
 import { createPages } from './static.ts'
 
 /** The part of the HTTP door that is for people: the admin API, metrics, the dashboard. */
@@ -35,6 +38,8 @@ export interface OpenDoor {
   readonly hosts: Hosts
   /** Sessions of MCP clients that are open. */
   sessions(): number
+  /** The chat of the present configuration; undefined where it has none. */
+  readonly chat?: (() => Chat | undefined) | undefined
 }
 
 export interface AdminDoorOptions {
@@ -44,6 +49,8 @@ export interface AdminDoorOptions {
   readonly config: Pick<HttpConfig, 'path' | 'maxBody'>
   readonly hosts: Hosts
   readonly port: number
+  /** The chat of the present configuration; undefined where it has none. */
+  readonly chat?: OpenDoor['chat']
   /** Undefined where metrics are turned off. */
   readonly metrics?: MetricsOf | undefined
   /** Where the built dashboard is. */
@@ -68,6 +75,7 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     admin,
     credentials,
     events,
+    chat: createChatDesk(options),
     document() {
       document ??= openApi(routes, options.version)
       return document
@@ -131,6 +139,10 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
       }
       if (path === '/metrics') {
         serve(request, response, path, () => answerMetrics(request, response, credentials, options.metrics))
+        return true
+      }
+      if (path === callbackPath) {
+        serve(request, response, path, () => answerCallback(request, response, admin))
         return true
       }
       return pages(request, response, path)

@@ -12,6 +12,7 @@ import type {
   Series,
   ServerDetail,
   ServerView,
+  SignInView,
   Stats,
   ToolDetail,
   ToolPage,
@@ -31,6 +32,10 @@ export interface Admin {
   server(caller: Caller, name: string): ServerDetail
   /** Changes how a server runs; settles when that is done, or takes too long to wait for. */
   control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
+  /** Begins to sign in to a server; the answer comes to `redirect`. Undefined where there is nothing to sign in with. */
+  signIn?(caller: Caller, name: string, redirect: URL): Promise<SignInView>
+  /** Takes the answer that a browser brings; tells which server it was for. */
+  signedIn?(answer: URLSearchParams): Promise<string>
   tools(caller: Caller, asked: ToolsAsked): ToolPage
   tool(caller: Caller, name: string): Promise<ToolDetail>
   /** A call like any other, as an agent that the caller may be. */
@@ -98,5 +103,7 @@ export interface AuditAsked extends Paged, Range {
   readonly reason?: string | undefined
   readonly code?: string | undefined
   readonly call?: string | undefined
+  /** Of the chat or the call that caused it. */
+  readonly parent?: string | undefined
   readonly text?: string | undefined
 }

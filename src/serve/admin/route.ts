@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type * as z from 'zod'
 import type { Caller } from '../../core/call.ts'
+import type { ChatDesk } from './chat.ts'
 import type { Credentials, Guest } from './credentials.ts'
 import type { Events } from './events.ts'
 import type { Admin } from './port.ts'
@@ -10,6 +11,7 @@ export interface Desk {
   readonly admin: Admin
   readonly credentials: Credentials
   readonly events: Events
+  readonly chat: ChatDesk
   /** The OpenAPI document. */
   document(): object
   /** Ends a stream that outlives its credential. */

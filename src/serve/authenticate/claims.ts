@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
+import type { Config } from '../../config/schema.ts'
+import type { ChallengeOf } from './challenge.ts'
 import type { Identity } from './identity.ts'
-import { wrong } from './refusals.ts'
+import { insufficient, wrong } from './refusals.ts'
 
 /** As the configuration spells the names of agents. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
@@ -10,9 +12,37 @@ const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
  * Who the claims of a verified token say its bearer is. Never an admin: that is for the gateway's own operator to
  * grant, by the token or by a key, and not for whoever writes claims elsewhere.
  */
-export function identityOf(claims: JWTPayload, issuer: string, agentClaim: string): Identity {
+export function identityOf(
+  claims: JWTPayload,
+  { issuer, agentClaim, scopes }: Told,
+  challengeOf: ChallengeOf,
+): Identity {
   const principal = `jwt:${new URL(issuer).host}:${subject(claims)}`
-  return { principal, authenticated: true, admin: false, agents: agentsOf(claims, agentClaim) }
+  const known = { principal, authenticated: true, admin: false }
+  const named = agentsOf(claims, agentClaim)
+  if (Object.keys(scopes).length === 0) return { ...known, agents: named }
+  const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
+  const agents = [...new Set([...named, ...granted])]
+  // Where scopes say who may be whom, one that has none of them is nobody, and not the default agent.
+  if (agents.length === 0) {
+    const sentence = `The token has none of the scopes that are good for anything here: ask for one of ${Object.keys(scopes).join(', ')}.`
+    throw insufficient(sentence, challengeOf({ error: 'insufficient_scope' }))
+  }
+  const stepUp = (agent: string): string | undefined => {
+    const lacking = Object.keys(scopes).filter((scope) => scopes[scope]?.includes(agent))
+    // Any one of them will do: the first is enough.
+    return lacking[0] && challengeOf({ error: 'insufficient_scope', scopes: [lacking[0]] })
+  }
+  return { ...known, agents, stepUp }
+}
+
+/** The part of the configuration that says what claims mean. */
+type Told = Readonly<Pick<NonNullable<Config['auth']['jwt']>, 'issuer' | 'agentClaim' | 'scopes'>>
+
+/** `scope` as one text (RFC 9068), or `scp`, as some providers call it, as a list. */
+function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
+  const said = [scope, scp].flat().filter((part) => typeof part === 'string')
+  return said.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
 /** Short and printable, and different for different subjects: one that cannot stand as it is is hashed. */

@@ -1,7 +1,13 @@
 import type { Caller } from '../../core/call.ts'
 
 /** Who a credential says its bearer is. */
-export type Identity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'>
+export type Identity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
+
+/** A bearer that can ask its identity provider for more. */
+export interface StepUp {
+  /** What to tell it when it wants to be an agent that another scope would let it be. */
+  stepUp?(agent: string): string | undefined
+}
 
 /** Turns an Authorization header into an identity, or refuses it. A wrong credential never becomes anybody. */
 export type Authenticate = (authorization: string | undefined) => Identity | Promise<Identity>

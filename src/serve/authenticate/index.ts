@@ -1,9 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
+import type { ChallengeOf } from './challenge.ts'
 import { bearer, formOf, rememberedDigests } from './credential.ts'
 import { type Authenticate, anonymous, type Identity, operator } from './identity.ts'
 import type { JwtVerifier } from './jwt.ts'
 import { type KeySource, keyHolder } from './keys.ts'
-import { missing, wrong } from './refusals.ts'
+import { missing, withChallenge, wrong } from './refusals.ts'
 import { equals, unknownToken } from './token.ts'
 
 export { type Authenticate, hasSameRights, type Identity } from './identity.ts'
@@ -44,7 +45,22 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
     if (verify === undefined) throw wrong('JSON Web Tokens are not taken here: set auth.jwt, or send an API key.')
     return verify(credential, digested)
   }
-  return Object.assign(authenticate, {
+  return Object.assign(verify ? telling(authenticate, verify.challengeOf) : authenticate, {
     [Symbol.asyncDispose]: async () => verify?.[Symbol.asyncDispose](),
   })
+}
+
+/** Whoever is refused is told where tokens are to be had. */
+function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenticate {
+  const tell = (thrown: unknown): never => {
+    throw withChallenge(thrown, challengeOf)
+  }
+  return (authorization) => {
+    try {
+      const identity = authenticate(authorization)
+      return identity instanceof Promise ? identity.catch(tell) : identity
+    } catch (thrown) {
+      return tell(thrown)
+    }
+  }
 }

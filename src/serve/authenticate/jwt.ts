@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal } from '../refusal.ts'
+import { type ChallengeOf, challengeFor } from './challenge.ts'
 import { identityOf } from './claims.ts'
 import type { Identity } from './identity.ts'
 import { createKeySet } from './jwks.ts'
@@ -25,7 +26,11 @@ const toleranceMs = 30_000
 const maxTries = 16
 
 /** Verifies the JSON Web Tokens of one identity provider. */
-export type JwtVerifier = ((token: string, digest: Buffer) => Identity | Promise<Identity>) & AsyncDisposable
+export interface JwtVerifier extends AsyncDisposable {
+  (token: string, digest: Buffer): Identity | Promise<Identity>
+  /** What clients are told who have no token, or one that is not good enough. */
+  readonly challengeOf: ChallengeOf
+}
 
 export function createJwtVerifier(options: {
   readonly config: JwtConfig
@@ -33,7 +38,8 @@ export function createJwtVerifier(options: {
   readonly log: Log
 }): JwtVerifier {
   const { config, clock, log } = options
-  const { issuer, audience, agentClaim, jwksUrl } = config
+  const { issuer, audience, jwksUrl } = config
+  const challengeOf = challengeFor(config)
   let verified = createVerified(clock)
   const forgetVerified = () => {
     verified = createVerified(clock)
@@ -61,7 +67,7 @@ export function createJwtVerifier(options: {
     // Other keys may be published in the meantime: then this goes where nobody looks any more.
     const kept = verified
     const claims = await claimsOf(token, keys)
-    const identity = identityOf(claims, issuer, agentClaim)
+    const identity = identityOf(claims, config, challengeOf)
     kept.keep(digest, identity, (claims.exp as number) * 1000 + toleranceMs)
     return identity
   }
@@ -84,7 +90,7 @@ export function createJwtVerifier(options: {
     const digest = digested.toString('base64url')
     return verified.get(digest) ?? verify(token, digest)
   }
-  return Object.assign(verifier, { [Symbol.asyncDispose]: () => keySet[Symbol.asyncDispose]() })
+  return Object.assign(verifier, { challengeOf, [Symbol.asyncDispose]: () => keySet[Symbol.asyncDispose]() })
 }
 
 async function claimsByAnyKey(

@@ -1,6 +1,8 @@
 import { Refusal } from '../refusal.ts'
+import type { ChallengeOf } from './challenge.ts'
 
 const challenge = 'Bearer realm="toolway"'
+const invalid = `${challenge}, error="invalid_token"`
 
 /** Nothing was shown: by its standard, the challenge then names no error. */
 export const missing = (): Refusal =>
@@ -10,7 +12,20 @@ export const missing = (): Refusal =>
   )
 
 /** Something was shown that lets nobody in. The sentence says what to do and never repeats what was shown. */
-export const wrong = (sentence: string): Refusal => refused(sentence, `${challenge}, error="invalid_token"`)
+export const wrong = (sentence: string): Refusal => refused(sentence, invalid)
+
+/** The token is good, and good for nothing here: another one of the same provider may be good for more. */
+export const insufficient = (sentence: string, header: string): Refusal =>
+  Refusal.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: 'auth.jwt.scopes' })
+
+/** A refusal that tells clients that speak OAuth where to get a token; one that says nothing about tokens stays. */
+export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {
+  const header = thrown instanceof Refusal ? thrown.details.headers?.['WWW-Authenticate'] : undefined
+  if (!(thrown instanceof Refusal) || (header !== challenge && header !== invalid)) return thrown
+  const { status, code, message, details } = thrown
+  const told = header === invalid ? challengeOf({ error: 'invalid_token' }) : challengeOf()
+  return new Refusal(status, code, message, { ...details, headers: { ...details.headers, 'WWW-Authenticate': told } })
+}
 
 const refused = (sentence: string, header: string) =>
   Refusal.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header } })

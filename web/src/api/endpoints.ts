@@ -4,6 +4,7 @@ import type {
   CallDetail,
   CallView,
   ChainView,
+  ChatView,
   ConfigView,
   Matrix,
   Overview,
@@ -11,6 +12,7 @@ import type {
   Series,
   ServerDetail,
   ServerView,
+  SignInView,
   Stats,
   ToolDetail,
   ToolPage,
@@ -43,6 +45,7 @@ export const read = {
   call: (id: string) => get<CallDetail>(`calls/${one(id)}`),
   audit: (values: Values) => get<AuditPage>('audit', values),
   chain: get<ChainView>('audit/chain'),
+  chat: get<ChatView>('chat'),
   agents: get<readonly AgentView[]>('agents'),
   matrix: (values: Values) => get<Matrix>('agents/matrix', values),
   why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
@@ -55,6 +58,7 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 /** Everything that changes something. */
 export const act = {
   server: (name: string, action: ServerAction) => post<unknown>(`servers/${one(name)}/${action}`),
+  signIn: (name: string) => post<SignInView>(`servers/${one(name)}/sign-in`),
   tryTool: (name: string, given: unknown, agent: string | undefined) =>
     post<TryResult>(`tools/${one(name)}/call`, { arguments: given, ...(agent !== undefined && { agent }) }),
   verifyChain: () => post<ChainView>('audit/chain/verify'),

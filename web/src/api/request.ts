@@ -32,6 +32,13 @@ export const onTurnedAway = (listener: () => void): void => {
 
 /** Asks the admin API. Rejects with an ApiError, or with the signal's reason. */
 export async function request<T>(path: string, asked: Asked = {}): Promise<T> {
+  const response = await respond(path, asked)
+  const text = await response.text()
+  return (text === '' ? undefined : parsed(text, response.status)) as T
+}
+
+/** The same for what is read piece by piece. */
+export async function respond(path: string, asked: Asked = {}): Promise<Response> {
   const { method = 'GET', values = {}, body, signal } = asked
   const texts = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
   const response = await send(withQuery(`/admin/api/${path}`, texts), {
@@ -43,10 +50,9 @@ export async function request<T>(path: string, asked: Asked = {}): Promise<T> {
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
   })
-  const text = await response.text()
-  if (response.ok) return (text === '' ? undefined : parsed(text, response.status)) as T
+  if (response.ok) return response
   if (response.status === 401 && path !== 'session') turnedAway()
-  throw refusal(text, response.status)
+  throw refusal(await response.text(), response.status)
 }
 
 async function send(address: string, init: RequestInit): Promise<Response> {

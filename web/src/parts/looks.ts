@@ -6,6 +6,7 @@ export const healthLooks: Readonly<Record<Health, Look>> = {
   healthy: { tone: 'ok', shape: 'dot', word: 'healthy' },
   degraded: { tone: 'warn', shape: 'triangle', word: 'degraded' },
   unhealthy: { tone: 'bad', shape: 'cross', word: 'unhealthy' },
+  'needs-auth': { tone: 'warn', shape: 'barred', word: 'needs sign-in' },
   stale: { tone: 'quiet', shape: 'ring', word: 'stale' },
   disabled: { tone: 'quiet', shape: 'dash', word: 'disabled' },
 }

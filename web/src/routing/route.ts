@@ -6,7 +6,7 @@ export type Route =
   | { readonly page: 'errors'; readonly code: string }
 
 /** The pages of the menu, in its order. */
-export const pages = ['overview', 'servers', 'tools', 'calls', 'policy', 'audit', 'config'] as const
+export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
 export type Page = (typeof pages)[number]
 
 /** The route of an address; everything unknown is `missing`. */

@@ -7,6 +7,7 @@ export const names: Readonly<Record<Page, string>> = {
   overview: 'Overview',
   servers: 'Servers',
   tools: 'Tools',
+  chat: 'Chat',
   calls: 'Calls',
   policy: 'Policy',
   audit: 'Audit',

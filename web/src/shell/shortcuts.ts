@@ -8,6 +8,7 @@ export const letters: Readonly<Record<Page, string>> = {
   overview: 'o',
   servers: 's',
   tools: 't',
+  chat: 'h',
   calls: 'c',
   policy: 'p',
   audit: 'a',

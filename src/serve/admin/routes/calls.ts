@@ -50,6 +50,7 @@ export const callRoutes: readonly Route[] = [
       reason: text('Such as rate_limited.'),
       code: text('Such as TOOL_BLOCKED.'),
       call: text('Of the call with this id.'),
+      parent: text('Caused by the chat, or by the call, with this id.'),
       text: text('Anywhere in the arguments, or as name=value.'),
       from: moment('From then on.'),
       to: moment('Before then.'),

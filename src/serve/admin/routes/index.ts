@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts'
 import { agentRoutes } from './agents.ts'
 import { callRoutes } from './calls.ts'
+import { chatRoutes } from './chat.ts'
 import { figureRoutes } from './figures.ts'
 import { serverRoutes } from './servers.ts'
 import { sessionRoutes } from './session.ts'
@@ -14,4 +15,5 @@ export const routes: readonly Route[] = [
   ...toolRoutes,
   ...callRoutes,
   ...agentRoutes,
+  ...chatRoutes,
 ]

@@ -1,7 +1,9 @@
 import * as z from 'zod'
+import { ToolwayError } from '../../../core/errors.ts'
 import type { ServerAction } from '../port.ts'
 import { guarded, type Route } from '../route.ts'
-import { serverDetail, serverView } from '../schema/servers.ts'
+import { serverDetail, serverView, signInView } from '../schema/servers.ts'
+import { callbackOf } from '../sign-in.ts'
 
 const actions: Readonly<Record<ServerAction, string>> = {
   restart: 'Ends the process or connection of a server and starts it anew',
@@ -37,4 +39,15 @@ export const serverRoutes: readonly Route[] = [
       run: ({ caller, target }, { admin }) => admin.control(caller, target, action as ServerAction),
     }),
   ),
+  guarded({
+    method: 'POST',
+    path: 'servers/{name}/sign-in',
+    summary: 'Begins to sign in to a server that wants OAuth, and tells where to go for that',
+    access: 'admin',
+    answer: signInView,
+    run({ caller, target, request }, { admin }) {
+      if (admin.signIn) return admin.signIn(caller, target, callbackOf(request))
+      throw new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
+    },
+  }),
 ]

@@ -22,7 +22,7 @@ export const figures = fits<Figures>(
   'Counts and times of a stretch of time. Times are null where nothing was called.',
 )(z.strictObject(figureFields))
 
-export const health = z.enum(['healthy', 'degraded', 'unhealthy', 'stale', 'disabled'])
+export const health = z.enum(['healthy', 'degraded', 'unhealthy', 'needs-auth', 'stale', 'disabled'])
 export const breakerState = z.enum(['closed', 'open', 'half-open'])
 
 export const reloadView = fits<ReloadView>(
@@ -53,7 +53,14 @@ export const overview = fits<Overview>(
     tokens: z
       .strictObject({ direct: count, exposed: count, saved: count })
       .describe("What the definitions of tools cost a model's context: all of them, those that are shown, the rest."),
-    servers: z.strictObject({ healthy: count, degraded: count, unhealthy: count, stale: count, disabled: count }),
+    servers: z.strictObject({
+      healthy: count,
+      degraded: count,
+      unhealthy: count,
+      'needs-auth': count,
+      stale: count,
+      disabled: count,
+    }),
     tools: count,
     breakers: z
       .array(z.strictObject({ server: z.string(), state: breakerState, since: z.number() }))

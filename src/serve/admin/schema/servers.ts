@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { ServerDetail, ServerView } from '../contract.ts'
+import type { ServerDetail, ServerView, SignInView } from '../contract.ts'
 import { breakerState, figures, health } from './figures.ts'
 import { fits } from './fits.ts'
 
@@ -35,3 +35,8 @@ export const serverDetail = fits<ServerDetail>(
     stderr: z.array(z.string()).describe('The end of what it wrote to stderr, without secrets; for admins alone.'),
   }),
 )
+
+export const signInView = fits<SignInView>(
+  'SignInView',
+  'Where to sign in.',
+)(z.strictObject({ url: z.string().describe('To be opened in a browser, which comes back to this gateway.') }))

@@ -18,6 +18,7 @@ export function AuditFilters() {
       <Word label="Agent" name="agent" placeholder="ci, team.*" />
       <Word label="Server" name="server" placeholder="github" />
       <Word label="Tool" name="tool" placeholder="delete_*" />
+      <Word label="Caused by" name="parent" placeholder="id of a chat or call" />
       <Choose label="Decision" name="decision" options={decisions} all="any" />
       <When label="From" name="from" />
       <When label="To" name="to" />

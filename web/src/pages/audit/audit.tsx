@@ -32,6 +32,7 @@ function Records() {
     agent: given('agent'),
     server: given('server'),
     tool: given('tool'),
+    parent: given('parent'),
     decision: given('decision'),
     text: given('q'),
     from: timeIn(query.value.get('from')),

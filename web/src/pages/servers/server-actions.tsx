@@ -20,8 +20,14 @@ export function ServerActions({ server: { name, paused, health, transport }, don
   // Turned off by the configuration: only the configuration turns it on.
   if (health === 'disabled' && !paused) return <span class="quiet">Turned off by the configuration</span>
   if (paused) return <Action name="Turn on" icon="play" kind="primary" run={run('enable', `${name} is on again.`)} />
+  const signIn = () =>
+    attempt(
+      async () => location.assign((await act.signIn(name)).url),
+      () => `Off to sign in to ${name}.`,
+    )
   return (
     <>
+      {health === 'needs-auth' && <Action name="Sign in" icon="play" kind="primary" run={signIn} />}
       <Action name="Refresh its tools" run={run('refresh', `${name} was asked for its tools.`)} />
       {transport !== 'in-process' && (
         <Action

@@ -1,0 +1,81 @@
+import { createInterface, type Interface } from 'node:readline/promises'
+import type { ChatMessage } from '../../core/chat.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { report } from '../failure.ts'
+import { createOutput } from '../output.ts'
+import { type Shell, spelling } from '../shell.ts'
+import type { Asking } from './answer.ts'
+import { printAnswer } from './once.ts'
+import type { Question } from './person.ts'
+
+const help = 'Ctrl-C stops an answer, then leaves. /new forgets what was said, /exit leaves.'
+
+/** Talks with a person at a terminal until they leave. What was said before is part of what is asked. */
+export async function converse(
+  shell: Shell,
+  begin: (question: Question) => Asking,
+  system: readonly ChatMessage[],
+): Promise<ExitCode> {
+  const { stdin, stderr, interrupted } = shell
+  const { note, paintNote } = createOutput(shell)
+  using lines = createInterface({ input: stdin, output: stderr, terminal: true, signal: interrupted })
+  lines.setPrompt(`${paintNote('bold', '>')} `)
+  let answering: AbortController | undefined
+  // The terminal is in raw mode: Ctrl-C comes as a key, and so need not end the process.
+  lines.on('SIGINT', () => {
+    if (answering) answering.abort(new ToolwayError('CANCELLED', 'Stopped.'))
+    else lines.close()
+  })
+  // What is answered to a question is nothing to be asked again.
+  let questioned = false
+  lines.on('history', (said: string[]) => {
+    if (questioned) said.shift()
+  })
+  const asking = begin(async (text, signal) => {
+    questioned = true
+    try {
+      return await lines.question(text, { signal })
+    } finally {
+      questioned = false
+    }
+  })
+  let said: ChatMessage[] = [...system]
+  note(paintNote('dim', help))
+  lines.prompt()
+  for await (const line of lines) {
+    const content = line.trim()
+    if (content === '/exit') break
+    if (content === '/new') {
+      said = [...system]
+      note('Forgotten.')
+    } else if (content !== '') said = await answered([...said, { role: 'user', content }])
+    if (isOver(lines)) break
+    lines.prompt()
+  }
+  stderr.write('\n')
+  interrupted.throwIfAborted()
+  return exit.ok
+
+  /** What was said once the last message is answered; without it where it was not. */
+  async function answered(messages: ChatMessage[]): Promise<ChatMessage[]> {
+    answering = new AbortController()
+    const signal = AbortSignal.any([interrupted, answering.signal])
+    try {
+      const content = await printAnswer(shell, asking, messages, signal)
+      return [...messages, { role: 'assistant', content }]
+    } catch (thrown) {
+      if (answering.signal.aborted) note(paintNote('dim', 'Stopped.'))
+      else if (!interrupted.aborted) complain(thrown)
+      return messages.slice(0, -1)
+    } finally {
+      answering = undefined
+    }
+  }
+
+  function complain(thrown: unknown): void {
+    report(thrown, createOutput(shell), { command: spelling(shell.env), cwd: shell.cwd, debug: false })
+  }
+}
+
+const isOver = (lines: Interface): boolean => (lines as Interface & { closed?: boolean }).closed === true

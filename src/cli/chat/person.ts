@@ -1,0 +1,54 @@
+import type { Caller, Peer } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { oneLine } from '../width.ts'
+
+/** Puts a question to the person at the terminal. Rejects when the signal says that nobody waits any more. */
+export type Question = (text: string, signal: AbortSignal) => Promise<string>
+
+/** The person at the terminal as a caller: they can say yes, and nothing that takes a form. */
+export interface Person {
+  readonly caller: Caller
+  readonly peer: Peer
+}
+
+interface Elicitation {
+  readonly message?: unknown
+  readonly requestedSchema?: { readonly properties?: Readonly<Record<string, { readonly type?: unknown }>> }
+}
+
+/** Without a terminal nobody can be asked, and what needs a yes is refused. */
+export function personAt(caller: Caller, question: Question | undefined): Person {
+  // Tools that run at the same time ask one after the other: a person can only read one question at a time.
+  let turn: Promise<unknown> = Promise.resolve()
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = turn.then(work)
+    turn = mine.catch(() => {})
+    return mine
+  }
+
+  const elicit = async (question: Question, { message, requestedSchema }: Elicitation, signal: AbortSignal) => {
+    const fields = Object.entries(requestedSchema?.properties ?? {})
+    const [name, schema] = fields[0] ?? []
+    if (name === undefined || fields.length > 1 || schema?.type !== 'boolean') return { action: 'decline' }
+    if (signal.aborted) throw signal.reason
+    const answer = await question(`${oneLine(String(message))} [y/N] `, signal)
+    return /^\s*y(es)?\s*$/i.test(answer) ? { action: 'accept', content: { [name]: true } } : { action: 'decline' }
+  }
+
+  return {
+    caller: question ? { ...caller, capabilities: { ...caller.capabilities, elicitation: {} } } : caller,
+    peer: {
+      rounds: false,
+      logLevel: undefined,
+      notify() {},
+      async ask(method, params, signal) {
+        if (!question || method !== 'elicitation/create') throw cannotAnswer(method)
+        return Json.of(await inTurn(() => elicit(question, params.value as Elicitation, signal)))
+      },
+    },
+  }
+}
+
+const cannotAnswer = (method: string) =>
+  new ToolwayError('INVALID_ARGUMENTS', `The command line cannot answer ${method} here; use a client that can.`)

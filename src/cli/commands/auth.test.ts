@@ -1,0 +1,94 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { until } from '../../../tests/fixtures/until.ts'
+import { startIssuer } from '../../upstream/oauth/issuer.fixture.ts'
+import { startResource } from '../../upstream/oauth/resource.fixture.ts'
+import { folder } from '../folder.fixture.ts'
+import { run } from '../run.ts'
+import { recordedShell, toolway } from '../shell.fixture.ts'
+
+const place = (url: string, auth = {}) =>
+  folder({
+    'toolway.json': {
+      mcpServers: { files: { url, auth: { type: 'oauth', ...auth } }, plain: { command: 'x' } },
+      stores: { path: './state' },
+    },
+  })
+
+/** Runs the command, and goes where it says. */
+async function signedIn(words: readonly string[], cwd: string) {
+  const { shell, stdout, stderr } = recordedShell({ cwd, stdin: new PassThrough() })
+  const finished = run(words, shell)
+  const said = () => stdout() + stderr()
+  const url = await until(() => /https?:\/\/\S+\/authorize\?[^\s"]+/.exec(said())?.[0], { what: 'the address' })
+  const page = await (await fetch(url)).text()
+  return { code: await finished, stdout: stdout(), stderr: stderr(), page }
+}
+
+test('B6, B11: auth prints where to sign in, waits for the browser and keeps what it brings, sealed', async () => {
+  await using issuer = await startIssuer({ expiresIn: 3_600 })
+  await using resource = await startResource({ issuers: [issuer], challengeScope: 'read' })
+  await using at = await place(resource.url)
+  const { code, stdout, stderr, page } = await signedIn(['auth', 'files'], at.cwd)
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^Signed in to files\./)
+  expect(stderr).toContain(`sign in at ${issuer.url}`)
+  expect(page).toContain('You are signed in')
+  const kept = await readdir(join(at.cwd, 'state', 'vault'))
+  const texts = await Promise.all(kept.map((name) => readFile(join(at.cwd, 'state', 'vault', name), 'utf8')))
+  expect(texts.join()).not.toMatch(/access-|refresh-|files/)
+
+  const listed = await toolway(['auth', '--list', '--json'], at)
+  const { grants } = JSON.parse(listed.stdout)
+  expect(grants).toMatchObject([
+    { server: 'files', issuer: issuer.url, scopes: ['read'], renewable: true, principal: null },
+  ])
+  expect(listed.stdout).not.toMatch(/access-|refresh-/)
+  expect((await toolway(['auth', '--list'], at)).stdout).toMatch(/^SERVER.*\nfiles .* read +good/)
+
+  expect((await toolway(['auth', 'files', '--logout'], at)).stdout).toMatch(/^Forgot what was kept for files/)
+  expect(JSON.parse((await toolway(['auth', '--list', '--json'], at)).stdout)).toEqual({ grants: [] })
+})
+
+test('B6, B11: auth --json has the address first and the outcome last; the same port serves again', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  await using at = await place(resource.url, { perPrincipal: true })
+  const words = ['auth', 'files', '--json', '--principal', 'ann']
+  const [first, last] = (await signedIn(words, at.cwd)).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(first).toMatchObject({ issuer: issuer.url, url: expect.stringContaining('/authorize?') })
+  expect(last).toMatchObject({ server: 'files', principal: 'ann', issuer: issuer.url })
+  await signedIn(words, at.cwd)
+  expect(issuer.registrations).toHaveLength(1)
+})
+
+test('B6, B11: what goes wrong says what to do, and who knocks without being asked changes nothing', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  await using at = await place(resource.url)
+  expect(await toolway(['auth'], at)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Those that use OAuth: files'),
+  })
+  expect(await toolway(['auth', 'fils'], at)).toMatchObject({ code: 2, stderr: expect.stringContaining('"files"') })
+  expect(await toolway(['auth', 'plain'], at)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('does not use OAuth'),
+  })
+  expect(await toolway(['auth', 'files', '--principal', 'x'], at)).toMatchObject({ code: 2 })
+  issuer.behaviour.iss = 'https://evil.example.com'
+  const refused = await signedIn(['auth', 'files'], at.cwd)
+  expect(refused).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('another authorization server'),
+    stdout: '',
+  })
+  expect(refused.page).toContain('That did not work')
+  issuer.behaviour.metadata = { code_challenge_methods_supported: [] }
+  expect(await toolway(['auth', 'files'], at)).toMatchObject({ code: 4, stderr: expect.stringContaining('PKCE') })
+})

@@ -1,0 +1,99 @@
+import type { LoadedConfig } from '../../config/load.ts'
+import type { ServerConfig } from '../../config/schema.ts'
+import { systemClock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { didYouMean } from '../../core/near.ts'
+import { type OAuth, openOAuth, signIn } from '../../sign-in.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { isInteractive } from '../confirm.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { openBrowser } from '../open-browser.ts'
+import { createOutput, type Output } from '../output.ts'
+import { type Shell, spelling } from '../shell.ts'
+import { UsageError } from '../usage.ts'
+import { printGrants } from './auth-list.ts'
+
+export interface AuthOptions extends CommonOptions {
+  readonly list?: boolean
+  readonly logout?: boolean
+  /** False where the address is only to be printed. */
+  readonly browser: boolean
+  readonly principal?: string
+  readonly timeout: number
+}
+
+/** Signs in to a server that wants OAuth, forgets that again, or lists what there is. */
+export async function auth(shell: Shell, name: string | undefined, options: AuthOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const loaded = await load(shell, options)
+  const log = createLog({
+    level: options.log ?? 'error',
+    destination: shell.stderr,
+    pretty: shell.stderr.isTTY === true,
+  })
+  const oauth = openOAuth(loaded.config, { clock: systemClock, log })
+  if (options.list) await printGrants(oauth, loaded.config, name, output)
+  else if (name === undefined) throw unnamed(loaded, spelling(shell.env))
+  else if (options.logout) await forget(oauth, name, options, output)
+  else await enter(oauth, name, serverOf(loaded, name), shell, options, output)
+  return exit.ok
+}
+
+async function enter(
+  oauth: OAuth,
+  server: string,
+  config: ServerConfig,
+  shell: Shell,
+  options: AuthOptions,
+  output: Output,
+) {
+  const { principal } = options
+  if (principal !== undefined && !isPersonal(config)) {
+    const hint = `Set mcpServers.${server}.auth.perPrincipal, or leave --principal out.`
+    throw new UsageError(`All calls to ${server} go by one grant.`, hint)
+  }
+  const granted = await signIn({
+    oauth,
+    server,
+    config,
+    principal,
+    browse(url, issuer) {
+      if (options.json) return output.value({ url, issuer })
+      output.note(`To let Toolway use ${server}, sign in at ${issuer}:\n\n  ${url}\n`)
+      output.note(output.paintNote('dim', 'Waiting for you to come back …'))
+      if (options.browser && isInteractive(shell)) openBrowser(url)
+    },
+    withinMs: options.timeout,
+    clock: systemClock,
+    signal: shell.interrupted,
+  })
+  if (options.json) output.value({ server, principal: principal ?? null, ...granted })
+  else output.print(`Signed in to ${server}. A running gateway uses it within a few seconds.`)
+}
+
+async function forget(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
+  const forgotten = await oauth.forget(server, principal)
+  if (json) output.value({ server, forgotten })
+  else if (forgotten === 0) output.print(`There was nothing kept for ${server}.`)
+  else output.print(`Forgot what was kept for ${server}; a gateway that runs goes on with it until its token ends.`)
+}
+
+const isPersonal = (config: ServerConfig): boolean =>
+  config.transport !== 'stdio' && config.auth?.type === 'oauth' && config.auth.perPrincipal
+
+function serverOf({ config: { mcpServers } }: LoadedConfig, name: string): ServerConfig {
+  const found = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined
+  if (found) return found
+  const hint = didYouMean(name, Object.keys(mcpServers))
+  throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name)}${hint}`)
+}
+
+function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): UsageError {
+  const names = Object.entries(mcpServers).flatMap(([name, server]) =>
+    server.transport !== 'stdio' && server.auth?.type === 'oauth' ? [name] : [],
+  )
+  const which =
+    names.length === 0 ? 'None in this configuration uses OAuth.' : `Those that use OAuth: ${names.join(', ')}.`
+  return new UsageError('Name the server to sign in to.', `${which} \`${command} auth --list\` shows what there is.`)
+}

@@ -1,0 +1,89 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { ToolwayError } from '../../core/errors.ts'
+import { aborted, createTestChat, endOf, usual } from '../openai/chat.fixture.ts'
+import { eventsOf } from '../openai/openai.fixture.ts'
+import { json, openTestAdmin } from './admin.fixture.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+const open = async (chat: ReturnType<typeof createTestChat> | undefined = createTestChat()) => ({
+  ...stack.use(await openTestAdmin({ chat: () => chat })),
+  chat,
+})
+const messages = [{ role: 'user', content: 'Hi' }]
+
+describe('G10, S6: the chat of the dashboard', () => {
+  test('tells what one can talk to, and says so where there is nothing', async () => {
+    const { api } = await open()
+    expect((await api('chat', { token: 'dev' })).json).toEqual({ models: ['local', 'large'] })
+    const none = stack.use(await openTestAdmin())
+    expect((await none.api('chat')).json).toEqual({ models: [] })
+    const refused = await none.api('chat', { body: { messages } })
+    expect([refused.status, refused.json.error.code]).toEqual([404, 'model_not_found'])
+  })
+
+  test('answers as a stream of events, as the agent that is asked for', async () => {
+    const { api, chat, access } = await open()
+    access.agentOf = (_, asked) => asked ?? 'usual'
+    const body = { messages, model: 'large', mode: 'agent', agent: 'dev' }
+    const { status, headers, text } = await api('chat', { body })
+    expect([status, headers['content-type']]).toEqual([200, 'text/event-stream'])
+    const { handed, ...end } = endOf()
+    const [asked] = chat.asked
+    const start = { kind: 'start', id: asked?.id, model: 'large' }
+    expect(eventsOf(text)).toEqual([start, ...usual.slice(0, -1), end])
+    expect(asked).toMatchObject({
+      ...{ mode: 'agent', stream: true, messages },
+      caller: { agent: 'dev', principal: 'token', session: 'admin token', capabilities: {} },
+    })
+  })
+
+  test('B6: by cookie it needs the header that only our page can send', async () => {
+    const { raw, logIn, chat } = await open()
+    const { browser } = await logIn()
+    const body = JSON.stringify({ messages })
+    const ask = (headers: Record<string, string>) =>
+      raw('/admin/api/chat', { method: 'POST', body, headers: { ...json, ...browser, ...headers } })
+    expect((await ask({})).status).toBe(403)
+    expect((await ask({ 'toolway-admin': '1', 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect(chat.asked).toEqual([])
+    expect((await ask({ 'toolway-admin': '1' })).status).toBe(200)
+  })
+
+  test('a failure is a status, or an event where the answer has begun', async () => {
+    const chat = createTestChat(async function* () {
+      yield* [] as never[]
+      throw new ToolwayError('RATE_LIMITED', 'Slow down.', { retryAfterMs: 1 })
+    })
+    const { api } = await open(chat)
+    const early = await api('chat', { body: { messages } })
+    expect([early.status, early.json]).toEqual([429, { error: { code: 'RATE_LIMITED', message: 'Slow down.' } }])
+    chat.script = async function* () {
+      yield { kind: 'text', text: 'Hel' }
+      throw new ToolwayError('TIMEOUT', 'Late.')
+    }
+    const late = eventsOf((await api('chat', { body: { messages } })).text)
+    expect(late.at(-1)).toEqual({ kind: 'error', code: 'TIMEOUT', message: 'Late.' })
+  })
+
+  test('closing the stream stops the answer', async () => {
+    const chat = createTestChat(async function* ({ signal }) {
+      yield { kind: 'text', text: 'Hel' }
+      await aborted(signal)
+    })
+    const { origin } = await open(chat)
+    const leaving = new AbortController()
+    const answer = await fetch(`${origin}/admin/api/chat`, {
+      method: 'POST',
+      headers: { ...json, authorization: 'Bearer operator' },
+      body: JSON.stringify({ messages }),
+      signal: leaving.signal,
+    })
+    expect(answer.status).toBe(200)
+    leaving.abort()
+    await expect.poll(() => chat.open).toBe(0)
+  })
+})

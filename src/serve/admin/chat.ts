@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { actingAs } from '../agent.ts'
+import { asRefusal } from '../errors.ts'
+import { nobody } from '../nobody.ts'
+import { chosenModel } from '../openai/models.ts'
+import { tellAnswer } from '../tell-answer.ts'
+import { codeOf } from './answer.ts'
+import type { ChatTold, ChatView } from './contract.ts'
+
+/** What somebody at the dashboard asks. */
+export interface ChatAsked extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {
+  readonly agent?: string | undefined
+}
+
+/** The chat as the dashboard uses it: the same answers as everywhere, in the words of the contract. */
+export interface ChatDesk {
+  view(): ChatView
+  /** Answers as a stream of events; rejects where there is nothing to answer with. */
+  answer(asked: ChatAsked, from: { caller: Caller; signal: AbortSignal; response: ServerResponse }): Promise<void>
+}
+
+interface ChatDeskOptions {
+  readonly chat?: (() => Chat | undefined) | undefined
+  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function createChatDesk({ chat, access, clock, log }: ChatDeskOptions): ChatDesk {
+  return {
+    view: () => ({ models: chat?.()?.models() ?? [] }),
+    async answer({ agent, messages, mode, ...asked }, { caller, signal, response }) {
+      const chosen = chosenModel(chat?.(), asked.model)
+      const { model } = chosen
+      const id = `chat-${randomUUID().slice(19)}`
+      const events = chosen.chat.answer({
+        ...{ id, model, messages, signal, peer: nobody, stream: true },
+        caller: actingAs(access, caller, agent),
+        ...(mode && { mode }),
+      })
+      await tellAnswer(events, {
+        response,
+        opening: [bytesOf({ kind: 'start', id, model })],
+        encode: (event) => [bytesOf(told(event))],
+        failure(thrown) {
+          const refusal = asRefusal(thrown, log)
+          return bytesOf({ kind: 'error', code: codeOf(refusal), message: refusal.message })
+        },
+        clock,
+      })
+    },
+  }
+}
+
+/** Nobody at the dashboard has tools of their own to run. */
+function told(event: ChatEvent): ChatTold {
+  if (event.kind !== 'end') return event
+  const { kind, reason, usage, model, notes } = event
+  return { kind, reason, usage, model, notes }
+}
+
+const bytesOf = (event: ChatTold): Buffer => Buffer.from(JSON.stringify(event))

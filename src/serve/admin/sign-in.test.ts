@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { openTestAdmin } from './admin.fixture.ts'
+
+test('B6: an operator begins to sign in, and comes back to the door they came by; nobody else can', async () => {
+  await using people = await openTestAdmin({
+    config: { allowedHosts: ['tools.example.com'], allowedOrigins: ['https://tools.example.com'] },
+  })
+  const begun = await people.api('servers/files/sign-in', { body: {} })
+  expect(begun.json).toEqual({ url: 'https://id.example.com/authorize?x=y' })
+  const headers = { host: 'tools.example.com', origin: 'https://tools.example.com' }
+  await people.api('servers/files/sign-in', { body: {}, headers })
+  expect(people.asked.map(({ given }) => given)).toEqual([
+    { name: 'files', redirect: `${people.origin}/oauth/callback` },
+    { name: 'files', redirect: 'https://tools.example.com/oauth/callback' },
+  ])
+  expect((await people.api('servers/files/sign-in', { body: {}, token: 'dev' })).status).toBe(403)
+  expect((await people.raw('/admin/api/servers/files/sign-in', { method: 'POST' })).status).toBe(401)
+  expect(
+    (await people.api('servers/files/sign-in', { body: {}, headers: { origin: 'https://evil.example' } })).status,
+  ).toBe(403)
+})
+
+test('B6: the answer comes without a credential, and is a page that says how it went and runs nothing', async () => {
+  await using people = await openTestAdmin()
+  const good = await people.raw('/oauth/callback?code=c&state=known&iss=https%3A%2F%2Fid', {
+    headers: { accept: 'text/html' },
+  })
+  expect(good.status).toBe(200)
+  expect(good.text).toContain('Toolway is signed in to files.')
+  expect(good.headers['content-security-policy']).toContain("default-src 'none'")
+  expect(good.headers['referrer-policy']).toBe('no-referrer')
+  expect(people.asked.at(-1)?.given).toEqual({ code: 'c', state: 'known', iss: 'https://id' })
+  const bad = await people.raw('/oauth/callback?code=c&state=other')
+  expect(bad.status).toBe(400)
+  expect(bad.text).toContain('No sign-in waits for &#60;this&#62;.')
+  expect((await people.raw('/oauth/callback', { method: 'POST' })).status).toBe(405)
+  expect((await people.raw('/oauth/callback', { headers: { host: 'evil.example' } })).status).toBe(403)
+})

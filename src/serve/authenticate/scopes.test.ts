@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openJwtDoors, refused } from './jwt.fixture.ts'
+
+let doors: Awaited<ReturnType<typeof openJwtDoors>>
+beforeEach(async () => {
+  doors = await openJwtDoors()
+})
+afterEach(() => doors[Symbol.asyncDispose]())
+
+const scopes = { 'tools:read': ['reader'], 'tools:write': ['writer', 'reader'] }
+const place = 'resource_metadata="https://tools.example.com/.well-known/oauth-protected-resource/mcp"'
+
+test('B6, G7: the scopes of a token say which agents it may be, beside its claim', async () => {
+  const enter = doors.door({ scopes })
+  const agentsFor = async (claims: object) => (await enter(await doors.provider.token({ ...claims }))).agents
+  expect(await agentsFor({ scope: 'openid tools:read' })).toEqual(['reader'])
+  expect(await agentsFor({ scope: 'tools:read tools:write' })).toEqual(['reader', 'writer'])
+  expect(await agentsFor({ scp: ['tools:write'] })).toEqual(['writer', 'reader'])
+  expect(await agentsFor({ scope: 'tools:read', agent: 'boss' })).toEqual(['boss', 'reader'])
+})
+
+test('B6: a token without any of them is told which to ask for, and is not the default agent', async () => {
+  const enter = doors.door({ scopes })
+  for (const claims of [{}, { scope: '' }, { scope: 'openid' }, { scope: 'toString' }, { scope: 7 }, { scp: [{}] }]) {
+    const { status, details } = await refused(enter(await doors.provider.token(claims)))
+    expect(status).toBe(403)
+    expect(details.headers).toEqual({
+      'WWW-Authenticate': `Bearer realm="toolway", ${place}, scope="tools:read tools:write", error="insufficient_scope"`,
+    })
+  }
+})
+
+test('B6: who wants to be an agent that another scope would let them be is told that scope', async () => {
+  const identity = await doors.door({ scopes })(await doors.provider.token({ scope: 'tools:read' }))
+  expect(identity.stepUp?.('writer')).toBe(
+    `Bearer realm="toolway", ${place}, scope="tools:write", error="insufficient_scope"`,
+  )
+  expect(identity.stepUp?.('nobody')).toBeUndefined()
+})
+
+test('B6: whoever is refused is told where tokens are to be had, wherever the endpoint is known to be', async () => {
+  const headerFor = async (config: object) => (await refused(doors.door(config)('a.b.c'))).details.headers
+  expect(await headerFor({})).toEqual({ 'WWW-Authenticate': `Bearer realm="toolway", ${place}, error="invalid_token"` })
+  expect(await headerFor({ resource: 'https://gate.example/x/mcp' })).toEqual({
+    'WWW-Authenticate':
+      'Bearer realm="toolway", resource_metadata="https://gate.example/.well-known/oauth-protected-resource/x/mcp", error="invalid_token"',
+  })
+  // An audience that is only a name says nothing about where that is: clients look at the usual place.
+  expect(await headerFor({ audience: 'toolway' })).toEqual({
+    'WWW-Authenticate': 'Bearer realm="toolway", error="invalid_token"',
+  })
+})

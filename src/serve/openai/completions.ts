@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Caller } from '../../core/call.ts'
+import type { ChatEvent, ChatRequest } from '../../core/chat.ts'
+import { readTraceContext } from '../../core/read-trace-context.ts'
+import { agentFor, agentOfRequest } from '../agent.ts'
+import type { Identity } from '../authenticate/index.ts'
+import { readBody } from '../body.ts'
+import { asRefusal } from '../errors.ts'
+import { untilGone } from '../gone.ts'
+import { nobody } from '../nobody.ts'
+import { Refusal } from '../refusal.ts'
+import { dropWhenStalled } from '../stream.ts'
+import { tellAnswer } from '../tell-answer.ts'
+import { createChunks } from './chunks.ts'
+import { completionOf } from './completion.ts'
+import type { OpenAiDoorOptions } from './door.ts'
+import { errorBody } from './errors.ts'
+import { chosenModel } from './models.ts'
+import { readRequest } from './request.ts'
+
+/** Answers POST /v1/chat/completions to somebody who was let in; rejects where there is nothing to answer with. */
+export type Completions = (request: IncomingMessage, response: ServerResponse, identity: Identity) => Promise<void>
+
+/** An answer holds a conversation in memory for minutes: more at a time are sent away. */
+const mostAnswers = 256
+
+export function createCompletions(options: OpenAiDoorOptions): Completions {
+  const { access, config, clock, log, traced, limit = mostAnswers } = options
+  let underWay = 0
+
+  const callerOf = (request: IncomingMessage, identity: Identity, named: string | undefined): Caller => {
+    const { remoteAddress } = request.socket
+    const from = { ...identity, ...(remoteAddress !== undefined && { address: remoteAddress }) }
+    const asked = named ?? agentOfRequest(request)
+    const agent = agentFor(access, from, asked)
+    // There are no sessions here: what servers keep for a caller is kept for whoever comes as the same agent.
+    const session = `chat ${identity.principal} ${agent}`
+    return { ...from, agent, ...(asked !== undefined && { asked }), session, capabilities: {} }
+  }
+
+  return async (request, response, identity) => {
+    if (underWay >= limit) throw tooMany(limit)
+    underWay++
+    response.once('close', () => underWay--)
+    const signal = untilGone(response)
+    const { asked, includeUsage, agent } = readRequest(await readBody(request, config.maxBody))
+    const { chat, model } = chosenModel(options.chat(), asked.model)
+    const caller = callerOf(request, identity, agent)
+    const trace = traced?.() ? readTraceContext(request.headers) : undefined
+    const id = `chatcmpl-${randomUUID().slice(19)}`
+    const whole: ChatRequest = { ...asked, id, model, caller, signal, peer: nobody, ...(trace && { trace }) }
+    const heading = { id, created: Math.floor(clock.now() / 1000), model }
+    // The second is where the clients of OpenAI look for the id of what they asked for, also when it fails.
+    response.setHeader('Toolway-Chat', id).setHeader('X-Request-Id', id)
+    const events = noRetryAfterCalls(chat.answer(whole), response)
+    if (asked.stream) {
+      const chunks = createChunks(heading, includeUsage)
+      await tellAnswer(events, {
+        response,
+        opening: [chunks.opening()],
+        encode: chunks.of,
+        failure: (thrown) => errorBody(asRefusal(thrown, log)),
+        clock,
+      })
+      return
+    }
+    const body = Buffer.from(JSON.stringify(await completionOf(events, heading)))
+    if (response.destroyed) return
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+    dropWhenStalled(response)
+  }
+}
+
+const tooMany = (limit: number) =>
+  Refusal.of('OVERLOADED', `${limit} answers are under way already: try again in a moment.`, {
+    retryAfterMs: 5_000,
+  })
+
+/** Clients ask again by themselves where a server failed. Once a tool has run, that is for people to decide. */
+async function* noRetryAfterCalls(events: AsyncIterable<ChatEvent>, response: ServerResponse) {
+  for await (const event of events) {
+    if (event.kind === 'call' && !response.headersSent) response.setHeader('X-Should-Retry', 'false')
+    yield event
+  }
+}

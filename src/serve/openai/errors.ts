@@ -1,0 +1,39 @@
+import { Refusal, rpc } from '../refusal.ts'
+
+/** The error object of OpenAI, which its clients read. `code` is one of ours where there is one. */
+export interface OpenAiError {
+  readonly error: {
+    readonly message: string
+    readonly type: string
+    readonly param: string | null
+    readonly code: string | null
+  }
+}
+
+interface Named {
+  /** The member of the request that is wrong. */
+  readonly param?: string
+  readonly code?: string
+}
+
+/** A request that is wrong in itself. */
+export const badRequest = (message: string, named: Named = {}): Refusal =>
+  new Refusal(400, rpc.params, message, { data: { code: 'invalid_request', ...named } })
+
+export const notFound = (message: string, named: Named): Refusal =>
+  new Refusal(404, rpc.params, message, { data: named })
+
+const types: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  429: 'rate_limit_error',
+}
+
+/** A refusal in the words of OpenAI. */
+export function errorOf({ status, message, details: { data } }: Refusal): OpenAiError {
+  const { code = null, param = null } = (data ?? {}) as Partial<OpenAiError['error']>
+  const type = types[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
+  return { error: { message, type, param, code } }
+}
+
+export const errorBody = (refusal: Refusal): Buffer => Buffer.from(JSON.stringify(errorOf(refusal)))

@@ -1,0 +1,117 @@
+import * as z from 'zod'
+import type { ChatRequest } from '../../core/chat.ts'
+import { extentOf } from '../../wire/extent.ts'
+import { maxDepth } from '../../wire/limits.ts'
+import { isObject } from '../inbound.ts'
+import { badRequest } from './errors.ts'
+import { messages } from './messages.ts'
+import { refuseUnsupported } from './unsupported.ts'
+
+/** A request for a completion, as far as it concerns us. */
+export interface CompletionRequest {
+  /** All that the chat itself is to know of it. */
+  readonly asked: Omit<ChatRequest, 'id' | 'caller' | 'peer' | 'signal' | 'trace'>
+  readonly includeUsage: boolean
+  /** The agent that the body asks to act as, which counts more than what it travelled with. */
+  readonly agent: string | undefined
+}
+
+const mostTools = 128
+const longestPattern = 200
+
+const offered = z
+  .object({
+    type: z.literal('function', { error: 'only tools of the type "function" are taken here' }),
+    function: z.object({
+      name: z.string().regex(/^[\w-]{1,64}$/, 'a name has 1 to 64 letters, digits, _ or -'),
+      description: z.string().nullish(),
+      parameters: z.record(z.string(), z.unknown()).nullish(),
+    }),
+  })
+  .transform(({ function: { name, description, parameters } }) => ({
+    name,
+    ...(description && { description }),
+    ...(parameters && { parameters }),
+  }))
+
+const tools = z
+  .array(offered)
+  .max(mostTools)
+  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'two of them have the same name')
+
+const body = z.object({
+  model: z.string().min(1).nullish(),
+  messages,
+  tools: tools.nullish(),
+  tool_choice: z
+    .enum(['auto', 'none', 'required'], {
+      error: 'only auto, none and required are taken here: to have one certain tool called, offer it alone',
+    })
+    .nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  // Ours alone, so that a word that we do not know is a mistake and not somebody's extension.
+  toolway: z
+    .strictObject({
+      mode: z.enum(['staged', 'agent']).nullish(),
+      agent: z.string().min(1).nullish(),
+      only: z.array(z.string().min(1).max(longestPattern)).max(mostTools).nullish(),
+    })
+    .nullish(),
+})
+
+/** Reads a request; throws a refusal that names what is wrong with it. */
+export function readRequest(bytes: Buffer): CompletionRequest {
+  const value = parsed(bytes)
+  if (!isObject(value)) throw badRequest('The body must be a JSON object.')
+  refuseUnsupported(value)
+  const result = body.safeParse(value)
+  if (!result.success) throw unfit(result.error.issues[0] as z.core.$ZodIssue)
+  const { model, tools, tool_choice, temperature, stream, stream_options, toolway, ...rest } = result.data
+  const maxTokens = rest.max_completion_tokens ?? rest.max_tokens
+  return {
+    asked: {
+      messages: rest.messages,
+      stream: stream === true,
+      ...(model && { model }),
+      ...(tools && tools.length > 0 && { tools }),
+      ...(tool_choice && { toolChoice: tool_choice }),
+      ...(toolway?.mode && { mode: toolway.mode }),
+      ...(toolway?.only && { only: toolway.only }),
+      ...(typeof maxTokens === 'number' && { maxTokens }),
+      ...(typeof temperature === 'number' && { temperature }),
+    },
+    includeUsage: stream_options?.include_usage === true,
+    agent: toolway?.agent ?? undefined,
+  }
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    // What is offered goes on to a model as JSON again, and whoever writes JSON goes down into it.
+    if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body nests deeper than ${maxDepth} levels.`)
+    return JSON.parse(bytes.toString('utf8'))
+  } catch (thrown) {
+    throw thrown instanceof SyntaxError ? badRequest('The body is not valid JSON.') : thrown
+  }
+}
+
+function unfit(issue: z.core.$ZodIssue): Error {
+  const { path, message } = nearest(issue)
+  const param = path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .slice(1)
+  return badRequest(`"${param}" does not fit: ${message.replace(/^Invalid input: /, '')}.`, { param })
+}
+
+/** Of several forms that a value could have had, the one that it comes nearest to says best what is wrong with it. */
+function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; readonly message: string } {
+  if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
+  const inner = issue.errors.map(([first]) => nearest(first as z.core.$ZodIssue))
+  const { path, message } = inner.reduce((best, one) => (one.path.length > best.path.length ? one : best))
+  return { path: [...issue.path, ...path], message }
+}

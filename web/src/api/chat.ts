@@ -1,0 +1,30 @@
+import type { ChatTold } from '../../../src/serve/admin/contract.ts'
+import { createEventData } from './event-data.ts'
+import { ApiError, respond } from './request.ts'
+
+/** What is asked, and of whom. */
+export interface ChatAsked {
+  readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: string }[]
+  readonly model: string
+  /** Undefined is as configured. */
+  readonly mode: string | undefined
+  readonly agent: string
+}
+
+/** Asks, and tells the answer as it comes. Rejects with an ApiError, or with the signal's reason. */
+export async function askChat(asked: ChatAsked, signal: AbortSignal, told: (event: ChatTold) => void): Promise<void> {
+  const { body } = await respond('chat', { method: 'POST', body: asked, signal })
+  let over = false
+  const read = createEventData((data) => {
+    const event = JSON.parse(data) as ChatTold
+    over ||= event.kind === 'end' || event.kind === 'error'
+    told(event)
+  })
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
+  try {
+    for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) read(piece.value)
+  } catch (thrown) {
+    if (signal.aborted) throw thrown
+  }
+  if (!over) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was whole.')
+}

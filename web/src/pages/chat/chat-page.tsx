@@ -1,0 +1,55 @@
+import { useEffect } from 'preact/hooks'
+import type { ChatView } from '../../../../src/serve/admin/contract.ts'
+import { read } from '../../api/endpoints.ts'
+import { useResource } from '../../api/resource.ts'
+import { Icon } from '../../parts/icon.tsx'
+import { Page } from '../../parts/page.tsx'
+import { Loaded } from '../../parts/states.tsx'
+import { Composer } from './composer.tsx'
+import './chat.css'
+import { NoModel } from './no-model.tsx'
+import { startAnew, turns } from './talk.ts'
+import { TurnView } from './turn-view.tsx'
+
+/** A conversation with a model that has the tools of an agent. */
+export function ChatPage() {
+  const chat = useResource(read.chat, 'chat')
+  const anew = (
+    <button type="button" class="button" onClick={startAnew}>
+      <Icon name="add" size={14} /> New chat
+    </button>
+  )
+  return (
+    <Page
+      title="Chat"
+      note="Ask something that the tools can help with. Every call is real, judged by the rules of the agent, and in the audit log."
+      actions={turns.value.length > 0 && anew}
+    >
+      <Loaded of={chat} what="the models">
+        {({ models }: ChatView) => (models.length === 0 ? <NoModel /> : <Conversation models={models} />)}
+      </Loaded>
+    </Page>
+  )
+}
+
+/** So near to the end somebody reads along; who has scrolled up wants to stay there. */
+const nearPx = 240
+
+function Conversation({ models }: ChatView) {
+  useEffect(() => {
+    const { scrollHeight, scrollTop, clientHeight } = document.documentElement
+    if (turns.value.length > 0 && scrollHeight - scrollTop - clientHeight < nearPx) window.scrollTo(0, scrollHeight)
+  }, [turns.value])
+  return (
+    <div class="stack">
+      {turns.value.length > 0 && (
+        <ol class="stack turns" aria-label="Conversation">
+          {turns.value.map((turn, index) => (
+            <TurnView key={index} turn={turn} />
+          ))}
+        </ol>
+      )}
+      <Composer models={models} />
+    </div>
+  )
+}

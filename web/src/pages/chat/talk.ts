@@ -1,0 +1,40 @@
+import { signal } from '@preact/signals'
+import { askChat, type ChatAsked } from '../../api/chat.ts'
+import { ApiError } from '../../api/request.ts'
+import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
+
+/** The conversation. It outlives the page: who looks at something else finds it again. */
+export const turns = signal<readonly Turn[]>([])
+
+let answering: AbortController | undefined
+
+const change = (next: (turn: Turn) => Turn): void => {
+  const last = turns.peek().at(-1)
+  if (last) turns.value = [...turns.peek().slice(0, -1), next(last)]
+}
+
+/** Asks; settles when the answer is over. */
+export async function ask(text: string, whom: Omit<ChatAsked, 'messages'>): Promise<void> {
+  const messages = [...messagesOf(turns.peek()), { role: 'user' as const, content: text }]
+  const mine = new AbortController()
+  answering = mine
+  turns.value = [...turns.peek(), begun(text)]
+  try {
+    await askChat({ ...whom, messages }, mine.signal, (event) => change((turn) => withTold(turn, event)))
+  } catch (thrown) {
+    if (mine.signal.aborted) return
+    change((turn) => failed(turn, thrown instanceof ApiError ? thrown : { code: 'FAILED', message: String(thrown) }))
+  }
+}
+
+/** Stops the answer that is under way: its model, and every tool that runs for it. */
+export function stop(): void {
+  answering?.abort()
+  change(stopped)
+}
+
+/** Forgets everything. */
+export function startAnew(): void {
+  stop()
+  turns.value = []
+}

@@ -1,0 +1,44 @@
+import { isAdmin } from '../../api/session.ts'
+import { took } from '../../format/duration.ts'
+import { outcomeLooks } from '../../parts/looks.ts'
+import { Mark } from '../../parts/mark.tsx'
+import { Name } from '../../parts/name.tsx'
+import { withQuery } from '../../routing/query.ts'
+import { pathTo } from '../../routing/route.ts'
+import type { ToolRun } from './turn.ts'
+
+interface RunsProps {
+  readonly runs: readonly ToolRun[]
+  /** The id of the chat, which audit knows the calls by. */
+  readonly chat: string | undefined
+}
+
+/** The tools that were called for an answer, and how each of them did. */
+export function ToolRuns({ runs, chat }: RunsProps) {
+  return (
+    <ul class="runs" aria-label="Tools">
+      {runs.map((run) => (
+        <li key={run.call}>
+          <details>
+            <summary class="row">
+              <Mark look={outcomeLooks[run.state]} />
+              <code>
+                <Name of={run.name} />
+              </code>
+              {run.ms !== undefined && <span class="quiet">{took(run.ms)}</span>}
+            </summary>
+            <div class="stack tight">
+              <pre class="said small">{JSON.stringify(run.arguments, undefined, 2)}</pre>
+              {run.text !== '' && <p class="said small">{run.text}</p>}
+              {chat !== undefined && isAdmin.value && (
+                <a class="small" href={withQuery(pathTo('audit'), { parent: chat, server: run.server })}>
+                  Audit records of {run.server} in this chat
+                </a>
+              )}
+            </div>
+          </details>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import type { ChatTold } from '../../../../src/serve/admin/contract.ts'
+import { createEventData } from '../../api/event-data.ts'
+import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
+
+const turnAfter = (events: readonly ChatTold[], turn: Turn = begun('Hi')): Turn => events.reduce(withTold, turn)
+
+const call = (id: string): ChatTold => ({ kind: 'call', call: id, name: 'files__read', server: 'files', arguments: {} })
+const result = (id: string, isError = false): ChatTold => ({
+  ...{ kind: 'result', call: id, isError, durationMs: 7, text: 'ok' },
+})
+const end: ChatTold = {
+  ...{ kind: 'end', reason: 'stop', model: 'local', notes: ['A note.'] },
+  usage: { promptTokens: 3, completionTokens: 4 },
+}
+
+describe('G10: a turn of a chat', () => {
+  test('comes to be from the events of its answer', () => {
+    const turn = turnAfter([
+      { kind: 'start', id: 'chat-1', model: 'local' },
+      { kind: 'stage', stage: 'execute', round: 1 },
+      ...[call('a'), call('b'), result('b', true), result('a')],
+      { kind: 'thinking', text: 'Hm.' },
+      ...[{ kind: 'text', text: 'Hel' } as const, { kind: 'text', text: 'lo' } as const],
+      end,
+    ])
+    expect(turn).toMatchObject({
+      ...{ asked: 'Hi', id: 'chat-1', stage: 'execute', thinking: 'Hm.', text: 'Hello' },
+      ...{ state: 'answered', notes: ['A note.'], tokens: 7, error: undefined },
+    })
+    expect(turn.calls.map(({ call, state, ms }) => [call, state, ms])).toEqual([
+      ['a', 'answered', 7],
+      ['b', 'tool_error', 7],
+    ])
+  })
+
+  test('a failure keeps what there was; what is over cannot be stopped', () => {
+    const turn = turnAfter([
+      { kind: 'text', text: 'Hel' },
+      { kind: 'error', code: 'TIMEOUT', message: 'Late.' },
+    ])
+    expect(turn).toMatchObject({ text: 'Hel', state: 'failed', error: { code: 'TIMEOUT', message: 'Late.' } })
+    expect(stopped(turn)).toBe(turn)
+    expect(stopped(begun('Hi')).state).toBe('stopped')
+  })
+
+  test('what was said goes with the next question, what was never answered does not', () => {
+    const answered = turnAfter([{ kind: 'text', text: 'Hello' }, end])
+    const half = stopped(turnAfter([{ kind: 'text', text: 'Hel' }], begun('Again')))
+    const silent = stopped(begun('Nothing'))
+    const broken = failed(turnAfter([{ kind: 'text', text: 'x' }]), { code: 'C', message: 'M' })
+    expect(messagesOf([answered, half, silent, broken]).map(({ role, content }) => `${role}: ${content}`)).toEqual([
+      'user: Hi',
+      'assistant: Hello',
+      'user: Again',
+      'assistant: Hel',
+    ])
+  })
+})
+
+test('the data of events is read from pieces of any size', () => {
+  const stream = 'data: {"a":1}\n\n: keep-alive\n\nid: 1\ndata: {"b":\ndata: 2}\n\ndata: half'
+  for (const size of [1, 3, 1000]) {
+    const told: string[] = []
+    const read = createEventData((data) => told.push(data))
+    for (let at = 0; at < stream.length; at += size) read(stream.slice(at, at + size))
+    expect(told).toEqual(['{"a":1}', '{"b":\n2}'])
+  }
+})

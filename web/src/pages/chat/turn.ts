@@ -1,0 +1,92 @@
+import type { ChatStage, ChatTold } from '../../../../src/serve/admin/contract.ts'
+
+/** A question and all that has become of it. */
+export interface Turn {
+  readonly asked: string
+  /** Joins its calls in audit; known once the answer has begun. */
+  readonly id: string | undefined
+  readonly stage: ChatStage | undefined
+  readonly calls: readonly ToolRun[]
+  readonly thinking: string
+  readonly text: string
+  readonly state: 'running' | 'answered' | 'stopped' | 'failed'
+  readonly notes: readonly string[]
+  readonly error: { readonly code: string; readonly message: string } | undefined
+  readonly tokens: number | undefined
+}
+
+/** A tool that was called for an answer. */
+export interface ToolRun {
+  readonly call: string
+  readonly name: string
+  readonly server: string
+  readonly arguments: unknown
+  readonly state: 'running' | 'answered' | 'tool_error'
+  readonly ms: number | undefined
+  readonly text: string
+}
+
+export const begun = (asked: string): Turn => ({
+  ...{ asked, id: undefined, stage: undefined, calls: [], thinking: '', text: '' },
+  ...{ state: 'running', notes: [], error: undefined, tokens: undefined },
+})
+
+/** A turn after one more event of its answer. */
+export function withTold(turn: Turn, event: ChatTold): Turn {
+  switch (event.kind) {
+    case 'start':
+      return { ...turn, id: event.id }
+    case 'stage':
+      return { ...turn, stage: event.stage }
+    case 'call': {
+      const { call, name, server, arguments: given } = event
+      const run: ToolRun = { call, name, server, arguments: given, state: 'running', ms: undefined, text: '' }
+      return { ...turn, calls: [...turn.calls, run] }
+    }
+    case 'result': {
+      const { isError, durationMs: ms, text } = event
+      const ended = { state: isError ? 'tool_error' : 'answered', ms, text } as const
+      return { ...turn, calls: turn.calls.map((run) => (run.call === event.call ? { ...run, ...ended } : run)) }
+    }
+    case 'text':
+      return { ...turn, text: turn.text + event.text }
+    case 'thinking':
+      return { ...turn, thinking: turn.thinking + event.text }
+    case 'end': {
+      const { notes, usage } = event
+      return { ...turn, state: 'answered', notes, tokens: usage.promptTokens + usage.completionTokens }
+    }
+    case 'error':
+      return failed(turn, event)
+  }
+}
+
+/** Nobody waits any more for what was under way. */
+export const stopped = (turn: Turn): Turn => (turn.state === 'running' ? { ...turn, state: 'stopped' } : turn)
+
+export const failed = (turn: Turn, { code, message }: { readonly code: string; readonly message: string }): Turn => ({
+  ...turn,
+  state: 'failed',
+  error: { code, message },
+})
+
+/** What was said, for the next question: what was never answered is no part of it. */
+export const messagesOf = (turns: readonly Turn[]) =>
+  turns.flatMap(({ asked, text, state }) =>
+    text === '' || state === 'failed'
+      ? []
+      : [
+          { role: 'user' as const, content: asked },
+          { role: 'assistant' as const, content: text },
+        ],
+  )
+
+/** What is going on, in words. */
+export const stageNames: Readonly<Record<ChatStage, string>> = {
+  discover: 'Looking for tools',
+  select: 'Choosing tools',
+  call: 'Preparing calls',
+  execute: 'Running tools',
+  interpret: 'Reading results',
+  answer: 'Writing the answer',
+}
