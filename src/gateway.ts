@@ -4,10 +4,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { mayTell } from './admin/secret-places.ts'
 import type { Pins } from './catalog/pins/pins.ts'
 import { watchDefinitions } from './catalog/pins/watch-definitions.ts'
+import { chatWithin } from './chat/chat-within.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { watchPlaces } from './config/watch.ts'
 import type { Access, ServerSummary } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
+import type { Chat } from './core/chat.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
@@ -37,10 +39,14 @@ export interface GatewayOptions {
   readonly load?: () => Promise<LoadedConfig>
   /** Whether changes of the files are noticed; otherwise only `reload` takes them over. */
   readonly watch?: boolean
+  /** Prints to standard output, where that is not the line to a client: there is a sink for it. */
+  readonly print?: (text: string) => void
 }
 
 /** Toolway as one object: the way in for calls, and the doors that lead to it. */
 export interface Gateway extends Access, AsyncDisposable {
+  /** Answers with the models and the tools of the configuration in force. */
+  readonly chat: Chat
   /** The configuration in force. */
   readonly loaded: LoadedConfig
   /** The user of this machine, who needs no credential. */
@@ -124,6 +130,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
     policy: () => worlds.present.policy,
     redact: (text) => worlds.present.redactor.text(text),
+    print: options.print,
     status: (caller) =>
       mayInspect(worlds.present.loaded.config, caller) ? gatewayStatus(worlds.present, reload.status()) : undefined,
   }
@@ -161,9 +168,14 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   })
   if (options.watch) open.use(watchPlaces(first.places, clock, () => void reload.now()))
 
+  const chat = chatWithin(
+    () => worlds.present.chat,
+    (work) => worlds.within((world) => work(world.chat)),
+  )
   const running = open.move()
   return {
     ...access,
+    chat,
     get loaded() {
       return worlds.present.loaded
     },
@@ -204,6 +216,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         access,
         info,
         ready: () => true,
+        chat: () => (chat.models().length > 0 ? chat : undefined),
         fleet: lasting.fleet,
         people,
         traced,

@@ -1,26 +1,57 @@
+import { readObject } from '../chat/read-object.ts'
 import type { Config } from '../config/schema.ts'
 import type { Source } from '../core/source.ts'
 import type { Policy } from '../policy/decide.ts'
-import { toolSource } from '../tools/define.ts'
+import { vetUrl } from '../policy/guards/url.ts'
+import { executeCode } from '../tools/code/execute-code.ts'
+import { type Tool, toolSource } from '../tools/define.ts'
+import { inferenceTools } from '../tools/inference/index.ts'
 import { metaTools } from '../tools/meta/index.ts'
 import { nativeTools } from '../tools/native/index.ts'
+import type { Plugins } from '../tools/plugins/index.ts'
+import { createSinks } from '../tools/sinks/index.ts'
+import type { Engines } from './engines.ts'
 import type { Surroundings } from './world.ts'
 
-/** The sources of what is not forwarded: the meta-tools and the native tools. */
-export function ownSources(config: Config, policy: Policy, surroundings: Surroundings): readonly Source[] {
-  const { access, clock } = surroundings
-  const inProcess = { origin: 'native', timeoutMs: config.defaults.timeout, clock } as const
-  const meta = toolSource({
-    ...inProcess,
-    name: 'toolway',
-    description: 'Finds and runs the tools of every server',
-    tools: metaTools({ access, asAgent: policy.actAs, status: surroundings.status, clock }),
+/** What our own tools are made with. */
+export interface OwnParts {
+  readonly config: Config
+  readonly policy: Policy
+  readonly engines: Engines
+  readonly plugins: Plugins
+}
+
+/** The sources of what is not forwarded: meta-tools, native tools and those of plugins, sinks. */
+export function ownSources(parts: OwnParts, surroundings: Surroundings): readonly Source[] {
+  const { config, policy, plugins } = parts
+  const { access, clock, log, print } = surroundings
+  const source = (name: string, description: string, tools: readonly Tool[]) =>
+    toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
+  const meta = metaTools({ access, asAgent: policy.actAs, status: surroundings.status, clock })
+  const native = [...builtIn(parts, surroundings), ...plugins.tools]
+  const sinks = createSinks({
+    sinks: config.sinks,
+    custom: plugins.sinks,
+    access,
+    clock,
+    log,
+    ...(print && { stdout: print }),
   })
-  const native = toolSource({
-    ...inProcess,
-    name: 'native',
-    description: 'Tools built into Toolway',
-    tools: nativeTools({ names: config.native.tools, clock }),
-  })
-  return [meta, native]
+  return [
+    source('toolway', 'Finds and runs the tools of every server', meta),
+    source('native', 'Tools built into Toolway', native),
+    ...(sinks.length > 0 ? [source('sink', 'Places for what agents produce', sinks)] : []),
+  ]
+}
+
+function builtIn({ config, engines }: OwnParts, { access, clock, log }: Surroundings): Tool[] {
+  const { tools: names, fetch } = config.native
+  const vet = (url: string) => vetUrl(url, { allowPrivate: fetch.allowPrivate, clock })
+  const models = engines.models.value.byName
+  const read = (text: string) => readObject(text, { accepts: () => true })
+  const others = [
+    ...inferenceTools({ config, models, read, vet, clock, log }),
+    executeCode({ executor: engines.executor.value, access, config: config.sandbox, clock }),
+  ]
+  return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })
 }

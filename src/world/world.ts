@@ -2,10 +2,12 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { ServerOrigin } from '../catalog/pins/origin.ts'
 import type { Pins } from '../catalog/pins/pins.ts'
 import { createCatalogs } from '../catalog/profiles.ts'
+import { createChat } from '../chat/chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
+import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Lasting } from '../lasting.ts'
 import { type BreakerConfig, breakerConfigs } from '../pipeline/breaker/config.ts'
@@ -27,7 +29,10 @@ import { remember } from '../telemetry/redact/remember.ts'
 import { secretsOf } from '../telemetry/redact/secrets.ts'
 import type { ChosenTraces } from '../telemetry/traces/choose.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
+import type { Plugins } from '../tools/plugins/index.ts'
+import { createEngines, type Engines } from './engines.ts'
 import { type Entrance, entranceOf } from './entrance.ts'
+import type { Made } from './made.ts'
 import { ownSources } from './own-sources.ts'
 import { type Tended, tendAll } from './servers.ts'
 
@@ -41,6 +46,8 @@ export interface Surroundings extends Lasting {
   policy(): Policy
   /** Nothing where this caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
+  /** Prints to standard output, where that is ours. */
+  readonly print: ((text: string) => void) | undefined
 }
 
 /** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
@@ -52,16 +59,18 @@ export interface Chosen extends ChosenTraces {
   readonly origins: ReadonlyMap<string, ServerOrigin>
   /** What checks the tokens of an identity provider; loaded only where there is one. */
   readonly createVerifier: typeof CreateVerifier | undefined
+  readonly plugins: Made<Plugins>
 }
 
 /** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
-export interface World extends Chosen {
+export interface World extends Chosen, Engines {
   readonly warnings: readonly string[]
   readonly policy: Policy
   readonly catalog: Catalog
   readonly pipeline: Pipeline
   readonly servers: ReadonlyMap<string, Tended>
   readonly entrance: Entrance
+  readonly chat: Chat & AsyncDisposable
   /** Knows the secrets of the configuration. */
   readonly redactor: Redactor
   /** Takes them out of the names in every record; remembers what it has seen. */
@@ -80,13 +89,15 @@ export interface World extends Chosen {
 export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: World): World {
   const { loaded, token, pins, traces, doubts } = chosen
   const { config } = loaded
-  const { clock, log } = surroundings
+  const { access, clock, log } = surroundings
   const guards = guardsOf(config.mcpServers, clock)
   const quarantines = config.policy.pins === 'quarantine'
   const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
   const servers = tendAll(config, surroundings, before)
+  const engines = createEngines(config, surroundings, before)
+  const own = ownSources({ config, policy, engines, plugins: chosen.plugins.value }, surroundings)
   const catalog = createCatalogs({
-    sources: [...ownSources(config, policy, surroundings), ...[...servers.values()].map(({ server }) => server)],
+    sources: [...own, ...[...servers.values()].map(({ server }) => server)],
     naming: config.naming,
     listDeadlineMs: config.discovery.listDeadline,
     decide: policy.decide,
@@ -103,13 +114,14 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...surroundings.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
+  const validate = argumentValidator({ log })
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
     watch: { observers, tracing: tracer, clock },
     audit: surroundings.audit,
     refusals: surroundings.refusals,
     decide: policy.decide,
-    validate: argumentValidator({ log }),
+    validate,
     guards,
     limits: { limitsOf: compileLimits(config), buckets: surroundings.buckets, clock },
     needsApproval,
@@ -124,12 +136,14 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
   const warnings = [...loaded.warnings, ...policyDoubts(config), ...doubts]
   return {
     ...chosen,
+    ...engines,
     warnings,
     policy,
     catalog,
     pipeline,
     servers,
     entrance: entranceOf(chosen, surroundings, before),
+    chat: createChat({ access, models: engines.models.value.byName, config: config.chat, validate, clock, log }),
     breakerOf: breakerConfigs(config),
     concurrencyOf: {
       servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),

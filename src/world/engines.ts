@@ -1,0 +1,34 @@
+import { createModels } from '../chat/models/create-models.ts'
+import type { Model } from '../chat/models/model.ts'
+import type { Config } from '../config/schema.ts'
+import type { Executor } from '../core/executor.ts'
+import { moduleFile } from '../here.ts'
+import { createExecutor } from '../sandbox/executor.ts'
+import { type Made, takeOver } from './made.ts'
+import type { Surroundings, World } from './world.ts'
+
+/** What runs models and programs. Each goes on in the next world unless its own part of the configuration changes. */
+export interface Engines {
+  readonly models: Made<Models>
+  readonly executor: Made<Executor>
+}
+
+export interface Models extends AsyncDisposable {
+  readonly byName: ReadonlyMap<string, Model>
+}
+
+export function createEngines(config: Config, { clock, log }: Surroundings, before: World | undefined): Engines {
+  return {
+    models: takeOver(before?.models, config.models, () => openModels(createModels(config.models, { clock, log }))),
+    executor: takeOver(before?.executor, config.sandbox, () =>
+      createExecutor({ config: config.sandbox, child: moduleFile('sandbox/guest/main'), clock, log }),
+    ),
+  }
+}
+
+const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
+  byName,
+  async [Symbol.asyncDispose]() {
+    await Promise.all([...byName.values()].map((model) => model[Symbol.asyncDispose]()))
+  },
+})
