@@ -1,5 +1,7 @@
 /** The public surface of Toolway as a library. */
 
+export type { Answer, ChatBuilder } from './chat/builder.ts'
+export { createChat } from './chat/library.ts'
 export { type LoadedConfig, loadConfig } from './config/load.ts'
 export { ConfigError } from './config/problems.ts'
 export type { Config } from './config/schema.ts'
@@ -11,4 +13,5 @@ export { type Result, resultOf, structuredResult, textResult } from './core/resu
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
 export { createLog } from './telemetry/log.ts'
 export { defineTool } from './tools/define.ts'
+export { defineSink } from './tools/sinks/sink.ts'
 export { version } from './version.ts'

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { descriptorStore } from './catalog/persistence.ts'
+import { createHandovers, type Handovers } from './chat/handovers.ts'
+import { createProfiles } from './chat/models/profile.ts'
 import type { Config } from './config/schema.ts'
 import type { Buckets } from './core/buckets.ts'
 import type { Clock } from './core/clock.ts'
@@ -46,6 +48,10 @@ export interface Lasting extends AsyncDisposable {
   /** The replicas that this one is one of. */
   readonly fleet: RedisFleet | undefined
   readonly store: DescriptorStore
+  /** Conversations that clients will come back to with the results of their own tools. */
+  readonly handovers: Handovers
+  /** What is known of model servers. */
+  readonly profiles: ReturnType<typeof createProfiles>
   /** Remembers child processes, so that those of a killed Toolway are found. */
   readonly leftovers: Leftovers
   readonly clock: Clock
@@ -118,6 +124,8 @@ export async function openLasting(
     breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),
     seal: createSeal(shared?.secret ?? (await ownSecret()), shared?.fleet.self),
     fleet: shared?.fleet,
+    handovers: createHandovers(clock),
+    profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),
     leftovers: open.use(createLeftovers({ folder: join(stores.path, 'processes'), log, clock })),
     clock,

@@ -62,10 +62,13 @@ describe('the tools that come into question', () => {
     expect(server.asked[0]?.body.tools?.map(({ function: { name } }) => name)).toContain('weather__forecast')
   })
 
-  test('S3: where nothing is found, or nothing is there, the model answers by itself', async () => {
-    expect(
-      (await offered({ config: { ...agent, maxTools: 2 }, servers: { archive: many } }, {}, 'xyzzy')).tools,
-    ).toEqual([])
+  test('S3: where the words find nothing, some tools of every server come into question', async () => {
+    const servers = { archive: many, weather: [forecast], arithmetic: [add] }
+    const { tools } = await offered({ config: { ...agent, maxTools: 4 }, servers }, {}, 'xyzzy')
+    expect(tools).toEqual(['archive__record_0', 'archive__record_1', 'arithmetic__add', 'weather__forecast'])
+  })
+
+  test('S3: where nothing is there, the model answers by itself', async () => {
     expect((await offered({ servers: {} })).tools).toEqual([])
   })
 

@@ -5,7 +5,7 @@ import type { Entry } from '../core/entry.ts'
 import { matches } from '../core/wildcard.ts'
 import { questions } from './conversation.ts'
 import { clientTool, type Offer, type Offered, offeredTool, offerOf } from './offer.ts'
-import { searchAll } from './search-all.ts'
+import { byName, inTurns, searchAll } from './search-all.ts'
 import type { Turn } from './turn.ts'
 
 /** The tools that come into question for what the user wants: the client's own, and the best of the caller's view. */
@@ -21,8 +21,8 @@ export async function discover(turn: Turn): Promise<Offer> {
     entry.server !== 'toolway' && !taken.has(name) && (!isCode(entry) || code !== undefined) && isWanted(request, entry)
   const found = best(turn, view, mayOffer)
   const served = found.flatMap((tool) => kept(offeredTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
-  const byName = (one: Offered, other: Offered) => (one.callable.name < other.callable.name ? -1 : 1)
-  return offerOf([...own, ...served].sort(byName))
+  const inOrder = (one: Offered, other: Offered) => (one.callable.name < other.callable.name ? -1 : 1)
+  return offerOf([...own, ...served].sort(inOrder))
 
   function kept(tool: Offered | undefined, name: string): readonly Offered[] {
     if (tool) return [tool]
@@ -44,9 +44,11 @@ function best(turn: Turn, view: View, mayOffer: (served: Served) => boolean): re
   const names = new Set(all.map(({ name }) => name))
   const limit = most + (view.list('tool').length - all.length)
   const found = searchAll(questions(turn.messages), (query) =>
-    view.search(query, { limit }).tools.filter(({ name, entry }) => names.has(name) && !isCode(entry)),
+    view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
   )
-  return [...always, ...found].slice(0, most)
+  // Words can miss what is meant ("how warm" is a temperature): places that are left go to some tools of every server.
+  const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
+  return byName([...always, ...found, ...others]).slice(0, most)
 }
 
 const isCode = ({ server, name }: Entry): boolean => server === 'native' && name === 'execute_code'

@@ -17,8 +17,13 @@ export function searchAll<Found extends { readonly name: string }>(
   search: (query: string) => readonly Found[],
 ): readonly Found[] {
   const found = messages.slice(0, mostMessages).flatMap((message) => inTurns(queriesIn(message).map(search)))
-  return [...new Map(found.map((one) => [one.name, one])).values()]
+  return byName(found)
 }
+
+/** Each of them once, where it stands first. */
+export const byName = <Found extends { readonly name: string }>(found: readonly Found[]): readonly Found[] => [
+  ...new Map(found.map((one) => [one.name, one])).values(),
+]
 
 /** The whole of a message, and its parts. */
 export function queriesIn(message: string): readonly string[] {
@@ -32,7 +37,8 @@ export function queriesIn(message: string): readonly string[] {
 }
 
 /** The first of each list, then the second of each, and so on. */
-function inTurns<Item>(lists: readonly (readonly Item[])[]): readonly Item[] {
+export function inTurns<Item>(given: Iterable<readonly Item[]>): readonly Item[] {
+  const lists = [...given]
   const longestList = Math.max(0, ...lists.map(({ length }) => length))
   return Array.from({ length: longestList }, (_, place) => lists.flatMap((list) => list.slice(place, place + 1))).flat()
 }

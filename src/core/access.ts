@@ -45,19 +45,24 @@ export interface View {
   ready(): Promise<void>
   /** Every entry of a kind that the caller may use, in a stable order. */
   list(kind: Kind): readonly Served[]
+  /** The tools that a client is shown in an exposure mode; in the caller's own, if none is named. */
+  shown(exposure?: Exposure): readonly Served[]
   /** One page of what a client is shown (the exposure mode decides on tools), as prepared bytes. */
   page(kind: Kind, cursor?: string): Page
   /** Finds an entry by any of its spellings; throws TOOL_NOT_FOUND or SERVER_NOT_FOUND, naming near misses. */
   resolve(kind: Kind, spelling: string): Promise<Served>
   /** Finds an entry by its server and its own name; throws as `resolve` does. */
   find(kind: Kind, server: string, name: string): Promise<Served>
-  /** The best tools for a task, best first. */
-  search(query: string, options: { limit: number; server?: string }): readonly Served[]
+  /** The best tools for a task, which may have several steps. The meta-tools are not among them. */
+  search(query: string, options: { limit: number; server?: string }): Found
   /** The sources whose entries the caller may use; the meta-tools are not among them. */
   servers(): readonly ServerSummary[]
   /** Why the caller sees nothing of a server that is there. */
   refusal(server: string): ToolwayError | undefined
 }
+
+/** How an agent sees tools: all of them, the meta-tools only, both, or what code mode needs (B3). */
+export type Exposure = 'direct' | 'meta' | 'both' | 'code'
 
 export interface Offers {
   /** Server capabilities that exist because some server has them (tasks, extensions). */
@@ -74,6 +79,14 @@ export interface Served {
   readonly definition: Definition
   /** For a resource found by its URI: that URI, as the source spells it. */
   readonly uri?: string
+}
+
+/** What a search has found. */
+export interface Found {
+  /** Best first, no more than were asked for. */
+  readonly tools: readonly Served[]
+  /** How many tools there are that fit at all. */
+  readonly total: number
 }
 
 export interface Page {

@@ -29,7 +29,7 @@ export interface Limit extends Bucket {
 }
 
 /** What limits need to know of an entry. */
-export type LimitedEntry = Pick<Entry, 'kind' | 'server' | 'name' | 'traits'>
+export type LimitedEntry = Pick<Entry, 'kind' | 'server' | 'name' | 'aliases' | 'traits'>
 
 /** The limits that a call of this agent meets: none, one, or several that must all have room. */
 export type LimitsOf = (agent: string, entry: LimitedEntry) => readonly Limit[]

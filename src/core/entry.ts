@@ -11,11 +11,16 @@ export interface Entry {
   readonly server: string
   /** As its source spells it: a tool's or prompt's name, a URI, a URI template. */
   readonly name: string
+  /**
+   * Other names that it goes by. It is one entry all the same: audit and limits know it by `name`, and a rule that is
+   * about any of its names is about it.
+   */
+  readonly aliases?: readonly string[]
   /** As its source described it, verbatim. */
   readonly definition: Definition
   readonly traits: Traits
-  /** Its description for callers that see these servers, where it tells of them. */
-  descriptionFor?(servers: readonly ServerSummary[]): string
+  /** Its description for callers that see these servers, where it tells of them; `name` is the one it is listed by. */
+  descriptionFor?(servers: readonly ServerSummary[], name: string): string
   /** It refuses arguments that do not fit by itself, and says more about them than a schema could. */
   readonly checksItself?: true
   readonly run: Handler

@@ -56,6 +56,8 @@ export interface ErrorDetails {
   readonly retryAfterMs?: number
   /** What audit calls the reason, where the code does not say it all. */
   readonly auditReason?: string
+  /** What a client over HTTP is told to ask its identity provider for (`WWW-Authenticate`). */
+  readonly challenge?: string
   /** Surely nothing of the request reached the server: sending it again is safe, whatever the tool does (F12). */
   readonly unsent?: true
   readonly cause?: unknown

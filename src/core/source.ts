@@ -19,7 +19,8 @@ export interface Source extends AsyncDisposable {
   seenBy?(capabilities: Capabilities): Source
 }
 
-export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'stale' | 'disabled'
+/** `needs-auth`: it is there, and somebody has to sign in before it can be used. */
+export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'stale' | 'disabled'
 
 export interface SourceStatus {
   readonly health: Health

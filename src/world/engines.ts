@@ -17,9 +17,15 @@ export interface Models extends AsyncDisposable {
   readonly byName: ReadonlyMap<string, Model>
 }
 
-export function createEngines(config: Config, { clock, log }: Surroundings, before: World | undefined): Engines {
+export function createEngines(
+  config: Config,
+  { profiles, clock, log }: Surroundings,
+  before: World | undefined,
+): Engines {
   return {
-    models: takeOver(before?.models, config.models, () => openModels(createModels(config.models, { clock, log }))),
+    models: takeOver(before?.models, config.models, () =>
+      openModels(createModels(config.models, { profiles, clock, log })),
+    ),
     executor: takeOver(before?.executor, config.sandbox, () =>
       createExecutor({ config: config.sandbox, child: moduleFile('sandbox/guest/main'), clock, log }),
     ),

@@ -143,7 +143,10 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     pipeline,
     servers,
     entrance: entranceOf(chosen, surroundings, before),
-    chat: createChat({ access, models: engines.models.value.byName, config: config.chat, validate, clock, log }),
+    chat: createChat({
+      ...{ access, models: engines.models.value.byName, config: config.chat, validate },
+      ...{ handovers: surroundings.handovers, clock, log },
+    }),
     breakerOf: breakerConfigs(config),
     concurrencyOf: {
       servers: new Map(Object.entries(config.mcpServers).map(([name, { concurrency }]) => [name, concurrency])),

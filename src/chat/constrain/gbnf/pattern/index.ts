@@ -2,6 +2,7 @@ import { CannotExpress } from '../../cannot-express.ts'
 import { all, any, type Expression, manyTimes, nothing, text } from '../expression.ts'
 import { character, written } from '../strings.ts'
 import { parsePattern } from './parse.ts'
+import { tamed } from './tame.ts'
 import { capped, type Span, spanOf, type Tree } from './tree.ts'
 
 /**
@@ -9,7 +10,7 @@ import { capped, type Span, spanOf, type Tree } from './tree.ts'
  * and after it, as everywhere in JSON Schema. `undefined` where nothing fits.
  */
 export function patternString(pattern: string, length: Span, at: string): Expression | undefined {
-  const tree = sized(anchored(parsePattern(pattern, at), at), length, at)
+  const tree = sized(tamed(anchored(parsePattern(pattern, at), at), at), length, at)
   const inner = tree && expressionOf(tree, at)
   return inner && all(text('"'), inner, text('"'))
 }

@@ -30,6 +30,9 @@ describe('S4: a pattern becomes a grammar', () => {
     'end$',
     '^a|b$',
     '(^x$|^y$)',
+    '^(a+)+$',
+    '^(?:b*){2,3}$',
+    '^(?:[a-z]+[.])+[a-z]{2,}$',
   ])('%s', (pattern) => {
     const grammar = grammarOf({ pattern, maxLength: 300 })
     const expression = new RegExp(pattern, 'u')
@@ -43,6 +46,13 @@ describe('S4: a pattern becomes a grammar', () => {
       { numRuns: 40 },
     )
   })
+})
+
+test('S4: where the parts of a text cannot be told apart, they are shorter', () => {
+  const words = grammarOf({ pattern: '^(?:\\w+\\s?)+$' })
+  expect([words.matches('"two words"'), words.matches(`"${'long'.repeat(100)}"`)]).toEqual([true, false])
+  const hosts = grammarOf({ pattern: '^(?:\\w+[.])+$' })
+  expect(hosts.matches(`"${'w'.repeat(40)}.${'x'.repeat(40)}."`)).toBe(true)
 })
 
 /** Control characters without a short escape, and halves of characters, are left to other forms. */

@@ -1,0 +1,22 @@
+/** A page that says one thing to whoever comes back from an authorization server; it loads nothing and runs nothing. */
+export function plainPage(sentence: string, link?: { readonly href: string; readonly text: string }): PlainPage {
+  const back = link ? `<p><a href="${escaped(link.href)}">${escaped(link.text)}</a></p>` : ''
+  return {
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+      // The address holds a code, which is nobody else's business.
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    },
+    body: `<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolway</title><p>${escaped(sentence)}</p>${back}</html>\n`,
+  }
+}
+
+export interface PlainPage {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
