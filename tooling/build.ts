@@ -14,7 +14,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const out = process.argv[2] ?? join(root, 'dist')
 
 /** What is started by itself: others know these files by their names. */
-const entries = ['index', 'cli/main', 'admin/audit-worker']
+const entries = ['index', 'cli/main', 'admin/audit-worker', 'tools/plugins/library', 'tools/plugins/isolated/child']
 
 /** These read files of their own package, or load parts of it by names that only they know. */
 const apart = ['pino', 'jsonc-parser', /^libpg-query/]

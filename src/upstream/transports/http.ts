@@ -5,12 +5,15 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { maxMessage } from '../../wire/limits.ts'
 import { readMessage } from '../../wire/message.ts'
+import type { Authorize } from '../oauth/authorize.ts'
+import { authorizedChannel } from '../oauth/authorized-channel.ts'
 import { ignored, whole } from './bodies.ts'
-import { type Body, createChannel, type Head, NoAnswer } from './channel.ts'
+import { type Body, type Head, NoAnswer } from './channel.ts'
 import { closedByUs, lost, noAnswer, type Place, refused, sessionEnded } from './failures.ts'
 import { isAnswer, isStream, readExchange } from './http-exchange.ts'
 import { configuredHeaders, isHeaderValue } from './http-headers.ts'
 import { listen } from './http-listen.ts'
+import { createChannel } from './http1/channel.ts'
 import type { Outgoing, Receiver, Transport } from './transport.ts'
 import { settles } from './waiting.ts'
 
@@ -18,6 +21,8 @@ export interface HttpOptions {
   readonly name: string
   readonly url: string
   readonly headers: Readonly<Record<string, string | undefined>>
+  /** Where the credential changes while the line is open. */
+  readonly authorize?: Authorize | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -37,7 +42,8 @@ export function httpTransport(options: HttpOptions): Transport {
   const url = new URL(options.url)
   const path = url.pathname + url.search
   const configured = configuredHeaders(url, options.headers)
-  const channel = createChannel(url.origin, clock)
+  const plain = createChannel(url.origin, clock)
+  const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const listening = new AbortController()
   const disposal = new AbortController()
   const underWay = new Set<number>()

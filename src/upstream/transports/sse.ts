@@ -2,12 +2,14 @@ import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { maxMessage } from '../../wire/limits.ts'
 import { createEventReader } from '../../wire/sse.ts'
+import { authorizedChannel } from '../oauth/authorized-channel.ts'
 import { ignored } from './bodies.ts'
-import { type Body, createChannel, type Head } from './channel.ts'
+import type { Body, Head } from './channel.ts'
 import { closedByUs, lost, noAnswer, type Place, refused } from './failures.ts'
 import type { HttpOptions } from './http.ts'
 import { isStream } from './http-exchange.ts'
 import { configuredHeaders } from './http-headers.ts'
+import { createChannel } from './http1/channel.ts'
 import type { Outgoing, Receiver, Transport } from './transport.ts'
 import { settles } from './waiting.ts'
 
@@ -20,7 +22,8 @@ export function sseTransport(options: HttpOptions): Transport {
   const { name, clock } = options
   const url = new URL(options.url)
   const configured = configuredHeaders(url, options.headers)
-  const channel = createChannel(url.origin, clock)
+  const plain = createChannel(url.origin, clock)
+  const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
   // It may be rejected while nobody waits for it.

@@ -1,3 +1,4 @@
+import { BadAnswer } from './bad-answer.ts'
 import { type AnswerHead, headLength, readHead } from './head.ts'
 
 /** What is told of answers as their bytes arrive, one answer after another. */
@@ -19,12 +20,6 @@ export interface AnswerReader {
   placed(length: number): void
   /** The connection has ended. Whether no answer was cut off by that. */
   ended(): boolean
-}
-
-/** What a server sent is not HTTP/1.1 as we know it. */
-export class BadAnswer extends Error {
-  override readonly name = 'BadAnswer'
-  readonly code = 'BAD_HTTP'
 }
 
 type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'

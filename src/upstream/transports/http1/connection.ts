@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import type { TLSSocket, connect as TlsConnect } from 'node:tls'
 import { type Body, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
-import { BadAnswer, createAnswerReader } from './answer.ts'
+import { createAnswerReader } from './answer.ts'
+import { BadAnswer } from './bad-answer.ts'
 import type { AnswerHead } from './head.ts'
 import { requestPieces } from './request.ts'
 

@@ -1,4 +1,4 @@
-import { BadAnswer } from './answer.ts'
+import { BadAnswer } from './bad-answer.ts'
 
 /** The head of an answer. */
 export interface AnswerHead {

@@ -5,11 +5,12 @@ import type { AddressInfo, Socket } from 'node:net'
 import { createServer as createRawServer } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { selfSigned } from '../../../tests/fixtures/self-signed.ts'
-import { systemClock } from '../../core/clock.ts'
-import { whole } from './bodies.ts'
-import { type Channel, createChannel, type Head, type HttpRequest, NoAnswer } from './channel.ts'
+import { createManualClock } from '../../../../tests/fixtures/clock.ts'
+import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
+import { systemClock } from '../../../core/clock.ts'
+import { whole } from '../bodies.ts'
+import { type Channel, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
+import { createChannel } from './channel.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 

@@ -1,0 +1,84 @@
+import type { connect as TlsConnect } from 'node:tls'
+import type { Clock } from '../../../core/clock.ts'
+import { type Channel, NoAnswer } from '../channel.ts'
+import { type Connection, openConnection } from './connection.ts'
+
+/** A connection that is not in use, and until when it may be used again. */
+interface Idle {
+  readonly connection: Connection
+  readonly until: number
+}
+
+const connectMs = 10_000
+
+// A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle for
+// long, or nearly as long as the server says it waits, is not used again.
+const usualIdleMs = 4_000
+const longestIdleMs = 15_000
+const marginMs = 2_000
+
+/** As many connections as there are requests at a time; those that become free are used again. */
+export function createChannel(address: string, clock: Clock): Channel {
+  const origin = new URL(address)
+  const open = new Set<Connection>()
+  /** The one used last comes last, and is the next to be used. */
+  let idle: Idle[] = []
+  let sweeping: Disposable | undefined
+  let closed = false
+
+  const reuse = (): Connection | undefined => {
+    for (;;) {
+      const last = idle.pop()
+      if (last === undefined || last.until > clock.now()) return last?.connection
+      last.connection.lose(new Error('it was idle for too long'))
+    }
+  }
+
+  const connect = (tls: typeof TlsConnect | undefined): Connection => {
+    const connection = openConnection({
+      origin,
+      tls,
+      connected: () => timer[Symbol.dispose](),
+      free() {
+        const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, longestIdleMs)
+        if (closed || lasts <= 0) return connection.lose(new Error('it is not needed any more'))
+        idle.push({ connection, until: clock.now() + lasts })
+        sweeping ??= clock.after(longestIdleMs, sweep)
+      },
+      closed() {
+        timer[Symbol.dispose]()
+        open.delete(connection)
+        idle = idle.filter((one) => one.connection !== connection)
+      },
+    })
+    const timer = clock.after(connectMs, () => connection.lose(tooSlow()))
+    open.add(connection)
+    return connection
+  }
+
+  /** What was not used for long is closed, if the server has not done it. */
+  const sweep = () => {
+    const now = clock.now()
+    for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('it was idle'))
+    sweeping = idle.length > 0 ? clock.after(longestIdleMs, sweep) : undefined
+  }
+
+  return {
+    async ask(request, receive) {
+      request.signal?.throwIfAborted()
+      const known = reuse()
+      if (known) return known.ask(request, receive)
+      // Loaded where it is needed: many servers are neighbours.
+      const tls = origin.protocol === 'https:' ? (await import('node:tls')).connect : undefined
+      if (closed) throw new NoAnswer(false, new Error('the channel is closed'))
+      return connect(tls).ask(request, receive)
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      sweeping?.[Symbol.dispose]()
+      for (const connection of open) connection.lose(new Error('the channel is closed'))
+    },
+  }
+}
+
+const tooSlow = (): Error => Object.assign(new Error('it took too long to connect'), { code: 'ETIMEDOUT' })
