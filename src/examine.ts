@@ -7,6 +7,7 @@ import type { Clock } from './core/clock.ts'
 import { deadline } from './core/deadline.ts'
 import { ServerError, ToolwayError } from './core/errors.ts'
 import type { Log } from './core/log.ts'
+import type { OAuth } from './sign-in.ts'
 import { type Connect, createConnect } from './upstream/connect.ts'
 import { discover } from './upstream/discover.ts'
 import { createLeftovers, type Leftovers } from './upstream/leftovers.ts'
@@ -46,6 +47,8 @@ export interface ExaminedFailure {
   /** The HTTP status that it was refused with. */
   readonly status?: number
   readonly timedOut: boolean
+  /** Why somebody has to sign in, where that is all that is missing. */
+  readonly signIn?: string
 }
 
 export interface Examiner extends AsyncDisposable {
@@ -56,6 +59,8 @@ export interface Examiner extends AsyncDisposable {
 export interface ExaminerOptions {
   /** Takes secrets out of what servers write and say. */
   redact(text: string): string
+  /** Where tokens come from, for servers that want OAuth. */
+  readonly oauth?: OAuth | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -64,7 +69,7 @@ const identity = { name: 'toolway', version }
 const mostLines = 50
 
 /** Tries servers, and leaves nothing of them behind: no process, no file. */
-export function createExaminer({ redact, clock, log }: ExaminerOptions): Examiner {
+export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): Examiner {
   // Not where the gateway keeps its own: that may be what is wrong.
   const folder = join(tmpdir(), `toolway-examiner-${randomUUID()}`)
   const leftovers = createLeftovers({ folder, log, clock })
@@ -78,6 +83,7 @@ export function createExaminer({ redact, clock, log }: ExaminerOptions): Examine
         identity,
         leftovers: start.leftovers,
         redact,
+        oauth,
         clock,
         log: heard.log,
       })
@@ -182,8 +188,12 @@ function failureOf(thrown: unknown, timedOut: boolean, redact: (text: string) =>
     ...(code !== undefined && { code }),
     ...(status !== undefined && { status }),
     timedOut,
+    ...(needsSignIn(thrown) && { signIn: thrown.message }),
   }
 }
+
+const needsSignIn = (thrown: unknown): thrown is ToolwayError =>
+  thrown instanceof ToolwayError && thrown.code === 'AUTH_REQUIRED'
 
 function sentenceOf(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return thrown instanceof Error ? thrown.message : String(thrown)

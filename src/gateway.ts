@@ -30,6 +30,7 @@ import { endWorld } from './world/end.ts'
 import { offersTo } from './world/offers.ts'
 import { prepare } from './world/prepare.ts'
 import { serversOf } from './world/servers.ts'
+import type { Shared } from './workers/shared.ts'
 import { buildWorld, type Surroundings, type World } from './world/world.ts'
 
 export interface GatewayOptions {
@@ -39,6 +40,8 @@ export interface GatewayOptions {
   readonly load?: () => Promise<LoadedConfig>
   /** Whether changes of the files are noticed; otherwise only `reload` takes them over. */
   readonly watch?: boolean
+  /** What this process shares with others, where it is one of several workers on this machine. */
+  readonly shared?: Shared | undefined
   /** Prints to standard output, where that is not the line to a client: there is a sink for it. */
   readonly print?: (text: string) => void
 }
@@ -87,8 +90,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   let door: HttpDoor | undefined
   const lasting = open.use(
     await openLasting(config, () => worlds.present, {
-      clock,
-      log,
+      ...{ clock, log, shared: options.shared },
       sessions: () => door?.sessions ?? 0,
       reloads: () => reload.status(),
     }),
@@ -162,11 +164,14 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       bulkhead.limitsChanged()
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
       tell(everyKind)
+      watching?.follow(placesOf(next))
     },
     clock,
     log,
   })
-  if (options.watch) open.use(watchPlaces(first.places, clock, () => void reload.now()))
+  const watching = options.watch
+    ? open.use(watchPlaces(placesOf(worlds.present), clock, () => void reload.now()))
+    : undefined
 
   const chat = chatWithin(
     () => worlds.present.chat,
@@ -201,12 +206,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       // What is remembered is made ready to be sent before anybody can ask for it.
       worlds.present.catalog.view(localAs(undefined)).page('tool')
       const authenticate = (authorization: string | undefined) => worlds.present.entrance.authenticate(authorization)
+      const { shared } = options
+      const page = shared?.pages(lasting.metrics.page) ?? lasting.metrics.page
+      const metrics = config.telemetry.metrics ? page : undefined
       const people = async (open: OpenDoor) => {
         // Loaded when somebody comes to look: most of the time only programs do.
         const { forPeople } = await import('./admin/people.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
-        const metrics = config.telemetry.metrics ? lasting.metrics.page : undefined
-        const admin = { ...own, present: () => worlds.present, reload: { ...reload, history }, why, metrics }
+        const reloading = { ...reload, now: shared?.everywhere(reload.now) ?? reload.now, history }
+        const admin = { ...own, present: () => worlds.present, reload: reloading, why, metrics }
         return forPeople({ ...lasting, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
       const traced = () => worlds.present.traces !== undefined
@@ -217,14 +225,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         info,
         ready: () => true,
         chat: () => (chat.models().length > 0 ? chat : undefined),
-        fleet: lasting.fleet,
+        ...{ fleet: lasting.fleet, workers: shared },
+        jwt: () => worlds.present.entrance.auth.jwt,
         people,
         traced,
         clock,
         log,
       }
       door = running.use(await openHttpDoor(opening))
-      await lasting.fleet?.join(config.server.advertise ?? door.address)
+      await Promise.all([lasting.fleet?.join(door.address), shared?.join(door.address)])
       return door
     },
     stdio: (input, output, agent) => serveStdio({ input, output, access, info, caller: localAs(agent), clock, log }),
@@ -284,3 +293,6 @@ const local: Omit<Caller, 'agent'> = {
   session: 'local',
   capabilities: {},
 }
+
+/** The files that a change of makes another world. */
+const placesOf = ({ loaded, plugins }: World): readonly string[] => [...loaded.places, ...plugins.value.places]

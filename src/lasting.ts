@@ -6,6 +6,7 @@ import type { Config } from './config/schema.ts'
 import type { Buckets } from './core/buckets.ts'
 import type { Clock } from './core/clock.ts'
 import type { DescriptorStore } from './core/descriptors.ts'
+import type { Fleet } from './core/fleet.ts'
 import type { Log } from './core/log.ts'
 import type { Observer } from './core/observer.ts'
 import { createSeal, type Seal } from './core/seal.ts'
@@ -13,6 +14,7 @@ import { type Breakers, createBreakers } from './pipeline/breaker/breakers.ts'
 import { type Bulkhead, bulkhead } from './pipeline/bulkhead/bulkhead.ts'
 import { type Cache, cache } from './pipeline/cache/cache.ts'
 import { createRefusals, type Refusals } from './pipeline/refusals.ts'
+import { type OAuth, openOAuth } from './sign-in.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
 import { memoryCache } from './stores/cache.ts'
@@ -28,6 +30,7 @@ import { createLeftovers, type Leftovers } from './upstream/leftovers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
 import { members } from './wire/scan.ts'
+import type { Shared } from './workers/shared.ts'
 import type { World } from './world/world.ts'
 
 /** What outlives configurations: what is open, what is counted, what is kept. */
@@ -46,10 +49,12 @@ export interface Lasting extends AsyncDisposable {
   readonly observers: readonly Observer[]
   readonly seal: Seal
   /** The replicas that this one is one of. */
-  readonly fleet: RedisFleet | undefined
+  readonly fleet: Pick<RedisFleet, keyof Fleet | 'join'> | undefined
   readonly store: DescriptorStore
   /** Conversations that clients will come back to with the results of their own tools. */
   readonly handovers: Handovers
+  /** Grants of the authorization servers that MCP servers trust. */
+  readonly oauth: OAuth
   /** What is known of model servers. */
   readonly profiles: ReturnType<typeof createProfiles>
   /** Remembers child processes, so that those of a killed Toolway are found. */
@@ -59,6 +64,8 @@ export interface Lasting extends AsyncDisposable {
 }
 
 export interface LastingOptions extends Required<Pick<Readings, 'sessions' | 'reloads'>> {
+  /** What workers of one machine share; Redis takes its place where there is one. */
+  readonly shared?: Shared | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -67,7 +74,7 @@ export interface LastingOptions extends Required<Pick<Readings, 'sessions' | 're
 export async function openLasting(
   config: Config,
   present: () => World,
-  { clock, log, sessions, reloads }: LastingOptions,
+  { shared: workers, clock, log, sessions, reloads }: LastingOptions,
 ): Promise<Lasting> {
   const { audit: auditing, stores } = config
   await using open = new AsyncDisposableStack()
@@ -90,7 +97,10 @@ export async function openLasting(
   const calls = createRecentCalls({ clock, redact })
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
-  const shared = open.use(await openShared(stores, { limits: bounds(present), local, ownSecret, clock, log }))
+  const sharing = { limits: bounds(present), local, ownSecret, clock, log }
+  const redis = open.use(await openShared(stores, sharing))
+  const besides = await workers?.open(sharing)
+  const shared = redis ?? besides
   const counted = {
     cache: cache({ store: shared?.cache ?? memoryCache(bounds(present)), members, clock }),
     bulkhead: bulkhead({ ...places(present), clock }),
@@ -107,7 +117,8 @@ export async function openLasting(
         audit: audit.status,
         sessions,
         reloads,
-        ...(shared && { stores: () => [{ name: 'redis', up: shared.redis.up }] }),
+        ...(redis && { stores: () => [{ name: 'redis', up: redis.redis.up }] }),
+        ...(!redis && besides && { stores: () => [{ name: 'workers', up: besides.up }] }),
       },
     }),
   )
@@ -124,6 +135,7 @@ export async function openLasting(
     breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),
     seal: createSeal(shared?.secret ?? (await ownSecret()), shared?.fleet.self),
     fleet: shared?.fleet,
+    oauth: openOAuth(config, { clock, log }),
     handovers: createHandovers(clock),
     profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),

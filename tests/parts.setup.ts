@@ -1,4 +1,5 @@
 import { provide } from './fixtures/debian.ts'
+import { postgresProgram } from './fixtures/postgres.ts'
 
 /** The programs of the machine that tests beside the code talk to. */
 export default (): void => {
@@ -6,4 +7,5 @@ export default (): void => {
   provide('promtool', 'prometheus')
   provide('redis-server', 'redis-server')
   provide('bwrap', 'bubblewrap')
+  provide(postgresProgram(), 'postgresql')
 }

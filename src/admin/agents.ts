@@ -9,6 +9,7 @@ import type { World } from '../world/world.ts'
 import { select } from './pages.ts'
 import type { AdminParts } from './parts.ts'
 import { partsOf } from './sight.ts'
+import { accountOf } from './tokens.ts'
 
 /** The agents that there are; with no rules there is one. */
 export const agentsOf = ({ policy }: World): readonly string[] =>
@@ -36,13 +37,15 @@ export function agentViews({ present, stats }: AdminParts): readonly AgentView[]
   const fallback = defaults.agent ?? (defaults.denyOnMissingAgent ? undefined : defaultAgent)
   return agentsOf(world).map((name) => {
     const family = lineage(name, policy.agents)
+    const view = catalog.view(asAgent(name))
     const perMinute = family.map((one) => agents[one]?.perMinute).find((limit) => limit !== undefined)
     return {
       name,
       inherits: family[1] ?? null,
       expose: policy.exposureOf(name),
       isDefault: policy.agents.size === 0 || name === fallback,
-      tools: partsOf(catalog.view(asAgent(name)).list('tool')).tools.length,
+      tools: partsOf(view.list('tool')).tools.length,
+      tokens: accountOf(view),
       perMinute: perMinute ?? limits.perMinute ?? null,
       concurrency: concurrencyOf.agent(name) ?? null,
       calls: stats.of('agent', name),

@@ -34,6 +34,8 @@ export function createAdmin(parts: AdminParts): Admin & AsyncDisposable {
     servers: servers.list,
     server: servers.one,
     control: servers.control,
+    signIn: servers.signIn,
+    signedIn: servers.signedIn,
     tools: tools.list,
     tool: tools.one,
     tryTool: (...asked) => tryTool(parts, ...asked),

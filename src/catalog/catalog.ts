@@ -1,5 +1,5 @@
-import type { Exposure, NamingConfig } from '../config/schema.ts'
-import type { Served, ServerSummary, View } from '../core/access.ts'
+import type { NamingConfig } from '../config/schema.ts'
+import type { Exposure, Served, ServerSummary, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Decide, Denial } from '../core/decision.ts'
@@ -13,6 +13,7 @@ import { createReadiness } from './readiness.ts'
 import { createSearchIndex } from './search/search-index.ts'
 import type { Snapshot } from './snapshot.ts'
 import { metaSource, summariesOf } from './summaries.ts'
+import { type Surfaces, surfaces } from './surfaces.ts'
 import { createView } from './view.ts'
 import { createVisibility } from './visible.ts'
 
@@ -41,6 +42,8 @@ export interface Catalog extends Disposable {
   summaries(): readonly ServerSummary[]
   /** Every entry of a kind, whoever may use it: for the operator. */
   everything(kind: Kind): readonly Served[]
+  /** The tools that a client is shown in an exposure mode if it may use everything: for the operator. */
+  shown(exposure: Exposure): readonly Served[]
   /** Decisions have changed: what callers see is made anew, and they are told. */
   reconsider(): void
   /** The served form of a URI that a server mentions. */
@@ -58,6 +61,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const index = createSearchIndex()
   let indexed: Snapshot | undefined
   let reconsidered = false
+  let shown: { readonly of: Snapshot; readonly tools: Surfaces } | undefined
 
   const snapshot = (): Snapshot => {
     const current = merge.snapshot()
@@ -107,6 +111,11 @@ export function createCatalog(options: CatalogOptions): Catalog {
     },
     summaries: () => summariesOf(snapshot().items, sources),
     everything: (kind) => snapshot().items[kind],
+    shown(exposure) {
+      const of = snapshot()
+      if (shown?.of !== of) shown = { of, tools: surfaces(of.items.tool, () => summariesOf(of.items, sources)) }
+      return shown.tools[exposure]
+    },
     reconsider() {
       visibleIn = createVisibility(mayUse, mayReach, sources)
       reconsidered = true

@@ -49,6 +49,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     },
     summaries: plain.summaries,
     everything: plain.everything,
+    shown: plain.shown,
     servedUri: plain.servedUri,
     [Symbol.dispose]() {
       for (const catalog of catalogs.values()) catalog[Symbol.dispose]()

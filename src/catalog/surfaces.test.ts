@@ -47,3 +47,17 @@ test('G6: code mode shows no more of the three than the agent may use', () => {
   const { catalog } = setUp([meta, native], { decide })
   expect(named(catalog.view(callerOf()).shown('code'))).toEqual(['search_tools', 'describe_tools'])
 })
+
+test('T4, F4: when what is behind changes, so does the description, and callers are told', () => {
+  const growing = fakeSource('growing', { tools: ['a'] })
+  const counting = { ...find, descriptionFor: (servers: readonly { tools: number }[]) => `${servers[0]?.tools} tools` }
+  const { catalog, view, clock } = setUp([{ ...fakeSource('toolway'), entries: () => [counting] }, growing])
+  const told: string[][] = []
+  catalog.onChange((kinds) => told.push([...kinds]))
+  const description = () => view.shown('meta')[0]?.definition.description
+  expect(description()).toBe('1 tools')
+  growing.offer({ tools: ['a', 'b'] })
+  expect(description()).toBe('2 tools')
+  clock.advance(1_000)
+  expect(told).toEqual([['tool']])
+})

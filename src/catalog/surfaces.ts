@@ -2,6 +2,9 @@ import type { Exposure, ServerSummary } from '../core/access.ts'
 import { type Item, renamed } from './item.ts'
 import { metaSource } from './summaries.ts'
 
+/** The tools that are shown in each exposure mode. */
+export type Surfaces = Readonly<Record<Exposure, readonly Item[]>>
+
 /** All that code mode shows (B3): how to find a tool, how to declare it, how to call it. */
 const codeTools = [
   { server: metaSource, name: 'search_tools' },
@@ -13,10 +16,7 @@ const codeTools = [
  * What each exposure mode shows of the tools that a caller may use. Nothing is shown twice: what goes by several names
  * is listed by its own, and by another one only where that mode knows it so. Whatever is not shown can still be called.
  */
-export function surfaces(
-  items: readonly Item[],
-  servers: () => readonly ServerSummary[],
-): Readonly<Record<Exposure, readonly Item[]>> {
+export function surfaces(items: readonly Item[], servers: () => readonly ServerSummary[]): Surfaces {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
   const meta = items
     .filter(({ entry }) => entry.server === metaSource && !codeTools.some(({ name }) => name === entry.name))

@@ -7,13 +7,13 @@ import { createPages, type Pages } from './pages.ts'
 import { type PerKind, perKind } from './parts.ts'
 import type { Snapshot } from './snapshot.ts'
 import { summariesOf } from './summaries.ts'
-import { surfaces } from './surfaces.ts'
+import { type Surfaces, surfaces } from './surfaces.ts'
 
 /** What callers with the same rights see of one snapshot. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
   /** Of the tools, what each exposure mode shows; everything else is always shown. */
-  readonly tools: Readonly<Record<Exposure, readonly Item[]>>
+  readonly tools: Surfaces
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
   /** The sources of what is seen, as they are now. */

@@ -10,10 +10,10 @@ export const openGateway = (
   shell: Shell,
   loaded: LoadedConfig,
   { log }: CommonOptions,
-  reloading: Pick<GatewayOptions, 'load' | 'watch'> = {},
+  more: Pick<GatewayOptions, 'load' | 'watch' | 'print'> = {},
 ): Promise<Gateway> =>
   createGateway(loaded, {
-    ...reloading,
+    ...more,
     log: createLog({
       level: log ?? loaded.config.telemetry.log,
       destination: shell.stderr,
@@ -21,14 +21,20 @@ export const openGateway = (
     }),
   })
 
+interface Watching extends Pick<GatewayOptions, 'print'> {
+  /** What the command line changes about every configuration that is read. */
+  change?(config: Config): Config
+}
+
 /** A gateway that serves for long, and takes over what changes in the files of its configuration. */
 export async function openWatching(
   shell: Shell,
   options: CommonOptions & { readonly watch?: boolean },
-  change: (config: Config) => Config = (config) => config,
+  { change = (config: Config) => config, print }: Watching = {},
 ): Promise<Gateway> {
   const read = async (whileRunning: boolean) => adjusted(await load(shell, options, whileRunning), change)
-  return openGateway(shell, await read(false), options, { load: () => read(true), watch: options.watch !== false })
+  const reloading = { load: () => read(true), watch: options.watch !== false }
+  return openGateway(shell, await read(false), options, { ...reloading, ...(print && { print }) })
 }
 
 /** A gateway for one command: it waits longer for servers than a client would, and its log stays out of the answer. */

@@ -96,6 +96,14 @@ ${exitCodeHelp}`,
     .addOption(agent())
     .addOption(wait())
     .action(action(async () => (await import('./commands/show.ts')).showTool))
+  tools
+    .command('cost')
+    .description("show what the tools cost a model's context in each exposure mode, and which cost the most")
+    .option('--server <server>', 'only the tools of this server')
+    .option('--top <count>', 'how many tools to show, the most expensive first', count, 10)
+    .addOption(agent())
+    .addOption(wait())
+    .action(action(async () => (await import('./commands/tools-cost.ts')).showCost))
 
   program
     .command('call')

@@ -15,10 +15,7 @@ interface Row {
 }
 
 /** What is accepted but not active yet; a feature that lands takes its row away. */
-const table: readonly Row[] = [
-  { feature: 'OAuth', keys: ['mcpServers.*.auth.type'], values: ['oauth'] },
-  { feature: 'audit in PostgreSQL', keys: ['stores.postgres'] },
-]
+const table: readonly Row[] = [{ feature: 'audit in PostgreSQL', keys: ['stores.postgres'] }]
 
 /** The keys of a document that are accepted but have no effect yet. What is disabled or empty asks for nothing. */
 export function inactiveKeys(tree: Tree): InactiveKey[] {

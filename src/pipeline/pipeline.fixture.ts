@@ -74,7 +74,8 @@ export const emptyView: View = {
   page: () => ({ items: Buffer.from('[{},{}]'), count: 2 }),
   resolve: nothing,
   find: nothing,
-  search: () => [],
+  shown: () => [],
+  search: () => ({ tools: [], total: 0 }),
   servers: () => [],
   refusal: () => undefined,
 }

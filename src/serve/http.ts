@@ -8,6 +8,7 @@ import type { ErrorCode } from '../core/errors.ts'
 import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
 import type { AdminDoor, OpenDoor } from './admin/door.ts'
+import { openAside } from './aside.ts'
 import { type Authenticate, authenticateToken } from './authenticate/index.ts'
 import { listChanged } from './changes.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
@@ -17,6 +18,7 @@ import { modernEra } from './eras/modern.ts'
 import { modernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
 import { handedOver } from './fleet/hand-over.ts'
+import { ledElsewhere, type Workers } from './fleet/lead.ts'
 import { allowedHosts, bracketed } from './hosts.ts'
 import { listen } from './listen.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
@@ -45,6 +47,8 @@ interface DoorOptions {
   readonly ready: () => boolean
   /** The others, where this is one of several replicas. */
   readonly fleet?: Fleet | undefined
+  /** Those that listen on the same port, where this is one of several workers. */
+  readonly workers?: Workers | undefined
   /** Whether calls are traced. */
   traced?(): boolean
   readonly clock: Clock
@@ -77,7 +81,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
-  const { fleet } = options
+  const { fleet, workers } = options
+  const aside = workers && (await openAside(server, workers.fleet === fleet ? '127.0.0.1' : config.host))
   const sessions = createSessions({ access, clock, log, fleet })
   const era = legacyEra({ access, info, log })
   const modern = modernHttp({ era: modernEra({ access, info, replica: fleet?.self, clock, log }), access, clock, log })
@@ -119,6 +124,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
+      if (fleet && workers && place?.below === '/' && (await ledElsewhere(request, response, { fleet, workers }))) return
       if (place) place.opened ??= place.open()
       const door = await place?.opened
       if (draining) door?.[Symbol.dispose]()
@@ -164,6 +170,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const close = async () => {
     draining = true
+    aside?.[Symbol.dispose]()
     endpoint.drain()
     for (const { opened } of further) void opened?.then((door) => door[Symbol.dispose]())
     changes[Symbol.dispose]()
@@ -187,7 +194,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   return {
     url,
     port,
-    address: `http://${isAnywhere(config.host) ? hostname() : bracketed(config.host)}:${port}`,
+    address: addressOf(config, port, aside && { port: aside.port, here: workers?.fleet === fleet }),
     get sessions() {
       return sessions.count
     },
@@ -214,6 +221,18 @@ function probe(request: IncomingMessage, response: ServerResponse, good: boolean
 function pathOf(url: string): string {
   const query = url.indexOf('?')
   return query < 0 ? url : url.slice(0, query)
+}
+
+/** Where other replicas reach this one: at the port that it has for itself, if it shares the other one. */
+function addressOf(
+  { advertise, host }: HttpConfig,
+  port: number,
+  aside: { readonly port: number; readonly here: boolean } | undefined,
+): string {
+  if (aside?.here) return `http://127.0.0.1:${aside.port}`
+  const address = new URL(advertise ?? `http://${isAnywhere(host) ? hostname() : bracketed(host)}:${port}`)
+  if (aside) address.port = String(aside.port)
+  return advertise !== undefined && !aside ? advertise : address.origin
 }
 
 /** Listens on every address of the machine. */

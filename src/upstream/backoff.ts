@@ -36,6 +36,8 @@ export interface BackoffOptions {
 
 const firstPauseMs = 1_000
 const longestPauseMs = 30_000
+/** How often it is looked whether somebody has signed in. */
+const signInPauseMs = 5_000
 /** What a server says about when to come back is heeded, within reason. */
 const longestAskedMs = 300_000
 
@@ -86,6 +88,11 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
     },
     failed(error) {
       failure = error
+      // It is there, and nobody knows when somebody will sign in.
+      if (error.code === 'AUTH_REQUIRED') {
+        retryAt = clock.now() + signInPauseMs
+        return
+      }
       const jittered = random() * Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
       const asked = Math.min(error.details.retryAfterMs ?? 0, longestAskedMs)
       retryAt = clock.now() + Math.max(jittered, asked)

@@ -8,6 +8,7 @@ import { initialize } from './eras/legacy.ts'
 import type { Identity, OpenLine } from './introduction.ts'
 import { createLastWords } from './last-words.ts'
 import type { Leftovers } from './leftovers.ts'
+import type { OAuth } from './oauth/index.ts'
 import { introduce } from './probe.ts'
 import type { Redact } from './transports/chatter.ts'
 import { refusesStreamableHttp } from './transports/failures.ts'
@@ -24,6 +25,8 @@ export interface ConnectOptions {
   readonly leftovers?: Leftovers
   /** Takes secrets out of what a process writes beside the protocol, before an error, the status or the log has it. */
   readonly redact?: Redact
+  /** Where tokens come from, for servers that want OAuth. */
+  readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -32,6 +35,8 @@ export interface ConnectOptions {
 export interface Tenancy {
   readonly capabilities: Capabilities
   readonly owned: boolean
+  /** Whose credential it goes by, where each has its own. */
+  readonly principal?: string | undefined
 }
 
 export interface Connect {
@@ -54,7 +59,7 @@ export function createConnect(options: ConnectOptions): Connect {
   const words = createLastWords()
 
   const connect = async (tenancy: Tenancy, signal: AbortSignal) => {
-    const line = transportFor(options, transport, words.push)
+    const line = transportFor(options, transport, tenancy, words.push)
     try {
       const open = await greet(line, options, tenancy, greeting, signal)
       if (open.introduction.era === 'legacy') greeting = 'initialize'
@@ -68,7 +73,13 @@ export function createConnect(options: ConnectOptions): Connect {
         transport = 'sse'
       } else throw error
       // The first error stays the one to report: it is about what the configuration says.
-      const second = greet(transportFor(options, transport, words.push), options, tenancy, 'initialize', signal)
+      const second = greet(
+        transportFor(options, transport, tenancy, words.push),
+        options,
+        tenancy,
+        'initialize',
+        signal,
+      )
       const open = await second.catch((later) => {
         transport = config.transport
         throw error instanceof EndedByProbe ? later : error
@@ -84,7 +95,7 @@ export function createConnect(options: ConnectOptions): Connect {
 async function greet(
   transport: Transport,
   { name: server, identity, clock, log }: ConnectOptions,
-  { capabilities, owned }: Tenancy,
+  { capabilities, owned, principal }: Tenancy,
   greeting: Greeting,
   signal: AbortSignal,
 ): Promise<OpenLine> {
@@ -94,7 +105,7 @@ async function greet(
     const options = { server, identity, capabilities, clock, log, signal }
     const introduction = await (greeting === 'probe' ? introduce : initialize)(connection, options)
     connection.serving = true
-    return { connection, introduction, identity }
+    return { connection, introduction, identity, ...(principal !== undefined && { principal }) }
   } catch (error) {
     await transport[Symbol.asyncDispose]()
     // A process that had started and is gone now may be one that cannot bear an unknown question.
@@ -108,8 +119,9 @@ class EndedByProbe extends Error {
 }
 
 function transportFor(
-  { name, config, leftovers, redact, clock, log }: ConnectOptions,
+  { name, config, leftovers, redact, oauth, clock, log }: ConnectOptions,
   kind: ServerConfig['transport'],
+  { principal }: Tenancy,
   wrote: (line: string) => void,
 ): Transport {
   if (config.transport === 'stdio') {
@@ -118,6 +130,7 @@ function transportFor(
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}
-  const options = { name, url, headers: { ...token, ...config.headers }, clock, log }
+  const authorize = oauth?.authorize(name, config, principal)
+  const options = { name, url, headers: { ...token, ...config.headers }, authorize, clock, log }
   return kind === 'sse' ? sseTransport(options) : httpTransport(options)
 }

@@ -34,6 +34,7 @@ export function judge(server: Condition): Judgement {
   if (server.paused)
     return { health: 'disabled', reason: 'turned off by an operator, until it is enabled or restarted' }
   if (server.connected) return judgeConnected(server)
+  if (server.failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: server.failure.message }
   if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
   if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call opens it again.` }
   if (server.heard) return { health: 'healthy', reason: 'asleep; the next call wakes it' }
@@ -43,7 +44,10 @@ export function judge(server: Condition): Judgement {
 
 function judgeConnected({ failure, pauseMs, listFailure, missing, strain }: Condition): Judgement {
   const degraded = (reason: string): Judgement => ({ health: 'degraded', reason })
-  if (failure) return degraded(`It serves some, but no more: ${failure.message}${again(pauseMs)}`)
+  if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
+  // One of several principals may lack a grant: that is between the two.
+  if (failure && failure.code !== 'AUTH_REQUIRED')
+    return degraded(`It serves some, but no more: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`It could not say what it offers: ${listFailure.message}`)
   if (missing.length > 0) return degraded(`It could not answer ${missing.join(', ')}.`)
   return strain === undefined ? { health: 'healthy', reason: '' } : degraded(strain)

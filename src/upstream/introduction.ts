@@ -21,6 +21,8 @@ export interface OpenLine {
   readonly connection: Connection
   readonly introduction: Introduction
   readonly identity: Identity
+  /** Whose credential it goes by, where each has its own. */
+  readonly principal?: string
 }
 
 export const asObject = (value: unknown): Readonly<Record<string, unknown>> =>

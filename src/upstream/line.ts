@@ -173,7 +173,8 @@ export function createLine(options: LineOptions): Line {
   /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
   function opened(whenFailed = failed): Promise<OpenLine> {
     const { failure, pauseMs, probing } = backoff
-    if (failure && !opening && (pauseMs > 0 || probing)) {
+    // Who lacks a grant may have got one: that is seen without asking anybody.
+    if (failure && failure.code !== 'AUTH_REQUIRED' && !opening && (pauseMs > 0 || probing)) {
       return Promise.reject(refused(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
     }
     opening ??= attempt(whenFailed).finally(() => {
@@ -258,6 +259,7 @@ export function createLine(options: LineOptions): Line {
   /** Nothing of a caller's is sent before the line is open, whatever it was that failed. */
   function unavailable(thrown: unknown): ToolwayError {
     const ours = thrown instanceof ToolwayError
+    if (ours && thrown.code === 'AUTH_REQUIRED') return thrown
     const why = thrown instanceof Error ? thrown.message : String(thrown)
     return new ToolwayError('SERVER_UNAVAILABLE', ours ? why : `Could not open a line to ${server}: ${why}.`, {
       ...(ours ? thrown.details : { server, cause: thrown }),

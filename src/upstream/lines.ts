@@ -74,7 +74,9 @@ export function createLines(options: LinesOptions): Lines {
   const fleeting = new Set<Line>()
   /** Lines whose owners get whatever is logged on them. */
   const loud = new WeakSet<Line>()
-  const spares = createSpares(config.session === 'shared' ? 0 : config.spares, (capabilities) =>
+  /** Each principal has a credential of its own, so that nobody's line can be anybody else's. */
+  const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
+  const spares = createSpares(config.session === 'shared' || personal ? 0 : config.spares, (capabilities) =>
     create({ capabilities, owned: true }),
   )
   /** A server of the stateless era is told with each request whom it is for, so that one line serves all. */
@@ -126,7 +128,8 @@ export function createLines(options: LinesOptions): Lines {
       return config.session === 'call' || needsOwn(capabilities) ? spares.peek(capabilities) : sharedLine(capabilities)
     },
     inform(session, method) {
-      for (const line of linesOf(session)) line.current?.connection.notify(method).catch(() => {})
+      for (const [key, line] of owned)
+        if (belongsTo(key, session)) line.current?.connection.notify(method).catch(() => {})
     },
     left(session) {
       for (const [key, line] of owned) if (belongsTo(key, session)) drop(owned, key, line)
@@ -134,7 +137,8 @@ export function createLines(options: LinesOptions): Lines {
     current(capabilities) {
       const profile = profileOf(capabilities)
       const all = [...shared.values(), ...owned.values(), ...spares.all]
-      return stateless?.current ?? all.find((line) => line.current && profiles.get(line) === profile)?.current
+      const shows = (line: Line) => line.current?.principal === undefined && profiles.get(line) === profile
+      return stateless?.current ?? all.find((line) => line.current && shows(line))?.current
     },
     async [Symbol.asyncDispose]() {
       closed = true
@@ -156,7 +160,7 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   async function useOnce<T>(caller: Caller, work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const line = spares.take(caller.capabilities)
+    const line = newLine(caller)
     fleeting.add(line)
     try {
       return await line.use(work, signal)
@@ -185,7 +189,7 @@ export function createLines(options: LinesOptions): Lines {
 
   /** Where the wire does not tell whom the server speaks to, those it may speak to get lines of their own. */
   function needsOwn(capabilities: Capabilities): boolean {
-    return config.session === 'caller' || unclear || (isOneStream() && canBeAsked(capabilities))
+    return config.session === 'caller' || personal || unclear || (isOneStream() && canBeAsked(capabilities))
   }
 
   function sharedLine(capabilities: Capabilities): Line {
@@ -195,18 +199,18 @@ export function createLines(options: LinesOptions): Lines {
     return line
   }
 
-  function ownLine({ session, capabilities, peer }: Caller, beside: number, logs: boolean): Line {
-    const line = ownedLine(ownKey(session, beside), capabilities)
+  function ownLine(caller: Caller, beside: number, logs: boolean): Line {
+    const key = ownKey(caller.session, beside)
+    const line = owned.get(key) ?? newLine(caller)
+    keep(owned, key, line, maxOwned)
     if (logs) loud.add(line)
     // Who has no way to be reached outside a call has no session that could end.
-    if (config.session === 'caller' && peer) line.lasting = true
+    if (config.session === 'caller' && caller.peer) line.lasting = true
     return line
   }
 
-  function ownedLine(key: string, capabilities: Capabilities): Line {
-    const line = owned.get(key) ?? spares.take(capabilities)
-    keep(owned, key, line, maxOwned)
-    return line
+  function newLine({ capabilities, principal }: Caller): Line {
+    return personal ? create({ capabilities, owned: true, principal }) : spares.take(capabilities)
   }
 
   /** Puts a line at the end: the first one is the longest unused, and makes room where there are too many. */
@@ -221,10 +225,6 @@ export function createLines(options: LinesOptions): Lines {
   function freeOf(session: string): number | undefined {
     for (let beside = 0; beside < maxBeside; beside++) if (!owned.get(ownKey(session, beside))?.inUse) return beside
     return undefined
-  }
-
-  function linesOf(session: string): Line[] {
-    return [...owned].filter(([key]) => belongsTo(key, session)).map(([, line]) => line)
   }
 
   function drop(lines: Map<string, Line>, key: string, line: Line): void {
@@ -255,7 +255,7 @@ export function createLines(options: LinesOptions): Lines {
         latest = opened
         opened.connection.onUnclear = keepApart
         const modern = opened.introduction.era === 'modern'
-        if (modern && config.session === 'shared' && !stateless && !loud.has(line)) adopt(line)
+        if (modern && config.session === 'shared' && !personal && !stateless && !loud.has(line)) adopt(line)
         if (line === stateless && !modern) disown(line)
         if (line === stateless) opened.connection.owned = false
         options.opened(opened, tenancy.capabilities, line)

@@ -51,6 +51,8 @@ export interface OutlookOptions {
 }
 
 const listWithinMs = 30_000
+/** How often it is looked whether somebody has signed in. */
+const signInMs = 5_000
 const never = new AbortController().signal
 
 export function createOutlook(options: OutlookOptions): Outlook {
@@ -152,7 +154,8 @@ export function createOutlook(options: OutlookOptions): Outlook {
   function schedule(): void {
     timer?.[Symbol.dispose]()
     if (refreshMs === 0) return
-    timer = clock.after(refreshMs, () => {
+    const soon = failure?.code === 'AUTH_REQUIRED' ? Math.min(refreshMs, signInMs) : refreshMs
+    timer = clock.after(soon, () => {
       const open = options.current()
       if (open) list(open).catch(() => {})
     })

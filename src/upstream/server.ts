@@ -245,7 +245,9 @@ export function createServer(options: ServerOptions): Server {
   }
 
   /** A line of the stateless era shows the server to everybody, one with a handshake to those it was made for. */
-  function seenThrough({ introduction }: OpenLine, capabilities: Capabilities): Outlook[] {
+  function seenThrough({ introduction, principal }: OpenLine, capabilities: Capabilities): Outlook[] {
+    // What one principal is shown for its own credential is nobody else's business.
+    if (principal !== undefined) return []
     return introduction.era === 'modern' ? [...outlooks.values()] : [outlookOf(capabilities)]
   }
 
@@ -276,8 +278,8 @@ export function createServer(options: ServerOptions): Server {
     const now = status(plain).health
     if (now !== health) {
       since = clock.now()
-      if (now === 'unhealthy') log.warn({ server: name, reason: status(plain).reason }, 'a server is unhealthy')
-      else if (health === 'unhealthy') log.info({ server: name, health: now }, 'a server is back')
+      if (isDown(now)) log.warn({ server: name, reason: status(plain).reason }, `a server is ${now}`)
+      else if (isDown(health)) log.info({ server: name, health: now }, 'a server is back')
     }
     health = now
     for (const listener of listeners) listener()
@@ -285,16 +287,10 @@ export function createServer(options: ServerOptions): Server {
 
   function status(outlook: Outlook): SourceStatus {
     const breaker = options.breaker?.() ?? 'closed'
-    const parts = {
-      config,
-      lines,
-      outlook,
-      introduction: introduction(),
-      strain: checks.strain,
-      paused: control.paused,
-    }
-    return serverStatus({ ...parts, since, latencyMs, breaker })
+    const line = { strain: checks.strain, paused: control.paused, latencyMs, breaker }
+    return serverStatus({ config, lines, outlook, introduction: introduction(), since, ...line })
   }
 }
 
 const never = new AbortController().signal
+const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'

@@ -1,4 +1,3 @@
-import { readObject } from '../chat/read-object.ts'
 import type { Config } from '../config/schema.ts'
 import type { Source } from '../core/source.ts'
 import type { Policy } from '../policy/decide.ts'
@@ -11,6 +10,7 @@ import { nativeTools } from '../tools/native/index.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
 import type { Engines } from './engines.ts'
+import { readAnswer } from './read-answer.ts'
 import type { Surroundings } from './world.ts'
 
 /** What our own tools are made with. */
@@ -48,9 +48,8 @@ function builtIn({ config, engines }: OwnParts, { access, clock, log }: Surround
   const { tools: names, fetch } = config.native
   const vet = (url: string) => vetUrl(url, { allowPrivate: fetch.allowPrivate, clock })
   const models = engines.models.value.byName
-  const read = (text: string) => readObject(text, { accepts: () => true })
   const others = [
-    ...inferenceTools({ config, models, read, vet, clock, log }),
+    ...inferenceTools({ config, models, read: readAnswer, vet, clock, log }),
     executeCode({ executor: engines.executor.value, access, config: config.sandbox, clock }),
   ]
   return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })

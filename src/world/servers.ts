@@ -47,7 +47,7 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
   const made = { config: server, timeoutMs, refreshMs, mode: config.discovery.mode, health }
   const known = before?.servers.get(name)
   if (known && isDeepStrictEqual(known.made, made)) return known
-  const { store, seal, leftovers, clock, log } = surroundings
+  const { store, seal, leftovers, oauth, clock, log } = surroundings
   return {
     made,
     server: createServer({
@@ -65,6 +65,7 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
         config: server,
         identity: { name: 'toolway', version },
         leftovers,
+        oauth,
         redact: surroundings.redact,
         clock,
         log,

@@ -107,7 +107,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     clock,
     log,
   })
-  const secrets = secretsOf(config, [token ?? '', ...Object.values(traces?.settings.headers ?? {})])
+  const secrets = secretsOf(config, [token ?? '', ...loaded.secrets, ...Object.values(traces?.settings.headers ?? {})])
   const redactor = createRedactor({ secrets, keys: config.audit.redact })
   const redactName = remember(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)

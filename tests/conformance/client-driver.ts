@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { takeSteps } from './client-steps.ts'
+import { takeAuthSteps } from './client-auth.ts'
+import { type Task, takeSteps } from './client-steps.ts'
 
 export interface ClientDriver extends AsyncDisposable {
   /** What the suite has to run. */
@@ -14,7 +15,8 @@ export interface ClientDriver extends AsyncDisposable {
 export async function startClientDriver(): Promise<ClientDriver> {
   const server = createServer(async (request, response) => {
     try {
-      await takeSteps(JSON.parse(await text(request)))
+      const task: Task = JSON.parse(await text(request))
+      await (task.scenario.startsWith('auth/') ? takeAuthSteps : takeSteps)(task)
       response.writeHead(204).end()
     } catch (error) {
       response.writeHead(500).end(String((error as Error).stack))

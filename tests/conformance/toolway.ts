@@ -1,11 +1,13 @@
 import { loadConfig } from '../../src/config/load.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { createGateway } from '../../src/gateway.ts'
+import { createGateway, type Gateway } from '../../src/gateway.ts'
 import { writeConfig } from '../fixtures/config-file.ts'
 import { temporaryFolder } from '../fixtures/folders.ts'
 
+export const serverName = 'fixture'
+
 /** One server and no renaming, because the suite knows its entries by name; no token, because it cannot send one. */
-export async function toolwayInFrontOf(url: string, open: AsyncDisposableStack): Promise<string> {
+export async function openToolway(url: string, open: AsyncDisposableStack, auth?: object): Promise<Gateway> {
   const folder = open.use(await temporaryFolder())
   const config = {
     server: { port: 0 },
@@ -15,10 +17,14 @@ export async function toolwayInFrontOf(url: string, open: AsyncDisposableStack):
     native: { tools: [] },
     // Many of them start at once when the suite tests clients.
     discovery: { listDeadline: '20s' },
-    mcpServers: { fixture: { url } },
+    stores: { path: './state' },
+    mcpServers: { [serverName]: { url, ...(auth && { auth }) } },
   }
   const file = await writeConfig(folder.path, config, 'conformance')
   const loaded = await loadConfig({ paths: [file], env: process.env, cwd: folder.path })
-  const gateway = open.use(await createGateway(loaded, { log: silentLog }))
-  return (await gateway.listen()).url
+  return open.use(await createGateway(loaded, { log: silentLog }))
+}
+
+export async function toolwayInFrontOf(url: string, open: AsyncDisposableStack): Promise<string> {
+  return (await (await openToolway(url, open)).listen()).url
 }

@@ -1,4 +1,4 @@
-/** The `limit` numbers from 0 to `length` that come first in an order, in that order, without sorting all the others. */
+/** The first `limit` of some numbers by an order, in that order, without sorting all the others. */
 export function best(
   candidates: Iterable<number>,
   limit: number,

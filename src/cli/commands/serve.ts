@@ -19,7 +19,10 @@ export interface ServeOptions extends CommonOptions {
 
 /** Serves over HTTP until it is told to stop. */
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
-  await using gateway = await openWatching(shell, options, (config) => listeningOn(config, options))
+  await using gateway = await openWatching(shell, options, {
+    change: (config) => listeningOn(config, options),
+    print: (text) => void shell.stdout.write(text),
+  })
   using _releasing = releaseWhenIdle(systemClock)
   const { url, port } = await gateway.listen()
   const output = createOutput(shell, options.json)

@@ -44,6 +44,37 @@ describe('B11: tools and servers', () => {
     })
   })
 
+  test('B3: tools --agent lists what a client of that agent is shown, and says that there is more', async () => {
+    await using narrow = await folder({
+      'toolway.json': { agents: { narrow: { allow: { servers: ['native'] }, expose: 'meta' } } },
+    })
+    const { stdout, stderr } = await toolway(['tools', '--agent', 'narrow', '--json'], narrow)
+    const names = JSON.parse(stdout).tools.map(({ name }: { name: string }) => name)
+    expect(names).toContain('find_tool')
+    expect(names).not.toContain('hash')
+    expect(stderr).toMatch(/^\d+ more can be called by name/m)
+  })
+
+  test('B8: tools cost shows every mode, the agent that is asked about, the servers and the largest tools', async () => {
+    await using narrow = await folder({
+      'toolway.json': { agents: { narrow: { allow: { servers: ['native'] }, expose: 'meta' } } },
+    })
+    const { code, stdout } = await toolway(['tools', 'cost', '--agent', 'narrow', '--top', '2'], narrow)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^MODE +TOOLS +TOKENS/m)
+    expect(stdout).toMatch(/^meta +\d+ +\d+ +as narrow sees them$/m)
+    expect(stdout).toMatch(/^native +\d+ +\d+$/m)
+    const cost = JSON.parse(
+      (await toolway(['tools', 'cost', '--agent', 'narrow', '--top', '2', '--json'], narrow)).stdout,
+    )
+    const { direct, meta, both } = cost.modes
+    expect(cost).toMatchObject({ agent: 'narrow', expose: 'meta', saved: 0 })
+    expect(both).toEqual({ tools: direct.tools + meta.tools, tokens: direct.tokens + meta.tokens })
+    expect(cost.tools).toHaveLength(2)
+    expect(cost.tools[0].tokens).toBeGreaterThanOrEqual(cost.tools[1].tokens)
+    expect(cost.servers.map(({ server }: { server: string }) => server).sort()).toEqual(['native', 'toolway'])
+  })
+
   test('servers connects to each one and shows how it is', async () => {
     const { code, stdout } = await toolway(['servers'], place)
     expect(code).toBe(0)

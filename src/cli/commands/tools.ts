@@ -23,7 +23,11 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
   await known(view, shell)
-  const tools = view.list('tool').filter(({ entry }) => options.server === undefined || entry.server === options.server)
+  // Whoever names an agent wants to know what its client is shown; the operator sees all there is.
+  const offered = options.agent === undefined ? view.list('tool') : view.shown()
+  const ofServer = ({ entry }: Served) => options.server === undefined || entry.server === options.server
+  const tools = offered.filter(ofServer)
+  const hidden = view.list('tool').filter(ofServer).length - tools.length
   const silent = view.servers().filter(({ status, tools }) => tools === 0 && status.reason !== '')
   if (tools.length === 0 && options.server !== undefined) refuseUnknown(view, options.server)
   if (options.json) output.value({ tools: tools.map(asJson) })
@@ -33,16 +37,21 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
       output.note(output.paintNote('yellow', `${name} has no tools to show: ${status.reason}`))
     }
   }
+  if (hidden > 0) {
+    const more = `${hidden} more can be called by name; the agent is not shown them (expose).`
+    output.note(output.paintNote('dim', more))
+  }
   return exit.ok
 }
 
-async function known(view: View, shell: Shell): Promise<void> {
+/** Waits until the servers have said what they have, telling that it does. */
+export async function known(view: View, shell: Shell): Promise<void> {
   using progress = createProgress(shell)
   progress.show('Asking the servers …')
   await waitFor(view.ready(), shell.interrupted)
 }
 
-function refuseUnknown(view: View, server: string): void {
+export function refuseUnknown(view: View, server: string): void {
   const names = view.servers().map(({ name }) => name)
   if (names.includes(server)) return
   const sentence = `There is no server ${server}; there is ${names.join(', ') || 'none'}.`

@@ -47,10 +47,11 @@ test('B11: a credential that is missing is told apart from one that is refused, 
       /refuses our credential \(HTTP 403\)/,
     )
   }
-  const oauth = await findingOf({ ...http, auth: { type: 'oauth' } }, { failure })
+  const signedIn = { url: 'https://mcp.example.com/v1', auth: { type: 'oauth' } }
+  const oauth = await findingOf(signedIn, { failure })
   expect(oauth).toMatchObject({ message: expect.stringContaining('not enough'), remedy: 'toolway auth it' })
   const without = { failure: { message: '', signIn: 'it needs a sign-in' } }
-  expect(await findingOf({ ...http, auth: { type: 'oauth' } }, without)).toMatchObject({ remedy: 'toolway auth it' })
+  expect(await findingOf(signedIn, without)).toMatchObject({ remedy: 'toolway auth it' })
 })
 
 test('B11: a redirect is told with where it leads', async () => {

@@ -221,6 +221,7 @@ export interface AgentView {
   readonly isDefault: boolean
   /** How many tools it may use. */
   readonly tools: number
+  readonly tokens: TokenAccount
   readonly perMinute: number | null
   readonly concurrency: number | null
   readonly calls: Figures

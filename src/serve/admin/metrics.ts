@@ -4,7 +4,12 @@ import { Refusal, rpc, wrongMethod } from '../refusal.ts'
 import type { Credentials } from './credentials.ts'
 
 /** What a scraper is answered, in the format that its Accept header asks for. */
-export type MetricsOf = (accept: string | undefined) => { readonly body: string; readonly contentType: string }
+export type MetricsOf = (accept: string | undefined) => Scraped | Promise<Scraped>
+
+interface Scraped {
+  readonly body: string
+  readonly contentType: string
+}
 
 /** GET /metrics. */
 export async function answerMetrics(
@@ -21,7 +26,7 @@ export async function answerMetrics(
       'Metrics tell of every agent: they need an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
     throw Refusal.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
   }
-  const { body, contentType } = metrics(request.headers.accept)
+  const { body, contentType } = await metrics(request.headers.accept)
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 

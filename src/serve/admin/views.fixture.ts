@@ -72,6 +72,7 @@ export const chain: ChainView = { state: 'unknown', checkedAt: null, records: nu
 
 export const agent: AgentView = {
   ...{ name: 'default', inherits: null, expose: 'both', isDefault: true, tools: 4 },
+  tokens: { direct: 400, exposed: 500, saved: 0 },
   ...{ perMinute: null, concurrency: 2, calls: figures },
 }
 

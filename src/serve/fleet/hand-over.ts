@@ -12,6 +12,10 @@ export interface HandedOver {
   readonly response: ServerResponse
   /** The body, where there is one: it has been read to find out whose the request is. */
   readonly body: Buffer | undefined
+  /** The body has not been read yet, and goes on as it comes. */
+  readonly unread?: boolean
+  /** The other one answers to the same names. */
+  readonly sameHost?: boolean
   readonly address: string
   readonly fleet: Fleet
 }
@@ -20,10 +24,11 @@ export interface HandedOver {
  * Lets another replica answer a request, as if it had come to that one. False where it cannot be reached, so that
  * nothing has been asked of it. Who is let in and as whom is decided there, once more.
  */
-export function handOver({ request, response, body, address, fleet }: HandedOver): Promise<boolean> {
+export function handOver(handed: HandedOver): Promise<boolean> {
+  const { request, response, body, address, fleet } = handed
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
-  delete headers.host
+  if (!handed.sameHost) delete headers.host
   headers[clientHeader] = fleet.sign(`${Date.now()} ${clientAddress(request, fleet) ?? ''}`)
   if (body !== undefined) headers['content-length'] = String(body.length)
   // A connection of its own: where that cannot be had, the request has surely not been worked on.
@@ -45,7 +50,8 @@ export function handOver({ request, response, body, address, fleet }: HandedOver
     resolve(connected)
   })
   response.once('close', () => onward.destroy())
-  onward.end(body)
+  if (handed.unread) request.pipe(onward)
+  else onward.end(body)
   return promise
 }
 

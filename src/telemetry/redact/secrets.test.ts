@@ -33,6 +33,10 @@ test('B6: the secrets of a configuration are found wherever they may be written'
         },
       },
       bearer: { url: 'https://example.com/', auth: { type: 'bearer', token: 'of-a-server' } },
+      oauth: {
+        url: 'https://example.org/',
+        auth: { type: 'oauth', clientId: 'the-client', clientSecret: 'of-a-client' },
+      },
     },
     models: { local: { kind: 'openai', baseUrl: 'http://h/v1', model: 'm', apiKey: 'of-a-model' } },
     sinks: { hook: { kind: 'webhook', url: `https://h/services/${random}3`, headers: { 'X-Token': 'of-a-hook' } } },
@@ -57,6 +61,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
       `${random}2`,
       'in-the-query',
       'behind-bearer',
+      'of-a-client',
       Buffer.from('me:behind-basic').toString('base64'),
       'behind-basic',
       'in-a-header',

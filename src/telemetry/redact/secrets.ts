@@ -30,8 +30,12 @@ function ofServer(server: ServerConfig): string[] {
   if (server.transport === 'stdio') {
     return [...Object.entries(server.env).flatMap(([name, value]) => ofNamed(name, value)), ...ofArguments(server.args)]
   }
-  const token = server.auth?.type === 'bearer' ? [server.auth.token] : []
-  return [...token, ...ofUrl(server.url), ...ofHeaders(server.headers)]
+  return [...ofAuth(server.auth), ...ofUrl(server.url), ...ofHeaders(server.headers)]
+}
+
+function ofAuth(auth: Extract<ServerConfig, { url: string }>['auth']): string[] {
+  if (auth?.type === 'bearer') return [auth.token]
+  return auth ? [auth.clientSecret ?? '', auth.privateKey ?? ''] : []
 }
 
 /** A variable is a secret by its name, or because nobody would make such a value up. */

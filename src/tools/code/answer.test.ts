@@ -4,6 +4,9 @@ import type { Outcome } from '../../core/executor.ts'
 import { codeAnswer } from './answer.ts'
 import type { CallStatus, InnerCall } from './ledger.ts'
 
+/** Any half of a character: cheaper to make than whole ones, and worse. */
+const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))
+
 const ok: Outcome = { status: 'ok', logs: '', truncated: [], isolation: 'bwrap', durationMs: 12.4 }
 const call = (tool: string, status: CallStatus = 'ok', code?: string): InnerCall => ({
   tool,
@@ -60,7 +63,7 @@ describe('at most 24,000 characters reach a model', () => {
 
   test('S7: whatever a program gives, prints and throws, and whatever it calls', () => {
     const words = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 300 }),
+      fc.string({ unit: anyUnit, maxLength: 300 }),
       fc
         .tuple(fc.constantFrom('"', '\\', '\n', '\ud800', 'ü', '😀', '\u0000', 'a'), fc.nat(30_000))
         .map(([one, times]) => one.repeat(times)),
@@ -91,9 +94,9 @@ describe('at most 24,000 characters reach a model', () => {
         )
         const text = JSON.stringify(answer)
         expect(text.length).toBeLessThanOrEqual(24_000)
-        expect(text).not.toMatch(/[^\\](\\\\)*\\ud[89a-f]/i)
+        expect(/[^\\](\\\\)*\\ud[89a-f]/i.test(text)).toBe(false)
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     )
   })
 

@@ -6,7 +6,7 @@ import { defineTool, type Tool } from '../define.ts'
 import { modelArgument } from './arguments.ts'
 import { type Choice, choiceFor } from './choose.ts'
 import { completionOf, type LanguageModel } from './language-model.ts'
-import type { InferenceOptions } from './options.ts'
+import type { InferenceOptions, Read } from './options.ts'
 
 const longest = 1_000_000
 
@@ -53,10 +53,11 @@ export function generate(options: InferenceOptions): Tool | undefined {
         ...(temperature !== undefined && { temperature }),
         ...(schema && { constraint: { name: 'answer', schema } }),
       })
-      const value = schema && valueIn(completion.text, schema, options.read)
+      const { read = plainJson } = options
+      const value = schema && fitting(await read(completion.text, schema, restore))
       return resultOf({
         content: [{ type: 'text', text: completion.text }],
-        structuredContent: { model: model.name, ...completion, ...(schema && { value: restore(value) }) },
+        structuredContent: { model: model.name, ...completion, ...(schema && { value }) },
       })
     },
   })
@@ -84,8 +85,7 @@ function messagesOf({ prompt, messages, system }: Given): ChatMessage[] {
   return [...instruction, ...(messages ?? [{ role: 'user', content: prompt as string } as const])]
 }
 
-function valueIn(text: string, schema: Readonly<Record<string, unknown>>, read: InferenceOptions['read'] = plainJson) {
-  const found = read(text, schema)
+function fitting(found: Read): unknown {
   if ('value' in found) return found.value
   throw new ToolwayError(
     'SERVER_UNAVAILABLE',
@@ -93,10 +93,10 @@ function valueIn(text: string, schema: Readonly<Record<string, unknown>>, read: 
   )
 }
 
-function plainJson(text: string): { readonly value: unknown } | { readonly problem: string } {
+async function plainJson(text: string, _: unknown, restore: (value: unknown) => unknown): Promise<Read> {
   const [, fenced] = /^```(?:json)?\n([\s\S]*)```$/.exec(text.trim()) ?? []
   try {
-    return { value: JSON.parse(fenced ?? text) }
+    return { value: restore(JSON.parse(fenced ?? text)) }
   } catch {
     return { problem: 'is no JSON' }
   }

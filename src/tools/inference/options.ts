@@ -6,6 +6,8 @@ import type { LanguageModel } from './language-model.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
+export type Read = { readonly value: unknown } | { readonly problem: string }
+
 export interface InferenceOptions {
   readonly config: Pick<Config, 'models'> & {
     readonly chat: Pick<Config['chat'], 'model'>
@@ -13,8 +15,11 @@ export interface InferenceOptions {
   }
   /** The language models that are not disabled, by their names in the configuration. */
   readonly models: ReadonlyMap<string, LanguageModel>
-  /** Makes a value of what a model wrote under a schema, or says what is wrong with it. Plain JSON, if absent. */
-  read?(text: string, schema: Schema): { readonly value: unknown } | { readonly problem: string }
+  /**
+   * Makes a value of what a model wrote under a schema, or says what is wrong with it. `restore` makes of one that fits
+   * the schema as it was sent one that fits it as it was asked for. Plain JSON, if absent.
+   */
+  read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<Read>
   /** Says which images may be fetched, and from which addresses. */
   readonly vet: Vet
   readonly clock: Clock

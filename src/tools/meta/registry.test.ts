@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Exposure } from '../../core/access.ts'
 import type { Source, SourceStatus } from '../../core/source.ts'
 import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
@@ -66,19 +67,19 @@ test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none
   expect(lost.message).toBe('There is no server "zebra"; list_servers shows those that you may use.')
 })
 
-test('T4: registry_summary counts servers, tools, servers by status and the tokens of both ways of listing', async () => {
-  const served = house.view({} as never).list('tool')
-  const cost = (meta: boolean) =>
-    served
-      .filter(({ entry }) => (entry.server === 'toolway') === meta)
+test('T4: registry_summary counts servers, tools, servers by status and the tokens of every way of listing', async () => {
+  const cost = (mode: Exposure) =>
+    house
+      .view({} as never)
+      .shown(mode)
       .reduce((sum, { name, definition }) => sum + tokensOf(name, definition), 0)
   expect(structuredOf(await house.ask('registry_summary'))).toEqual({
     servers: 3,
     tools: 2,
     by_status: { healthy: 1, degraded: 1, unhealthy: 0, 'needs-auth': 0, stale: 1, disabled: 0 },
-    tokens: { direct: cost(false), meta: cost(true) },
+    tokens: { direct: cost('direct'), meta: cost('meta'), both: cost('both'), code: cost('code') },
   })
-  expect(cost(true)).toBeGreaterThan(cost(false))
+  expect(cost('both')).toBe(cost('direct') + cost('meta'))
 })
 
 test('B8: a tool costs its name, description and schema, four characters a token, rounded up', () => {

@@ -18,6 +18,9 @@ const page = <T>(all: readonly T[], cursor: string | undefined, limit: number) =
 
 const brief = ({ definition: _, agents: __, calls: ___, ...tool }: Scene['tools'][number]): ToolView => tool
 
+/** With `both` a model reads every definition, and those of the meta-tools. */
+const noneSaved = { direct: 41_000, exposed: 42_650, saved: 0 }
+
 /** An admin that knows one scene by heart, and in which calls go on while somebody looks. */
 export function createSceneAdmin(scene: Scene, now: () => number): Admin {
   const startedAt = now() - 11_500_000
@@ -102,6 +105,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): Admin {
         ...{
           isDefault: index === 0,
           tools: scene.tools.length - index,
+          tokens: index === 2 ? { direct: 41_000, exposed: 1_650, saved: 39_350 } : noneSaved,
           perMinute: index === 2 ? 120 : null,
           concurrency: index === 1 ? 8 : null,
         },

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import type { Chat } from '../../../src/core/chat.ts'
 import { systemClock } from '../../../src/core/clock.ts'
+import { ToolwayError } from '../../../src/core/errors.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { createTestAccess } from '../../../src/serve/access.fixture.ts'
 import { people } from '../../../src/serve/admin/admin.fixture.ts'
@@ -11,11 +13,24 @@ import { allowedHosts } from '../../../src/serve/hosts.ts'
 import { listen } from '../../../src/serve/listen.ts'
 import { Refusal, refuse, rpc } from '../../../src/serve/refusal.ts'
 import { createFailingAdmin, createSceneAdmin } from './admin.ts'
+import { sceneChat } from './chat.ts'
 import { createScene, type SceneName } from './scene.ts'
 
 /** A dashboard on a free port. The token of the operator is `operator`, that of somebody without admin rights `dev`. */
 export interface SceneDoor extends AsyncDisposable {
   readonly origin: string
+}
+
+const chats: Readonly<Record<SceneName, () => Chat | undefined>> = {
+  usual: () => sceneChat,
+  crowded: () => ({
+    ...sceneChat,
+    models: () => Array.from({ length: 40 }, (_, at) => `a-model-with-a-long-name-${at}`),
+  }),
+  empty: () => undefined,
+  failing() {
+    throw new ToolwayError('INTERNAL', 'The store of the gateway is damaged; its log has the cause.')
+  },
 }
 
 /** The real door, API and pages, in front of a scene: only what there is to see is made up. */
@@ -31,6 +46,7 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
       authenticate: people(),
     },
     ...{ config, hosts: allowedHosts(config, port), port, version: '0.7.0', clock: systemClock, log: silentLog },
+    chat: chats[name],
     folder: join(import.meta.dirname, '../../../web/dist'),
   })
   server.on('request', (request: IncomingMessage, response) => {

@@ -19,6 +19,7 @@ export function overviewOf(scene: Scene, startedAt: number, now: number): Overvi
       healthy: count('healthy'),
       degraded: count('degraded'),
       unhealthy: count('unhealthy'),
+      'needs-auth': count('needs-auth'),
       stale: count('stale'),
       disabled: count('disabled'),
     },

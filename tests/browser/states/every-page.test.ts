@@ -14,6 +14,7 @@ const paths = [
   '/tools/github__search_issues',
   '/tools/github__create_issue?view=try',
   '/tools/browser__navigate?view=who',
+  '/chat',
   '/calls',
   '/calls/call_0120',
   '/policy',

@@ -92,7 +92,7 @@ describe('twenty tools on five servers', () => {
     const names = (await client.listTools()).map(({ name }) => name)
     expect(names).toEqual(
       expect.arrayContaining([
-        ...['list_servers', 'get_server_tools', 'execute_tool', 'execute_tools', 'find_tool', 'search_tools'],
+        ...['list_servers', 'get_server_tools', 'execute_tool', 'execute_tools', 'find_tool'],
         ...['list_tools', 'server_health', 'registry_summary', 'get_gateway_status'],
       ]),
     )

@@ -70,19 +70,23 @@ export const policy = {
     related: ['DENIED_BY_POLICY', 'UNSAFE_SQL'],
   },
   AUTH_REQUIRED: {
-    happened: 'The tool, or the gateway, needs an authenticated caller',
-    remedy: 'Send a credential',
+    happened: 'The tool or the gateway needs an authenticated caller, or the server a sign-in',
+    remedy: 'Send a credential, or sign in to the server',
     causes: [
       'Over HTTP, as status 401: the request has no credential, or one that is wrong, expired or revoked.',
       'The gateway lets anybody in (`auth.token: none`), but `policy.requireAuth` names this tool.',
+      'The server wants OAuth (`auth.type: oauth`), and there is no grant for it, or it has ended, or it lacks a right that this call needs. `server_health` says `needs-auth` then.',
     ],
-    model: ['You cannot mend this by calling again: tell the user that the client needs a credential.'],
+    model: [
+      'You cannot mend this by calling again: tell the user what the message says. Either the client needs a credential, or somebody has to run the command that it names.',
+    ],
     operator: [
       'Clients send `Authorization: Bearer …` with the token that `toolway serve` prints, with a key or with a JSON Web Token.',
       '`toolway keys create NAME --agent AGENT` makes a key and shows it once; `toolway keys list` shows which there are.',
+      '`toolway auth SERVER` signs in to a server; `toolway auth --list` shows which grants there are.',
     ],
-    keys: ['auth.token', 'auth.keys', 'auth.jwt', 'policy.requireAuth'],
-    commands: ['toolway keys create NAME --agent AGENT', 'toolway keys list'],
+    keys: ['auth.token', 'auth.keys', 'auth.jwt', 'policy.requireAuth', 'mcpServers.*.auth'],
+    commands: ['toolway keys create NAME --agent AGENT', 'toolway keys list', 'toolway auth SERVER'],
     related: ['INVALID_AGENT_ID', 'DENIED_BY_POLICY'],
   },
   QUARANTINED: {

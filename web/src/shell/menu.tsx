@@ -32,12 +32,12 @@ export function Menu() {
 /** How many servers are in trouble, where any is. */
 function Troubled() {
   const servers = liveOverview.value?.servers
-  const troubled = (servers?.unhealthy ?? 0) + (servers?.degraded ?? 0)
+  const troubled = (servers?.unhealthy ?? 0) + (servers?.['needs-auth'] ?? 0) + (servers?.degraded ?? 0)
   if (troubled === 0) return null
   return (
-    <span class="count tone-bad" title={`${troubled} unhealthy or degraded`}>
+    <span class="count tone-bad" title={`${troubled} not healthy`}>
       {troubled}
-      <span class="hidden"> unhealthy or degraded</span>
+      <span class="hidden"> not healthy</span>
     </span>
   )
 }

@@ -175,6 +175,18 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     }
   })
 
+  test('also one in words', async () => {
+    const { model } = await running({ context: 256 })
+    const messages = [{ role: 'user', content: 'x'.repeat(150) }] as const
+    const reasons = new Set<string>()
+    for (let count = 0; count < 20 && !reasons.has('length'); count++) {
+      const { reason, usage } = await gather(model.complete({ messages, signal: patient() }))
+      expect((usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0)).toBeLessThan(256)
+      reasons.add(reason)
+    }
+    expect(reasons).toContain('length')
+  })
+
   test('images and sound are refused', async () => {
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] as const
     expect(await failure(gather(model.complete({ messages, signal: patient() })))).toMatchObject({

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises'
 import { availableMemory } from 'node:process'
+import { setImmediate as nextMoment } from 'node:timers/promises'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemory } from './failures.ts'
@@ -65,6 +66,8 @@ export async function loadWeights(options: WeightsOptions, signal: AbortSignal):
     if (signal.aborted) throw signal.reason
     if (thrown instanceof ToolwayError) throw thrown
     if (thrown instanceof library.InsufficientMemoryError) throw outOfMemory(name, thrown)
+    // What llama.cpp says takes another way than its failure, and may be a moment late.
+    for (let moment = 0; moment < 20 && complaints.length === 0; moment++) await nextMoment()
     throw cannotLoad(name, path, complaints[0] ?? '', thrown)
   } finally {
     listeners.delete(listen)

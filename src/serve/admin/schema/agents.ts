@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { AgentView, Matrix, SessionView, WhyView } from '../contract.ts'
-import { figures } from './figures.ts'
+import { figures, tokenAccount } from './figures.ts'
 import { fits } from './fits.ts'
 
 export const sessionView = fits<SessionView>(
@@ -26,6 +26,7 @@ export const agentView = fits<AgentView>(
     expose: z.string(),
     isDefault: z.boolean(),
     tools: z.int().min(0).describe('How many tools it may use.'),
+    tokens: tokenAccount,
     perMinute: z.number().nullable(),
     concurrency: z.number().nullable(),
     calls: figures,

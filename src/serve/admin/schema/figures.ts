@@ -37,6 +37,10 @@ export const reloadView = fits<ReloadView>(
   }),
 )
 
+export const tokenAccount = z
+  .strictObject({ direct: count, exposed: count, saved: count })
+  .describe("What the definitions of tools cost a model's context: all of them, those that are shown, the rest.")
+
 export const overview = fits<Overview>(
   'Overview',
   'The gateway as a whole.',
@@ -50,9 +54,7 @@ export const overview = fits<Overview>(
     queued: count,
     sessions: count,
     cache: z.strictObject({ hits: count, misses: count, joined: count, hitRate: z.number().min(0).max(1).nullable() }),
-    tokens: z
-      .strictObject({ direct: count, exposed: count, saved: count })
-      .describe("What the definitions of tools cost a model's context: all of them, those that are shown, the rest."),
+    tokens: tokenAccount,
     servers: z.strictObject({
       healthy: count,
       degraded: count,

@@ -54,7 +54,7 @@ export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
       if (form === 'other') throw unreadable(sniffed ?? type)
       if (form === 'image') return imageResult(got, sniffed as string)
       const source = decodeText(got.bytes, got.contentType)
-      const page = form === 'html' && !raw ? readableText(source, got.url) : { title: '', text: source }
+      const page = form === 'html' && !raw ? await readableText(source, got.url, signal) : { title: '', text: source }
       const part = slice(withoutHidden(page.text), start, max_chars)
       const title = withoutHidden(page.title)
       return answer(got, { ...(title && { title }), ...part, truncated: part.next_start !== undefined || got.cut })

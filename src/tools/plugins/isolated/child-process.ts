@@ -86,7 +86,11 @@ export function createChild(options: ChildOptions): Child {
     running.waiting.delete(message.id)
     if (message.kind === 'result') waiting?.resolve(resultOf(message.body))
     else waiting?.reject(received(message.error))
-    if (running.waiting.size === 0 && !over) idle = clock.after(idleMs, () => end(running))
+    if (running.waiting.size > 0 || over) return
+    idle?.[Symbol.dispose]()
+    idle = clock.after(idleMs, () => {
+      if (running.waiting.size === 0) end(running)
+    })
   }
 
   /** Calls a call off; a child that goes on with it is ended, and with it the others in there. */

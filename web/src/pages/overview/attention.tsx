@@ -6,7 +6,7 @@ import { pathTo } from '../../routing/route.ts'
 
 /** What somebody should look at; nothing where all is well. */
 export function Attention({ of: { breakers, servers, reload } }: { readonly of: Overview }) {
-  const troubled = servers.unhealthy + servers.degraded
+  const troubled = servers.unhealthy + servers['needs-auth'] + servers.degraded
   if (breakers.length === 0 && troubled === 0 && reload.lastError === null) return null
   return (
     <Note tone="warn">

@@ -1,4 +1,4 @@
-import type { AgentView } from '../../../../src/serve/admin/contract.ts'
+import type { AgentView, TokenAccount } from '../../../../src/serve/admin/contract.ts'
 import { read } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { took } from '../../format/duration.ts'
@@ -22,6 +22,7 @@ const columns: readonly Column<AgentView>[] = [
   },
   { title: 'May use', end: true, cell: ({ tools }) => `${count(tools)} tools` },
   { title: 'Sees', from: 'middle', cell: ({ expose }) => expose },
+  { title: 'Context', end: true, from: 'wide', cell: ({ tokens }) => <Context of={tokens} /> },
   {
     title: 'Limits',
     from: 'middle',
@@ -35,6 +36,16 @@ const columns: readonly Column<AgentView>[] = [
   { title: 'Errors', end: true, from: 'wide', cell: ({ calls }) => share(calls.errors, calls.calls) },
   { title: 'Denials', end: true, cell: ({ calls }) => count(calls.denials) },
 ]
+
+/** What the tools cost its model, in tokens, and how much of all definitions that leaves out (B8). */
+function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
+  return (
+    <>
+      {count(exposed)} tokens
+      {saved > 0 && <span class="sub">{share(saved, direct)} saved</span>}
+    </>
+  )
+}
 
 /** All agents, with their limits and figures. */
 export function Agents() {

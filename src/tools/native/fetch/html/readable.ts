@@ -1,3 +1,4 @@
+import { setImmediate as othersFirst } from 'node:timers/promises'
 import { blocks, isHidden, paragraphs, unread } from './elements.ts'
 import { decodeEntities } from './entities.ts'
 import { createOpenElements } from './open-elements.ts'
@@ -13,9 +14,11 @@ export interface Readable {
 /** Longer than any page that came whole; relative links could grow it without end otherwise. */
 const mostCharacters = 4_000_000
 const longestLink = 1_000
+/** A megabyte takes a quarter of a second, in which nothing else would happen. */
+const tokensAtOnce = 500
 
-/** What a person would read of a page. Takes any text, in time linear to its length. */
-export function readableText(html: string, address: URL): Readable {
+/** What a person would read of a page. Takes any text, in time linear to its length, and lets others go first. */
+export async function readableText(html: string, address: URL, signal?: AbortSignal): Promise<Readable> {
   const writer = createWriter(mostCharacters)
   const open = createOpenElements()
   const lists: { ordered: boolean; count: number }[] = []
@@ -113,8 +116,13 @@ export function readableText(html: string, address: URL): Readable {
       () => writer.outdent(),
     )
 
+  let count = 0
   for (const token of tokensOf(html)) {
     if (writer.full) break
+    if (++count % tokensAtOnce === 0) {
+      await othersFirst()
+      signal?.throwIfAborted()
+    }
     if (token.kind === 'close') open.close(token.name)
     else if (token.kind === 'open') {
       open.before(token.name)
@@ -156,7 +164,7 @@ function absolute(href: string | undefined, base: URL): URL | undefined {
   const written = decodeEntities(href ?? '').trim()
   // A place on the same page leads nowhere else.
   if (written === '' || written.startsWith('#') || written.length > longestLink) return undefined
-  return URL.canParse(written, base.href) ? new URL(written, base.href) : undefined
+  return URL.parse(written, base.href) ?? undefined
 }
 
 function imageText(attributes: ReadonlyMap<string, string>): string {

@@ -1,0 +1,43 @@
+/**
+ * `npm run bench:search -- --data FILE …`: how well tools are found for tasks, and how fast. A file holds
+ * `{tools: [{name, description, inputSchema}], queries: [{query, tools}]}`. `--half 0|1` takes every second task, to
+ * tune on one half and tell of the other; `--tools N` is how many made-up tools the speed is measured among.
+ */
+
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type DataSet, type Quality, qualityOf } from './search/quality.ts'
+import { type Speed, speedOf } from './search/speed.ts'
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', multiple: true, default: [] },
+    half: { type: 'string' },
+    tools: { type: 'string', default: '10000' },
+    json: { type: 'boolean', default: false },
+  },
+})
+const half = values.half === undefined ? undefined : values.half === '1' ? 1 : 0
+const quality: Quality[] = []
+for (const file of values.data) {
+  quality.push(qualityOf(JSON.parse(await readFile(file, 'utf8')) as DataSet, basename(file), half))
+}
+const speed = speedOf(Number(values.tools))
+process.stdout.write(values.json ? `${JSON.stringify({ quality, speed })}\n` : readable(quality, speed))
+
+function readable(sets: readonly Quality[], { tools, targetMs, short, long, firstMs, changedMs }: Speed): string {
+  const found = sets.map(
+    ({ name, recall, ndcg10, p50Ms, p99Ms, ...set }) =>
+      `${name}: ${set.queries} tasks, ${set.tools} tools: R@1 ${recall[1]} R@5 ${recall[5]} R@10 ${recall[10]} ` +
+      `nDCG@10 ${ndcg10}; ${p50Ms.toFixed(2)} ms p50, ${p99Ms.toFixed(2)} ms p99\n`,
+  )
+  const met = Math.max(short.p99Ms, long.p99Ms) < targetMs ? 'met' : 'missed'
+  return (
+    found.join('') +
+    `search: among ${tools} tools: a few words ${short.p50Ms.toFixed(2)} ms p50, ${short.p99Ms.toFixed(2)} ms p99; ` +
+    `three sentences ${long.p50Ms.toFixed(2)} ms p50, ${long.p99Ms.toFixed(2)} ms p99; ` +
+    `target ${targetMs} ms at p99 ${met}; the first question ${firstMs.toFixed(0)} ms, ` +
+    `after a server of 100 tools has changed ${changedMs.toFixed(1)} ms\n`
+  )
+}

@@ -1,0 +1,132 @@
+import type { Clock } from '../core/clock.ts'
+import type { Outcome, Program } from '../core/executor.ts'
+import type { Log } from '../core/log.ts'
+import type { Child } from './child.ts'
+import { type Frame, kinds, type Task } from './guest/frames.ts'
+import { createHostCalls } from './host-calls.ts'
+import type { Limits } from './limits.ts'
+import { Stopped } from './stopped.ts'
+import { readValue, readVerdict } from './verdict.ts'
+import { watchCpu } from './watchdog.ts'
+
+/** How a run ended, and whether its child may be used on. */
+export interface Ending extends Pick<Outcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
+  /** What the child or its engine did that makes it unusable, in a sentence; it has been killed. */
+  readonly broken?: string
+}
+
+export interface Conversation {
+  readonly ending: Promise<Ending>
+  /** What the environment is to remember; undefined if that does not come. */
+  readonly memory: Promise<Buffer | undefined>
+}
+
+/**
+ * Has one child run one program. The child is not trusted: how often and how much it speaks is counted, what it says is
+ * checked, and when it breaks a rule it is gone.
+ */
+export function converse(options: {
+  readonly child: Child
+  readonly task: Task
+  readonly memory: Buffer | undefined
+  readonly host: Program['host']
+  readonly signal: AbortSignal
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Log
+}): Conversation {
+  const { child, task, signal, limits, clock, log } = options
+  const ending = Promise.withResolvers<Ending>()
+  const memory = Promise.withResolvers<Buffer | undefined>()
+  const calls = new AbortController()
+  const logs: Buffer[] = []
+  let logBytes = 0
+  let value: string | undefined
+  let messages = 0
+  let bytes = 0
+  let over = false
+
+  const hostCalls = createHostCalls({
+    host: options.host,
+    limits,
+    signal: calls.signal,
+    log,
+    answer: (id, text) => child.send(kinds.answer, id, text),
+    refuse: (id, refusal) => child.send(kinds.refusal, id, JSON.stringify(refusal)),
+  })
+
+  const end = (found: Pick<Ending, 'status' | 'error' | 'broken'> & { readonly truncated?: readonly string[] }) => {
+    if (over) return
+    over = true
+    watchdog[Symbol.dispose]()
+    signal.removeEventListener('abort', stopped)
+    calls.abort()
+    const { truncated = [], ...rest } = found
+    const text = Buffer.concat(logs).toString()
+    const kept = found.status === 'ok' && value !== undefined ? { value } : {}
+    ending.resolve({ ...rest, ...kept, logs: text, truncated })
+    if (found.broken === undefined) return
+    memory.resolve(undefined)
+    void child.kill()
+  }
+
+  const stopped = () => {
+    const stop = Stopped.from(signal.reason)
+    end({ ...stop.ending, broken: stop.message })
+  }
+
+  const misbehaved = (what: string) => {
+    log.warn({ what }, 'a program tampered with its sandbox')
+    const message = 'The program tampered with its sandbox and was stopped.'
+    end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
+    // Also when it has had its say and was to be kept.
+    memory.resolve(undefined)
+    void child.kill()
+  }
+
+  const outOfTime = () => {
+    const message = `The program has used ${task.cpuMs / 1000} s of processor time, which is all it may.`
+    end({ ...new Stopped('timeout', message).ending, broken: message })
+  }
+
+  const frame = ({ kind, id, payload }: Frame) => {
+    messages++
+    bytes += kind === kinds.memory ? 0 : payload.length
+    if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
+    if (kind === kinds.memory) return memory.resolve(payload)
+    if (over) return
+    if (kind === kinds.log) {
+      logBytes += payload.length
+      if (logBytes > limits.logBytes) return misbehaved('too long a log')
+      logs.push(payload)
+    } else if (kind === kinds.value) {
+      value = readValue(payload)
+      if (value === undefined) misbehaved('a result that is not JSON')
+    } else if (kind === kinds.call) {
+      if (!hostCalls.take(id, payload)) misbehaved('a call that cannot be')
+    } else if (kind === kinds.done) {
+      const verdict = readVerdict(payload)
+      if (!verdict) return misbehaved('a verdict that cannot be')
+      const { broken, ...found } = verdict
+      end({ ...found, ...(broken && { broken: found.error?.message ?? 'The engine failed.' }) })
+    } else misbehaved(`a message of kind ${kind}`)
+  }
+
+  const watchdog = watchCpu({ child, cpuMs: task.cpuMs, clock, exceeded: outOfTime })
+  child.listen({
+    frame,
+    broken: misbehaved,
+    ended() {
+      memory.resolve(undefined)
+      const message = 'The process of the program ended before the program did.'
+      end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
+    },
+  })
+  signal.addEventListener('abort', stopped, { once: true })
+  if (signal.aborted) stopped()
+  else {
+    if (options.memory) void child.send(kinds.memory, 0, options.memory)
+    void child.send(kinds.run, 0, JSON.stringify(task))
+  }
+  return { ending: ending.promise, memory: memory.promise }
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../core/clock.ts'
+import type { Child } from './child.ts'
+import type { Limits } from './limits.ts'
+
+/** What an environment remembers between runs: an image of its memory, or an interpreter that stands still. */
+export interface Remembered {
+  readonly memory?: Buffer
+  readonly child?: Child
+}
+
+/** What is kept for environments, by keys that never meet. */
+export interface Environments extends AsyncDisposable {
+  /** Takes what is remembered; until it is put back the environment has nothing. */
+  take(key: string): Remembered & { readonly reset?: string }
+  /** Whether an interpreter waits for the next run. */
+  hasChild(key: string): boolean
+  /** Keeps it for the next run. */
+  keep(key: string, remembered: Remembered): void
+  /** The next run begins anew, and is told why. */
+  forget(key: string, why: string): void
+}
+
+interface Kept extends Remembered {
+  readonly idle: Disposable
+}
+
+/** Reasons are kept for more keys than environments are, but not for ever. */
+const maxReasons = 1000
+
+export function createEnvironments({
+  limits,
+  clock,
+}: {
+  readonly limits: Limits
+  readonly clock: Clock
+}): Environments {
+  // In the order of their last use.
+  const kept = new Map<string, Kept>()
+  const reasons = new Map<string, string>()
+
+  const remove = (key: string): Kept | undefined => {
+    const found = kept.get(key)
+    kept.delete(key)
+    found?.idle[Symbol.dispose]()
+    return found
+  }
+
+  const forget = (key: string, why: string) => {
+    void remove(key)?.child?.kill()
+    reasons.delete(key)
+    reasons.set(key, why)
+    for (const oldest of reasons.keys()) {
+      if (reasons.size <= maxReasons) break
+      reasons.delete(oldest)
+    }
+  }
+
+  /** Those that have not been used for the longest time make room. */
+  const makeRoom = () => {
+    const bytes = () => [...kept.values()].reduce((sum, { memory }) => sum + (memory?.length ?? 0), 0)
+    const interpreters = () => [...kept].filter(([, { child }]) => child)
+    while (kept.size > limits.environments || bytes() > limits.rememberedBytes)
+      forget([...kept.keys()][0] as string, room)
+    for (const [key] of interpreters().slice(0, Math.max(0, interpreters().length - limits.interpreters)))
+      forget(key, room)
+  }
+
+  return {
+    take(key) {
+      const reset = reasons.get(key)
+      reasons.delete(key)
+      const { memory, child } = remove(key) ?? {}
+      return { ...(memory && { memory }), ...(child && { child }), ...(reset !== undefined && { reset }) }
+    },
+    hasChild: (key) => kept.get(key)?.child !== undefined,
+    keep(key, remembered) {
+      remove(key)
+      const idle = clock.after(limits.idleMs, () =>
+        forget(key, `It had not been used for ${limits.idleMs / 60_000} min.`),
+      )
+      kept.set(key, { ...remembered, idle })
+      makeRoom()
+      const { child } = remembered
+      void child?.ended.then(() => {
+        if (kept.get(key)?.child === child) forget(key, 'Its interpreter has ended.')
+      })
+    },
+    forget,
+    async [Symbol.asyncDispose]() {
+      const all = [...kept.keys()].map((key) => remove(key)?.child?.kill())
+      await Promise.all(all)
+    },
+  }
+}
+
+const room = 'It had to make room for other environments.'

@@ -1,0 +1,282 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { missing, provide } from '../../tests/fixtures/debian.ts'
+import { descendants } from '../../tests/fixtures/processes.ts'
+import type { Outcome } from '../core/executor.ts'
+import { bundleChild } from './bundled-child.fixture.ts'
+import { openWorkshop, type Workshop } from './executor.fixture.ts'
+
+provide('bwrap', 'bubblewrap')
+const withoutBwrap = missing('bwrap')
+
+let workshop: Workshop
+let child: { readonly url: URL } & Disposable
+
+beforeAll(async () => {
+  child = await bundleChild()
+  workshop = openWorkshop({ minIsolation: 'worker' }, { child: child.url })
+  await workshop.executor.probe()
+}, 60_000)
+
+afterAll(async () => {
+  await workshop[Symbol.asyncDispose]()
+  child[Symbol.dispose]()
+})
+
+const timeout = 60_000
+const given = ({ value, error }: Outcome) => (value === undefined ? error : JSON.parse(value))
+
+describe.concurrent('a program in JavaScript', { timeout }, () => {
+  test.each([
+    ['its last expression', '1 + 1', 2],
+    ['what it returns', 'const x = 20\nreturn x + 1', 21],
+    ['what it awaits', "await host('echo', '5')", '5'],
+    ['what a promise gives', 'Promise.resolve([1, { a: null }])', [1, { a: null }]],
+    ['what JSON has no words for', '[10n, new Map([["a", 1]]), new Set([1])]', ['10', { a: 1 }, [1]]],
+  ])('S7: gives %s', async (_, code, value) => {
+    expect(given(await workshop.run(code))).toEqual(value)
+  })
+
+  test('S7: gives nothing where there is nothing to give', async () => {
+    expect(await workshop.run('let x = 1; undefined')).toMatchObject({ status: 'ok', logs: '', truncated: [] })
+    expect(await workshop.run('() => 1')).not.toHaveProperty('value')
+  })
+
+  test('S7: what it prints is told, also when it fails', async () => {
+    const { logs, status } = await workshop.run("console.log('a', { b: 1 }); console.error(2); throw new Error('x')")
+    expect({ logs, status }).toEqual({ logs: 'a {"b":1}\n2\n', status: 'error' })
+  })
+
+  test('S7: a log and a result are cut, and the cut is told', async () => {
+    const { logs, value = '', truncated } = await workshop.run("console.log('é'.repeat(40000)); 'x'.repeat(300000)")
+    expect(Buffer.byteLength(logs)).toBeLessThanOrEqual(65_538)
+    expect(JSON.parse(value)).toMatch(/^"xxx/)
+    expect(truncated).toEqual([expect.stringContaining('result'), expect.stringContaining('printed')])
+  })
+
+  test.each([
+    ['an exception', '\n\n  null.x', { name: 'TypeError', line: 3, column: 3 }],
+    ['one after a return', '\nreturn nothing', { name: 'ReferenceError', line: 2 }],
+    [
+      'one in a function',
+      'function f() {\n  throw new RangeError("x")\n}\nf()',
+      { name: 'RangeError', message: 'x', line: 2 },
+    ],
+    ['a fault of its text', 'let x = 1\nlet y = ;', { name: 'SyntaxError', line: 2, column: 9 }],
+    ['a refusal', "\nawait host('refuse', '')", { name: 'HostRefusal', code: 'DENIED_BY_POLICY', line: 2 }],
+    [
+      'a failure of the host',
+      "await host('fail', '')",
+      { code: 'INTERNAL', message: expect.not.stringContaining('secret') },
+    ],
+  ])('S7: %s is told with its place', async (_, code, error) => {
+    expect(await workshop.run(code, { prelude: 'const one = 1\nconst two = 2\n' })).toMatchObject({
+      status: 'error',
+      error,
+    })
+  })
+
+  test('S7: lines of the prelude do not count, and its names are known', async () => {
+    const prelude = 'const call = (name) =>\n  host(name, "")\n'
+    expect(given(await workshop.run('\nawait call("refuse")', { prelude }))).toMatchObject({ line: 2 })
+  })
+
+  test('B9: a refusal can be caught, with its code', async () => {
+    const code = "try { await host('refuse', '') } catch (e) { [e.code, e.message, e instanceof HostRefusal] }"
+    expect(given(await workshop.run(code))).toEqual(['DENIED_BY_POLICY', 'No rule allows that.', true])
+  })
+
+  test('B9: calls run at once, eight of them', async () => {
+    let [running, most] = [0, 0]
+    const gates: (() => void)[] = []
+    const host = async () => {
+      most = Math.max(most, ++running)
+      await new Promise<void>((resolve) => {
+        gates.push(resolve)
+        if (running === 8) for (const open of gates.splice(0)) open()
+      })
+      running--
+      return '1'
+    }
+    const code = "(await Promise.all(Array.from({ length: 24 }, () => host('x', '')))).length"
+    expect(given(await workshop.run(code, { host }))).toBe(24)
+    expect(most).toBe(8)
+  })
+
+  test('B9: what was not awaited is still done', async () => {
+    const done: string[] = []
+    const host = async (name: string) => `${done.push(name)}`
+    await workshop.run("host('first', ''); host('second', ''); 1", { host })
+    expect(done).toEqual(['first', 'second'])
+  })
+
+  test('F10: calls in flight are cancelled at the deadline, and what was printed is kept', async () => {
+    const clock = createManualClock()
+    await using timed = openWorkshop({ minIsolation: 'worker' }, { child: child.url, tiers: ['worker'], clock })
+    const host = (_name: string, _input: string, signal: AbortSignal) => {
+      clock.advance(5000)
+      return Promise.resolve(`${signal.aborted}`)
+    }
+    const outcome = await timed.run("console.log('asked'); await host('x', '')", { host, timeoutMs: 5000 })
+    expect(outcome).toMatchObject({
+      status: 'timeout',
+      logs: 'asked\n',
+      error: { name: 'TimeoutError' },
+      durationMs: 5000,
+    })
+  })
+
+  test('F10: whoever asked may cancel it', async () => {
+    const stop = new AbortController()
+    const host = async () => {
+      stop.abort()
+      return new Promise<string>(() => {})
+    }
+    expect(await workshop.run("await host('x', '')", { host, signal: stop.signal })).toMatchObject({
+      status: 'cancelled',
+    })
+    expect(await workshop.run('1', { signal: stop.signal })).toMatchObject({
+      status: 'cancelled',
+      isolation: undefined,
+    })
+  })
+
+  test('S7: timers wait', async () => {
+    expect(given(await workshop.run('await new Promise((done) => setTimeout(done, 5, 7))'))).toBe(7)
+  })
+
+  test('S7: waiting for what can never come is told at once', async () => {
+    expect(await workshop.run('await new Promise(() => {})')).toMatchObject({
+      error: { message: expect.stringContaining('waits') },
+    })
+  })
+})
+
+describe.concurrent('a program in TypeScript', { timeout }, () => {
+  const run = (code: string) => workshop.run(code, { language: 'typescript' })
+
+  test('S7: runs without its types, each character in its place', async () => {
+    expect(given(await run('interface A { a: number }\nconst x: A = { a: 1 }\nx.a satisfies number'))).toBe(1)
+    expect(given(await run('return 5 as number'))).toBe(5)
+    expect(given(await run('type A = {\n  a: 1\n}\nconst x: A = null!\nx.a'))).toMatchObject({ line: 5, column: 1 })
+  })
+
+  test('S7: what is wrong with it is told with its place', async () => {
+    expect(given(await run('let a = 1\nlet b: number[ = 4'))).toMatchObject({
+      name: 'SyntaxError',
+      line: 2,
+      column: 16,
+    })
+    expect(given(await run('\nenum A { B }'))).toMatchObject({ name: 'SyntaxError', line: 2 })
+  })
+})
+
+describe.skipIf(withoutBwrap)('a program in Python', { timeout, concurrent: true }, () => {
+  const run = (code: string, more: object = {}) => workshop.run(code, { language: 'python', ...more })
+
+  test.each([
+    ['its last expression', 'x = 1\nx + 1', 2],
+    ['what it returns', 'if True:\n  return 3', 3],
+    ['what it awaits', 'import asyncio\nawait asyncio.gather(ahost("echo", "1"), ahost("echo", "2"))', ['1', '2']],
+    ['what it is answered', 'host("echo", "1")', '1'],
+    ['what JSON has no words for', '[{1}, b"x", 1+2j]', [[1], 'x', '(1+2j)']],
+  ])('S7: gives %s', async (_, code, value) => {
+    expect(given(await run(code))).toEqual(value)
+  })
+
+  test('S7: prints, and fails with its place', async () => {
+    expect(await run('print("a", 1)\n\n1 / 0', { prelude: 'a = 1\n' })).toMatchObject({
+      status: 'error',
+      logs: 'a 1\n',
+      error: { name: 'ZeroDivisionError', line: 3, column: 1 },
+    })
+    expect(given(await run('a = 1\nb = (\n'))).toMatchObject({ name: 'SyntaxError', line: 2 })
+    expect(given(await run('\nhost("refuse", "")'))).toMatchObject({ code: 'DENIED_BY_POLICY', line: 2 })
+  })
+
+  test('S7: asks for several things at once in threads', async () => {
+    const code = `from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(4) as pool: found = list(pool.map(lambda n: host('echo', str(n)), range(8)))
+found`
+    expect(given(await run(code))).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
+  })
+})
+
+describe('files and hosts', { timeout }, () => {
+  test('S7: folders that are allowed can be read, and nothing beside them', async () => {
+    const base = realpathSync(mkdtempSync(join(tmpdir(), 'toolway-files-')))
+    mkdirSync(join(base, 'open'), { mode: 0o755 })
+    mkdirSync(join(base, 'open-secret'))
+    writeFileSync(join(base, 'open/a.txt'), 'hello')
+    writeFileSync(join(base, 'open-secret/b.txt'), 'secret')
+    symlinkSync(join(base, 'open-secret/b.txt'), join(base, 'open/link'))
+    await using narrow = openWorkshop(
+      { minIsolation: 'worker', allowPaths: [join(base, 'open')], allowNetwork: ['api.example.com'] },
+      { child: child.url, fetch: async ({ url }) => ({ status: 200, headers: {}, body: JSON.stringify({ url }) }) },
+    )
+    const read = (path: string) => narrow.run(`await readText(${JSON.stringify(join(base, path))})`)
+    expect(given(await read('open/a.txt'))).toBe('hello')
+    for (const path of ['open/link', 'open-secret/b.txt', 'open/../open-secret/b.txt', 'open', 'open/none']) {
+      expect(given(await read(path)), path).toMatchObject({ code: 'INVALID_PATH' })
+    }
+    const ask = (url: string) => narrow.run(`await (await fetch('${url}')).json()`)
+    expect(given(await ask('https://api.example.com/x'))).toEqual({ url: 'https://api.example.com/x' })
+    for (const url of ['https://example.com/', 'https://api.example.com.evil.test/', 'file:///etc/passwd']) {
+      expect(given(await ask(url)), url).toMatchObject({ code: 'UNSAFE_URL' })
+    }
+    rmSync(base, { recursive: true })
+  })
+})
+
+describe('what it takes to run', { timeout }, () => {
+  test('S7: refused where the isolation that is asked for cannot be had', async () => {
+    await using strict = openWorkshop({ minIsolation: 'bwrap' }, { child: child.url, tiers: ['process', 'worker'] })
+    expect(await strict.run('1')).toMatchObject({
+      status: 'refused',
+      isolation: undefined,
+      error: { message: expect.stringContaining('minIsolation') },
+    })
+    expect(await strict.executor.probe()).toMatchObject({ tier: undefined, languages: [] })
+  })
+
+  test('S7: Python is refused outside of bwrap, and a language that is not offered', async () => {
+    await using other = openWorkshop(
+      { minIsolation: 'worker', languages: ['python'] },
+      { child: child.url, tiers: ['worker'] },
+    )
+    expect(await other.run('1', { language: 'python' })).toMatchObject({
+      status: 'refused',
+      error: { message: expect.stringContaining('Python runs only where bwrap') },
+    })
+    expect(await other.run('1')).toMatchObject({ error: { message: 'javascript is not among sandbox.languages.' } })
+  })
+
+  test('B7: so many run at once, so many wait, the rest is refused', async () => {
+    await using busy = openWorkshop(
+      { minIsolation: 'worker' },
+      { child: child.url, tiers: ['worker'], limits: { runs: 1, waiting: 1 } },
+    )
+    const stop = new AbortController()
+    const first = busy.run("await host('never', '')", { signal: stop.signal })
+    const second = busy.run('2')
+    const third = await busy.run('3')
+    expect(third).toMatchObject({ status: 'refused', error: { message: expect.stringContaining('Too many programs') } })
+    stop.abort()
+    expect(await first).toMatchObject({ status: 'cancelled' })
+    expect(await second).toMatchObject({ status: 'ok', value: '2' })
+  })
+
+  test('S7: the sources themselves can be run as a child, and nothing is left afterwards', async () => {
+    const before = descendants(process.pid)
+    const plain = openWorkshop({ minIsolation: 'process' })
+    expect(await plain.run('6 * 7')).toMatchObject({ status: 'ok', value: '42' })
+    const running = plain.run('for (;;);')
+    await plain[Symbol.asyncDispose]()
+    expect(await running).toMatchObject({ status: 'cancelled' })
+    expect(descendants(process.pid).filter((pid) => !before.includes(pid))).toEqual([])
+    expect(await plain.run('1')).toMatchObject({ status: 'refused' })
+  })
+})

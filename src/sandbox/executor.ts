@@ -1,0 +1,134 @@
+import type { Config } from '../config/schema.ts'
+import type { Clock } from '../core/clock.ts'
+import { deadline } from '../core/deadline.ts'
+import type { Executor, Outcome, Program, Tier } from '../core/executor.ts'
+import type { Log } from '../core/log.ts'
+import { createEngines } from './engines.ts'
+import { createEnvironments } from './environments.ts'
+import { kinds } from './guest/frames.ts'
+import { defaultLimits, type Limits } from './limits.ts'
+import { type SandboxFetch, withOwnCalls } from './own-calls.ts'
+import { createRunner } from './runner.ts'
+import { engineOf } from './runtime.ts'
+import { createSeats } from './seats.ts'
+import { refused, Stopped } from './stopped.ts'
+import { createTurns } from './turns.ts'
+
+export interface ExecutorOptions {
+  readonly config: Config['sandbox']
+  /** The module that children are started with: `sandbox/guest/main`, wherever the program lies. */
+  readonly child: URL
+  readonly clock: Clock
+  readonly log: Log
+  /** Reaches the hosts of `allowNetwork` for JavaScript; without it programs have no network. */
+  readonly fetch?: SandboxFetch
+  readonly limits?: Partial<Limits>
+  /** Only these tiers, where the strongest that works is not what is wanted: to compare and to test them. */
+  readonly tiers?: readonly Tier[]
+}
+
+/** Runs programs that nobody trusts, each in a child that is thrown away. */
+export function createExecutor(options: ExecutorOptions): Executor {
+  const { config, clock, log } = options
+  const limits: Limits = { ...defaultLimits, ...options.limits }
+  const place = {
+    child: options.child,
+    memory: config.memory,
+    cpuMs: limits.cpuMs,
+    folders: config.allowPaths,
+    limit: longest(limits),
+  }
+  const { tiers } = options
+  const engines = createEngines({ config, place, ...(tiers && { tiers }), limits, clock, log })
+  const environments = createEnvironments({ limits, clock })
+  const runner = createRunner({ engines, environments, limits, clock, log })
+  const turns = createTurns()
+  const seats = createSeats(limits.runs)
+  const closing = new AbortController()
+  const underWay = new Set<Promise<unknown>>()
+  let asked = 0
+
+  const during = async <T>(work: Promise<T>): Promise<T> => {
+    underWay.add(work)
+    return work.finally(() => underWay.delete(work))
+  }
+
+  const check = ({ code, language }: Program) => {
+    if (!config.languages.includes(language)) throw refused(`${language} is not among sandbox.languages.`)
+    if (Buffer.byteLength(code) > limits.sourceBytes) throw refused(`A program may have ${limits.sourceBytes} bytes.`)
+    if (asked > limits.runs + limits.waiting) throw refused('Too many programs wait to be run; try again in a moment.')
+    if (closing.signal.aborted) throw refused('Toolway is shutting down.')
+  }
+
+  const run = async (program: Program, signal: AbortSignal): Promise<Omit<Outcome, 'durationMs'>> => {
+    check(program)
+    const places: Disposable[] = []
+    const leave = () => {
+      for (const place of places.splice(0)) place[Symbol.dispose]()
+    }
+    try {
+      using waiting = deadline(clock, limits.waitMs, () => refused(noPlace(limits)), signal)
+      if (program.environment !== undefined) places.push(await turns.take(program.environment, waiting.signal))
+      places.push(await seats.take(waiting.signal))
+      const host = withOwnCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
+      const { outcome, cleared } = await runner.run({ ...program, host, signal }, waiting.signal)
+      // The next one waits until nothing of this one is left; whoever asked for it need not.
+      void during(cleared.finally(leave))
+      return outcome
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  return {
+    async probe() {
+      const engineNames = [...new Set(config.languages.map(engineOf))]
+      const searches = await during(
+        Promise.all(engineNames.map(async (engine) => ({ engine, ...(await engines.find(engine)) }))),
+      )
+      const usable = searches.filter(({ runtime }) => runtime)
+      return {
+        tier: usable[0]?.runtime?.tier,
+        languages: config.languages.filter((language) => usable.some(({ engine }) => engine === engineOf(language))),
+        missing: [...new Set(searches.flatMap(({ missing }) => missing))],
+      }
+    },
+    async run(program) {
+      const started = clock.now()
+      const signal = AbortSignal.any([program.signal, closing.signal])
+      asked++
+      const outcome = await during(run(program, signal).catch((thrown) => notRun(thrown, signal, log)))
+      asked--
+      return { ...outcome, durationMs: clock.now() - started }
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort()
+      while (underWay.size > 0) await Promise.allSettled(underWay)
+      await Promise.all([engines[Symbol.asyncDispose](), environments[Symbol.asyncDispose]()])
+    },
+  }
+}
+
+/** Whatever kept a program from running, as an outcome. */
+function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<Outcome, 'durationMs'> {
+  const nothing = { logs: '', truncated: [], isolation: undefined }
+  if (thrown instanceof Stopped || signal.aborted) return { ...nothing, ...Stopped.from(thrown).ending }
+  log.error({ error: thrown }, 'a program could not be run')
+  return { ...nothing, ...refused('The sandbox failed to run this program; the log of Toolway has the cause.').ending }
+}
+
+const noPlace = ({ waitMs }: Limits) => `No place to run this program became free within ${waitMs / 1000} s; try again.`
+
+/** The longest message of each kind that a child may send. */
+const longest = (limits: Limits) => {
+  const bytes = new Map<number, number>([
+    [kinds.ready, 0],
+    [kinds.call, limits.callBytes + 257],
+    [kinds.log, limits.logBytes],
+    [kinds.value, limits.valueBytes],
+    [kinds.done, 64 * 1024],
+    [kinds.memory, limits.rememberedBytes / 4],
+  ])
+  return (kind: number) => bytes.get(kind)
+}

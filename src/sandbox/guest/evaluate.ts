@@ -1,0 +1,58 @@
+import { EvalFlags, JSException, type JSValueHandle, type QuickJS } from 'quickjs-wasi'
+import type { ProgramError } from './frames.ts'
+import { stripped } from './typescript.ts'
+
+export const programFile = 'program.js'
+const preludeFile = 'prelude.js'
+
+/** A program that has begun: the promise of its value, or what is wrong with its text. */
+export type Begun =
+  | { readonly promise: JSValueHandle; readonly returned: boolean; readonly linesBefore: number }
+  | { readonly error: ProgramError }
+
+/** A function of its own around a program that returns something; its variables are then its own, too. */
+const wrapped = (code: string) => `(async () => {\n${code}\n})()`
+
+/** Begins a program in the global scope, where its variables stay for the next one; `await` may stand anywhere. */
+export function begin(vm: QuickJS, code: string, language: string): Begun {
+  const script = language === 'typescript' ? stripped(code) : code
+  if (typeof script === 'string') {
+    try {
+      return { promise: vm.evalCode(script, programFile, EvalFlags.ASYNC), returned: false, linesBefore: 0 }
+    } catch (thrown) {
+      const error = errorOf(thrown, 0)
+      if (!error.message.startsWith('return not in a function')) return { error }
+    }
+  } else if (!script.message.startsWith('Return statement is not allowed')) {
+    return { error: script }
+  }
+  return beginReturning(vm, code, language)
+}
+
+function beginReturning(vm: QuickJS, code: string, language: string): Begun {
+  const script = language === 'typescript' ? stripped(wrapped(code)) : wrapped(code)
+  if (typeof script !== 'string') return { error: { ...script, ...(script.line && { line: script.line - 1 }) } }
+  try {
+    return { promise: vm.evalCode(script, programFile), returned: true, linesBefore: 1 }
+  } catch (thrown) {
+    return { error: errorOf(thrown, 1) }
+  }
+}
+
+/** Runs our own text before a program, in the same scope. */
+export function runPrelude(vm: QuickJS, prelude: string): void {
+  vm.evalCode(prelude, preludeFile).dispose()
+}
+
+/** An exception of the engine as the program's error; what is not one is a trap and goes on. */
+function errorOf(thrown: unknown, linesBefore: number): ProgramError {
+  if (!(thrown instanceof JSException)) throw thrown
+  const { name, message, stack = '' } = thrown
+  return { name, message, ...placeIn(stack, linesBefore) }
+}
+
+/** The innermost place in the program that a stack names, counted in the lines of its own text. */
+export function placeIn(stack: string, linesBefore: number): { line?: number; column?: number } {
+  const [, line, column] = /\bprogram\.js:(\d+):(\d+)/.exec(stack) ?? []
+  return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import type { JSValueHandle } from 'quickjs-wasi'
+import { openChannel } from './channel.ts'
+import { begin } from './evaluate.ts'
+import { type Frame, kinds, type Refusal, type Task } from './frames.ts'
+import { createMachine, type Machine, type WasmModule } from './machine.ts'
+import { packMemory, unpackMemory } from './memory.ts'
+import { type Running, startProgram } from './program.ts'
+import { limitMemory } from './wasm-memory.ts'
+
+/**
+ * The child that runs one program, and then ends. It is started with the engine's module and the bytes of memory that a
+ * program may have.
+ */
+
+/** Of the engine's types none is known here, for they come with browsers. */
+declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }
+
+const [wasmFile = '', memoryText = ''] = process.argv.slice(2)
+const memory = Number(memoryText)
+/** What the engine needs beside the program's own: its stack, and texts on their way in and out. */
+const maximum = memory + 24 * 1024 * 1024
+
+const wasm = await WebAssembly.compile(limitMemory(readFileSync(wasmFile), maximum))
+let running: (Running & { start(): void }) | undefined
+let remembered: Buffer | undefined
+
+const callbacks: Parameters<typeof createMachine>[0]['callbacks'] = {
+  print: (text) => running?.print(text as JSValueHandle),
+  call: (id, name, input) => running?.call(id as JSValueHandle, name as JSValueHandle, input as JSValueHandle),
+  timer: (id, ms) => running?.timer(id as JSValueHandle, ms as JSValueHandle),
+  finished: (ok, text) => running?.finished(ok as JSValueHandle, text),
+}
+
+let machine: Machine = await createMachine({ wasm, memory, callbacks })
+// Once around, so that what every program needs is compiled before somebody waits for it.
+machine.enter(() => {
+  const begun = begin(machine.vm, '0', 'javascript')
+  if ('promise' in begun)
+    machine.vm.callFunction(machine.tools.finish, machine.vm.undefined, begun.promise, machine.vm.false)
+})
+const channel = openChannel(receive)
+channel.send(kinds.ready, 0)
+// The first use loads the parser: better now than when somebody waits.
+setImmediate(() => stripTypeScriptTypes(''))
+
+function receive({ kind, id, payload }: Frame): void {
+  if (kind === kinds.memory) remembered = payload
+  else if (kind === kinds.run) void run(JSON.parse(payload.toString()) as Task)
+  else if (kind === kinds.answer) running?.answered(id, true, payload.toString(), '')
+  else if (kind === kinds.refusal) {
+    const { code, message } = JSON.parse(payload.toString()) as Refusal
+    running?.answered(id, false, message, code)
+  }
+}
+
+async function run(task: Task): Promise<void> {
+  if (remembered) {
+    machine = await createMachine({ wasm, memory, callbacks, remembered: unpackMemory(remembered, maximum) })
+  }
+  running = startProgram({
+    task,
+    machine: () => machine,
+    fresh: remembered === undefined,
+    channel,
+    ended(verdict) {
+      channel.send(kinds.done, 0, JSON.stringify(verdict))
+      if (task.keep && !verdict.broken) channel.send(kinds.memory, 0, packMemory(machine.snapshot()))
+      process.exit(0)
+    },
+  })
+  running.start()
+}

@@ -1,0 +1,170 @@
+import type { JSValueHandle } from 'quickjs-wasi'
+import type { Channel } from './channel.ts'
+import { begin, placeIn, runPrelude } from './evaluate.ts'
+import { kinds, type ProgramError, type Task, type Verdict } from './frames.ts'
+import type { Machine } from './machine.ts'
+import { createPrinter, type Printer } from './printer.ts'
+
+/** One program at work in a machine. */
+export interface Running {
+  print(text: JSValueHandle): undefined
+  /** Why it is not done, if it is not. */
+  call(id: JSValueHandle, name: JSValueHandle, input: JSValueHandle): string | undefined
+  timer(id: JSValueHandle, ms: JSValueHandle): string | undefined
+  finished(ok: JSValueHandle, text?: JSValueHandle): undefined
+  answered(id: number, ok: boolean, text: string, code: string): void
+}
+
+/** More timers than anybody needs who means well. */
+const maxTimers = 1000
+
+/** Runs a program and tells, once, how it ended. */
+export function startProgram(options: {
+  readonly task: Task
+  readonly machine: () => Machine
+  readonly fresh: boolean
+  readonly channel: Channel
+  ended(verdict: Verdict): void
+}): Running & { start(): void } {
+  const { task, machine, channel } = options
+  const printer: Printer = createPrinter(task.logBytes, (text) => channel.send(kinds.log, 0, text))
+  const calls = new Set<number>()
+  const timers = new Map<number, NodeJS.Timeout>()
+  const truncated: string[] = []
+  let linesBefore = 0
+  let outcome: { readonly ok: boolean; readonly text: string | undefined } | undefined
+  let made = 0
+  let over = false
+
+  const end = (verdict: Omit<Verdict, 'truncated'>) => {
+    if (over) return
+    over = true
+    for (const timer of timers.values()) clearTimeout(timer)
+    printer.flush()
+    if (printer.cut) truncated.push(`Only the first ${task.logBytes} bytes of what was printed are shown.`)
+    options.ended({ ...verdict, truncated })
+  }
+
+  /** Lets the program run until it waits, then looks whether it still can. */
+  const turn = (work: () => void) => {
+    if (over) return
+    try {
+      machine().enter(work)
+    } catch (thrown) {
+      if (!machine().exhausted) return end(trapped(thrown))
+    }
+    if (machine().exhausted) end(outOfTime(task.cpuMs))
+    else if (!over && outcome && (calls.size === 0 || !outcome.ok)) conclude(outcome)
+    else if (!over && !outcome && calls.size === 0 && timers.size === 0) end(stuck)
+  }
+
+  const conclude = ({ ok, text }: { readonly ok: boolean; readonly text: string | undefined }) => {
+    if (!ok) return end(failed(text ?? '', linesBefore))
+    if (text !== undefined) channel.send(kinds.value, 0, shortened(text))
+    end({ status: 'ok' })
+  }
+
+  const shortened = (text: string): string => {
+    if (Buffer.byteLength(text) <= task.valueBytes) return text
+    truncated.push(
+      `The result is larger than ${task.valueBytes} bytes: the beginning of its JSON text is given instead.`,
+    )
+    // A character may take six bytes once it is escaped.
+    return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
+  }
+
+  return {
+    start() {
+      machine().allow(task.cpuMs)
+      turn(() => {
+        const { vm, tools } = machine()
+        if (options.fresh && task.prelude !== '') runPrelude(vm, task.prelude)
+        const begun = begin(vm, task.code, task.language)
+        if ('error' in begun) {
+          if (!machine().exhausted) end(endedBy(begun.error))
+          return
+        }
+        linesBefore = begun.linesBefore
+        vm.callFunction(tools.finish, vm.undefined, begun.promise, begun.returned ? vm.true : vm.false)
+      })
+    },
+    print: (text) => printer.print(text.toString()) as undefined,
+    call(id, name, input) {
+      const [number, said] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
+      if (++made > task.calls) return `One program may make ${task.calls} calls; this one has made them.`
+      if (Buffer.byteLength(said) > task.callBytes) return `The input of a call may have ${task.callBytes} bytes.`
+      calls.add(number)
+      printer.flush()
+      channel.send(kinds.call, number, said)
+      return undefined
+    },
+    timer(id, ms) {
+      if (timers.size >= maxTimers) return `There may be ${maxTimers} timers at once.`
+      const number = id.toNumber()
+      const fire = () => {
+        timers.delete(number)
+        answer(number, true, '', '')
+      }
+      timers.set(number, setTimeout(fire, Math.min(Math.max(ms.toNumber(), 0), 3_600_000)))
+      return undefined
+    },
+    finished(ok, text) {
+      outcome ??= { ok: ok.toBoolean(), text: text?.isString ? text.toString() : undefined }
+      return undefined
+    },
+    answered(id, ok, text, code) {
+      if (calls.delete(id)) answer(id, ok, text, code)
+    },
+  }
+
+  function answer(id: number, ok: boolean, text: string, code: string): void {
+    turn(() => {
+      const { vm, tools } = machine()
+      const values = [vm.newNumber(id), ok ? vm.true : vm.false, vm.newString(text), vm.newString(code)]
+      vm.callFunction(tools.answered, vm.undefined, ...values).dispose()
+      for (const value of values) value.dispose()
+    })
+  }
+}
+
+const endedBy = (error: ProgramError): Omit<Verdict, 'truncated'> =>
+  error.name === 'InternalError' && error.message.includes('out of memory') ? outOfMemory : { status: 'error', error }
+
+/** The exception that nobody caught, as the realm has described it. */
+function failed(text: string, linesBefore: number): Omit<Verdict, 'truncated'> {
+  const { name, message, stack = '', code } = JSON.parse(text) as Record<string, string>
+  return endedBy({
+    name: String(name).slice(0, 200),
+    message: String(message).slice(0, 8000),
+    ...placeIn(String(stack), linesBefore),
+    ...(code !== undefined && { code: String(code).slice(0, 200) }),
+  })
+}
+
+function trapped(thrown: unknown): Omit<Verdict, 'truncated'> {
+  const { name, message } = thrown as Error
+  if (message.includes('out of memory')) return outOfMemory
+  // A trap of WebAssembly leaves the engine in no known state.
+  const error = { name: 'SandboxError', message: `The engine failed on this program (${name}: ${message}).` }
+  return { status: 'error', error, broken: true }
+}
+
+const outOfMemory: Omit<Verdict, 'truncated'> = {
+  status: 'out_of_memory',
+  error: { name: 'MemoryError', message: 'The program needs more memory than it may have.' },
+  broken: true,
+}
+
+const outOfTime = (cpuMs: number): Omit<Verdict, 'truncated'> => ({
+  status: 'timeout',
+  error: {
+    name: 'TimeoutError',
+    message: `The program has used ${cpuMs / 1000} s of processor time, which is all it may.`,
+  },
+  broken: true,
+})
+
+const stuck: Omit<Verdict, 'truncated'> = {
+  status: 'error',
+  error: { name: 'Error', message: 'The program waits for a promise that nothing is left to fulfil.' },
+}

@@ -1,0 +1,143 @@
+/** All that the inside can ask of the outside: strings and numbers go out, and the answers come by `answered`. */
+export interface Natives {
+  print(text: string): void
+  /** Why it is not done, if it is not. */
+  call(id: number, name: string, input: string): string | undefined
+  timer(id: number, ms: number): string | undefined
+  finished(ok: boolean, text?: string): void
+}
+
+export interface RealmTools {
+  /** Reports how a program ended: its value, or that of the function it was put into. */
+  finish(promise: Promise<unknown>, returned: boolean): Promise<void>
+  answered(id: number, ok: boolean, text: string, code: string): void
+}
+
+/**
+ * What programs find around them. It is evaluated as text inside the engine before any program, so it must not use
+ * anything from outside of itself; whatever a program changes later harms that program alone.
+ */
+export function realm(native: Natives): RealmTools {
+  const { parse, stringify } = JSON
+  const { print, call, timer, finished } = native
+  const PromiseHere = Promise
+  const inside = globalThis as unknown as Record<string, unknown>
+
+  interface Pending {
+    resolve(text: string): void
+    reject(error: Error): void
+    readonly asked: Error
+  }
+  const pending: Record<number, Pending> = Object.create(null)
+  let asked = 0
+
+  class HostRefusal extends Error {
+    readonly code: string
+    constructor(message: string, code: string) {
+      super(message)
+      this.name = 'HostRefusal'
+      this.code = code
+    }
+  }
+
+  const answered: RealmTools['answered'] = (id, ok, text, code) => {
+    const waiting = pending[id] as Pending
+    delete pending[id]
+    if (ok) return waiting.resolve(text)
+    const refusal = new HostRefusal(text, code)
+    const { stack } = waiting.asked
+    if (typeof stack === 'string') refusal.stack = stack
+    waiting.reject(refusal)
+  }
+
+  const ask = (send: (id: number) => string | undefined): Promise<string> =>
+    new PromiseHere((resolve, reject) => {
+      const id = ++asked
+      // Where it was asked for: an error that comes back knows no place of its own.
+      pending[id] = { resolve, reject, asked: new Error() }
+      const refused = send(id)
+      if (refused !== undefined) answered(id, false, refused, 'OVERLOADED')
+    })
+
+  const host = (name: string, input: string): Promise<string> => {
+    if (typeof name !== 'string' || typeof input !== 'string')
+      throw new TypeError('host(name, input) takes two strings')
+    return ask((id) => call(id, name, input))
+  }
+
+  const plain = (_key: string, value: unknown): unknown => {
+    if (typeof value === 'bigint') return `${value}`
+    if (value instanceof Map) return Object.fromEntries(value)
+    if (value instanceof Set) return [...value]
+    return value
+  }
+
+  const shown = (value: unknown): string => {
+    if (typeof value === 'string') return value
+    if (value instanceof Error) return `${value.name}: ${value.message}`
+    try {
+      return stringify(value, plain) ?? String(value)
+    } catch {
+      return String(value)
+    }
+  }
+
+  const log = (...values: unknown[]) => print(`${values.map(shown).join(' ')}\n`)
+  const timers = new Set<number>()
+
+  const described = (thrown: unknown): string => {
+    const text = (read: () => unknown): string | undefined => {
+      try {
+        const value = read()
+        return typeof value === 'string' ? value : undefined
+      } catch {
+        return undefined
+      }
+    }
+    const error = thrown as Record<string, unknown>
+    return stringify({
+      __proto__: null,
+      name: text(() => error.name) ?? 'Error',
+      message: text(() => error.message) ?? text(() => shown(thrown)) ?? 'What was thrown cannot be shown.',
+      stack: text(() => error.stack),
+      code: text(() => error.code),
+    })
+  }
+
+  Object.assign(inside, {
+    host,
+    HostRefusal,
+    console: { log, info: log, debug: log, warn: log, error: log, trace: log, dir: log, table: log },
+    setTimeout(callback: (...values: unknown[]) => void, ms = 0, ...values: unknown[]): number {
+      const wait = ask((id) => {
+        timers.add(id)
+        return timer(id, Number(ms) || 0)
+      })
+      const id = asked
+      void wait.then(() => timers.delete(id) && callback(...values))
+      return id
+    },
+    clearTimeout: (id: number) => void timers.delete(id),
+    readText: async (path: string): Promise<string> => parse(await host('sandbox.readText', stringify({ path }))),
+    async fetch(url: unknown, options: { method?: string; headers?: object; body?: string } = {}) {
+      const { method, headers, body } = options
+      const answer = await host('sandbox.fetch', stringify({ url: `${url}`, method, headers, body }))
+      const response = parse(answer) as { status: number; headers: Record<string, string>; body: string }
+      const ok = response.status >= 200 && response.status < 300
+      return { ...response, ok, text: async () => response.body, json: async () => parse(response.body) }
+    },
+  })
+
+  return {
+    async finish(promise, returned) {
+      try {
+        const result = await promise
+        const value = await (returned ? result : (result as { readonly value: unknown }).value)
+        finished(true, stringify(value, plain))
+      } catch (thrown) {
+        finished(false, described(thrown))
+      }
+    },
+    answered,
+  }
+}

@@ -1,0 +1,51 @@
+import { realpathSync } from 'node:fs'
+
+/** What a child sees of the machine: from where, and under which name. */
+export interface Sight {
+  readonly from: string
+  readonly to: string
+  /** Whether it may be missing. */
+  readonly optional?: boolean
+}
+
+/** Descriptors that `bwrap` is given, beside the three that everybody has. */
+export const filterDescriptor = 3
+export const infoDescriptor = 4
+
+/**
+ * The words that start a program where it has no rights, sees nothing but `sights`, and can write nowhere. It is the
+ * first process of its own world, so that all of that world ends with it.
+ */
+export function bwrapCommand(options: {
+  readonly bwrap: string
+  readonly sights: readonly Sight[]
+  readonly filtered: boolean
+  readonly command: readonly string[]
+}): readonly string[] {
+  const { bwrap, sights, filtered, command } = options
+  return [
+    bwrap,
+    '--unshare-all',
+    // Also where we are root: without a user namespace all capabilities would stay.
+    '--unshare-user',
+    '--disable-userns',
+    ...['--uid', '65534', '--gid', '65534'],
+    ...['--cap-drop', 'ALL'],
+    '--clearenv',
+    '--die-with-parent',
+    '--new-session',
+    '--as-pid-1',
+    ...['--hostname', 'sandbox'],
+    ...(filtered ? ['--seccomp', `${filterDescriptor}`] : []),
+    ...['--info-fd', `${infoDescriptor}`],
+    ...sights.flatMap(({ from, to, optional }) => [optional ? '--ro-bind-try' : '--ro-bind', from, to]),
+    ...['--dev-bind', '/dev/null', '/dev/null'],
+    ...['--remount-ro', '/'],
+    ...['--chdir', '/'],
+    '--',
+    ...command,
+  ]
+}
+
+/** A file under the name that programs know it by, also where that name is a link. */
+export const sightOf = (path: string): Sight => ({ from: realpathSync(path), to: path })

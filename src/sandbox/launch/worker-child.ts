@@ -1,0 +1,76 @@
+import { Worker } from 'node:worker_threads'
+import type { Child, Receiver } from '../child.ts'
+import { type Frame, kinds } from '../guest/frames.ts'
+import { createReadiness } from './readiness.ts'
+
+/** Starts a child as a thread of this process: the engine holds the program, and nothing else does. */
+export function workerChild(options: {
+  readonly file: URL
+  readonly args: readonly string[]
+  /** Bytes of memory that the program may have. */
+  readonly memory: number
+  limit(kind: number): number | undefined
+}): Child {
+  const { file, args, memory, limit } = options
+  const worker = new Worker(file, {
+    argv: [...args],
+    env: {},
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    name: 'sandbox',
+    stdin: false,
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: 64 + Math.ceil(memory / 1024 / 1024), maxYoungGenerationSizeMb: 16 },
+  })
+  worker.unref()
+  const readiness = createReadiness()
+  let receiver: Receiver | undefined
+  let over = false
+  let cpu = 0
+
+  worker.stdout.resume()
+  worker.stderr.resume()
+  worker.on('message', ({ kind, id, payload }: Frame) => {
+    const longest = limit(kind)
+    if (longest === undefined || payload.length > longest) receiver?.broken(`a message of ${payload.length} bytes`)
+    else if (kind === kinds.ready) readiness.ready()
+    else receiver?.frame({ kind, id, payload: Buffer.from(payload) })
+  })
+  const ended = new Promise<void>((resolve) => {
+    worker.on('error', (error) => readiness.failed(String(error.message)))
+    worker.on('exit', (code) => {
+      over = true
+      readiness.failed(`its thread ended with code ${code}`)
+      receiver?.ended()
+      resolve()
+    })
+  })
+
+  return {
+    ready: readiness.promise,
+    ended,
+    listen(given) {
+      receiver = given
+      if (over) given.ended()
+    },
+    async send(kind, id, payload = '') {
+      worker.postMessage({ kind, id, payload: typeof payload === 'string' ? Buffer.from(payload) : payload })
+    },
+    cpuMs() {
+      // Told a moment later: good enough for whoever asks again and again.
+      worker.cpuUsage?.().then(
+        ({ user, system }) => {
+          cpu = (user + system) / 1000
+        },
+        () => {},
+      )
+      return cpu
+    },
+    freeze: () => false,
+    thaw() {},
+    async kill() {
+      await worker.terminate()
+      await ended
+    },
+  }
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { missing, provide } from '../../tests/fixtures/debian.ts'
+import { commandLine, descendants } from '../../tests/fixtures/processes.ts'
+import { until } from '../../tests/fixtures/until.ts'
+import type { Language } from '../core/executor.ts'
+import { bundleChild } from './bundled-child.fixture.ts'
+import { createEnvironments } from './environments.ts'
+import { openWorkshop, type Workshop } from './executor.fixture.ts'
+import { defaultLimits } from './limits.ts'
+
+provide('bwrap', 'bubblewrap')
+const timeout = 60_000
+
+let workshop: Workshop
+let child: { readonly url: URL } & Disposable
+
+beforeAll(async () => {
+  child = await bundleChild()
+  const limits = { cpuMs: 1000, interpreters: 1 }
+  workshop = openWorkshop({ minIsolation: 'worker', memory: '32MiB' }, { child: child.url, limits })
+}, timeout)
+
+afterAll(async () => {
+  await workshop[Symbol.asyncDispose]()
+  child[Symbol.dispose]()
+})
+
+/** Whether the interpreters of this process run (R), wait (S) or stand still (T). */
+const interpreterStates = () =>
+  descendants(process.pid)
+    .filter((pid) => commandLine(pid).includes('-I -S -B'))
+    .map((pid) => /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1])
+
+interface Words {
+  readonly language: Language
+  readonly remember: string
+  readonly recall: string
+  readonly loop: string
+  readonly bomb: string
+}
+
+const javascript: Words = {
+  language: 'javascript',
+  remember: 'let secret = 41; const bump = () => ++secret',
+  recall: 'bump()',
+  loop: 'for (;;);',
+  bomb: 'const a = []; for (;;) a.push(new Uint8Array(4e6))',
+}
+const python: Words = {
+  language: 'python',
+  remember: 'secret = 41\ndef bump():\n  global secret\n  secret += 1\n  return secret',
+  recall: 'bump()',
+  loop: 'while True: pass',
+  bomb: "a = 'x' * 10**10",
+}
+
+describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language', { timeout }, (words) => {
+  const { language } = words
+  const run = (environment: string | undefined, code: string) =>
+    workshop.run(code, { language, ...(environment !== undefined && { environment }) })
+
+  test('S7: variables persist, for their own key alone', async () => {
+    await run('alice/notes', words.remember)
+    expect(await run('alice/notes', words.recall)).toMatchObject({ value: '42' })
+    expect(await run('alice/notes', words.recall)).toMatchObject({ value: '43' })
+    for (const other of ['bob/notes', 'alice/other', 'alice/notes/', undefined]) {
+      expect(await run(other, words.recall), other).toMatchObject({ status: 'error' })
+    }
+  })
+
+  test('S7: an exception leaves them, a loop or a memory bomb resets them and says so', async () => {
+    await run('a', words.remember)
+    expect(await run('a', 'undefined_name')).toMatchObject({ status: 'error' })
+    expect(await run('a', words.recall)).toMatchObject({ value: '42' })
+    expect(await run('a', words.loop)).toMatchObject({ status: 'timeout' })
+    expect(await run('a', words.recall)).toMatchObject({
+      status: 'error',
+      reset: expect.stringContaining('processor time'),
+    })
+    await run('a', words.remember)
+    expect(await run('a', words.bomb)).toMatchObject({ status: 'out_of_memory' })
+    expect(await run('a', '1')).toMatchObject({ value: '1', reset: expect.stringContaining('memory') })
+    expect(await run('a', '1')).not.toHaveProperty('reset')
+  })
+
+  test('S7: runs in one environment are made one after the other', async () => {
+    await run('row', words.remember)
+    const values = await Promise.all(Array.from({ length: 4 }, () => run('row', words.recall)))
+    expect(values.map(({ value }) => value)).toEqual(['42', '43', '44', '45'])
+  })
+
+  test('S7: the prelude runs once', async () => {
+    const prelude = language === 'python' ? 'count = 0\n' : 'let count = 0\n'
+    const step = language === 'python' ? 'count += 1\ncount' : '++count'
+    const again = () => workshop.run(step, { language, prelude, environment: 'prelude' })
+    expect((await again()).value).toBe('1')
+    expect((await again()).value).toBe('2')
+  })
+})
+
+describe.skipIf(missing('bwrap'))('an interpreter that is kept', { timeout }, () => {
+  test('S7: stands still between runs, whatever threads it has', async () => {
+    const run = (code: string) => workshop.run(code, { language: 'python', environment: 'threads' })
+    await run(`import threading
+def spin():
+    while True: pass
+threading.Thread(target=spin, daemon=True).start()`)
+    await until(() => interpreterStates().includes('T'), { what: 'the interpreter to stand still' })
+    expect(await run('threading.active_count() > 1')).toMatchObject({ value: 'true' })
+  })
+
+  test('S7: makes room for others, and says so', async () => {
+    const run = (environment: string, code: string) => workshop.run(code, { language: 'python', environment })
+    await run('old', 'x = 1')
+    await run('new', 'x = 1')
+    expect(await run('old', 'x')).toMatchObject({ status: 'error', reset: expect.stringContaining('make room') })
+  })
+})
+
+describe('what is kept', () => {
+  const bytes = (length: number) => ({ memory: Buffer.alloc(length) })
+
+  test('S7: is forgotten when it has not been used', async () => {
+    const clock = createManualClock()
+    await using environments = createEnvironments({ limits: defaultLimits, clock })
+    environments.keep('a', bytes(1))
+    clock.advance(defaultLimits.idleMs)
+    expect(environments.take('a')).toEqual({ reset: 'It had not been used for 10 min.' })
+    expect(environments.take('a')).toEqual({})
+    environments.keep('a', bytes(1))
+    await environments[Symbol.asyncDispose]()
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S7: stays within its bounds, the oldest going first', async () => {
+    const limits = { ...defaultLimits, rememberedBytes: 10, environments: 3 }
+    await using environments = createEnvironments({ limits, clock: createManualClock() })
+    for (const key of ['a', 'b', 'c', 'd']) environments.keep(key, bytes(1))
+    expect(environments.take('a').reset).toMatch(/make room/)
+    environments.keep('e', bytes(9))
+    expect(['b', 'c', 'd', 'e'].map((key) => environments.take(key).memory?.length)).toEqual([
+      undefined,
+      undefined,
+      1,
+      9,
+    ])
+  })
+})

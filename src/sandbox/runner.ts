@@ -1,0 +1,88 @@
+import type { Clock } from '../core/clock.ts'
+import { deadline } from '../core/deadline.ts'
+import type { Outcome, Program } from '../core/executor.ts'
+import type { Log } from '../core/log.ts'
+import type { Child } from './child.ts'
+import { type Conversation, converse, type Ending } from './conversation.ts'
+import type { Engines } from './engines.ts'
+import type { Environments } from './environments.ts'
+import { type Limits, taskLimits } from './limits.ts'
+import { type Engine, engineOf } from './runtime.ts'
+import { Stopped } from './stopped.ts'
+
+/** Runs one program in one child, with what its environment remembers. */
+export interface Runner {
+  /** `waiting` ends the wait for a child; from then on the program has its own time. */
+  run(program: Program, waiting: AbortSignal): Promise<Ran>
+}
+
+export interface Ran {
+  readonly outcome: Omit<Outcome, 'durationMs'>
+  /** Settles when nothing of the run is left, and its environment is ready for the next one. */
+  readonly cleared: Promise<void>
+}
+
+export function createRunner(options: {
+  readonly engines: Engines
+  readonly environments: Environments
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Log
+}): Runner {
+  const { engines, environments, limits, clock, log } = options
+
+  /** Sees to what an environment remembers of a run; true if the child itself is that. */
+  const remember = async (key: string, engine: Engine, child: Child, ending: Ending, said: Conversation) => {
+    if (ending.broken !== undefined) environments.forget(key, `Its last run broke it off. ${ending.broken}`)
+    else if (engine === 'javascript') {
+      const memory = await soon(said.memory)
+      if (memory) environments.keep(key, { memory })
+      else environments.forget(key, tooLarge)
+    } else if (child.freeze()) {
+      // Threads that a program has left behind must not run on.
+      environments.keep(key, { child })
+      return true
+    } else environments.forget(key, notFrozen)
+    return false
+  }
+
+  /** A child that says it is done may still keep us waiting. */
+  const soon = async (memory: Promise<Buffer | undefined>): Promise<Buffer | undefined> => {
+    const { promise: never, resolve } = Promise.withResolvers<undefined>()
+    using _ = clock.after(limits.startMs, () => resolve(undefined))
+    return await Promise.race([memory, never])
+  }
+
+  const clear = async (key: string | undefined, engine: Engine, child: Child, ending: Ending, said: Conversation) => {
+    const stays = key !== undefined && (await remember(key, engine, child, ending, said))
+    if (!stays) await child.kill()
+  }
+
+  return {
+    async run(program, waiting) {
+      const engine = engineOf(program.language)
+      const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
+      // Before anything of the environment is taken, so that a wait in vain loses nothing.
+      const fresh = key !== undefined && environments.hasChild(key) ? undefined : await engines.take(engine, waiting)
+      const { reset, memory, child: kept } = key === undefined ? {} : environments.take(key)
+      kept?.thaw()
+      const child = (kept ?? fresh?.child) as Child
+      const { code, language, prelude = '', timeoutMs } = program
+      const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
+      using limit = deadline(clock, timeoutMs, () => new Stopped('timeout', tooLong(timeoutMs)), program.signal)
+      const said = converse({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
+      const ending = await said.ending
+      const { broken: _, ...shown } = ending
+      return {
+        outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', ...(reset !== undefined && { reset }) },
+        cleared: clear(key, engine, child, ending, said).catch((error) => {
+          log.error({ error }, 'a sandbox could not be cleared away')
+        }),
+      }
+    },
+  }
+}
+
+const tooLong = (timeoutMs: number) => `The program has not ended within ${timeoutMs / 1000} s.`
+const tooLarge = 'What it remembered could not be kept: it was too large, or took too long.'
+const notFrozen = 'Its interpreter could not be kept.'

@@ -1,0 +1,35 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Fleet } from '../../core/fleet.ts'
+import { Refusal } from '../refusal.ts'
+import { handedOver, handOver } from './hand-over.ts'
+
+/** The workers of one machine, which share the port. */
+export interface Workers {
+  /** They alone, where there are no other machines. */
+  readonly fleet: Fleet | undefined
+  /** Where the one is that answers people; undefined where that is this one. */
+  lead(): string | undefined
+}
+
+/**
+ * Lets one worker answer all that is for people: who has logged in there is known there, and figures do not jump from
+ * one worker's to another's. False where that is this one.
+ */
+export async function ledElsewhere(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { fleet, workers }: { readonly fleet: Fleet; readonly workers: Workers },
+): Promise<boolean> {
+  const handed = handedOver(request, fleet)
+  if (handed) {
+    // The connection is that of one request, and of this client alone.
+    Object.defineProperty(request.socket, 'remoteAddress', { value: handed.client, configurable: true })
+    return false
+  }
+  const address = workers.lead()
+  if (address === undefined) return false
+  if (await handOver({ request, response, body: undefined, unread: true, sameHost: true, address, fleet })) return true
+  throw Refusal.of('OVERLOADED', 'The worker that answers this is being replaced; try again in a second.', {
+    retryAfterMs: 1_000,
+  })
+}

@@ -1,0 +1,79 @@
+import type { Postgres, Transaction } from './connection.ts'
+import { lockKeys } from './locks.ts'
+import { monthOfTable, partitionsOf } from './partitions.ts'
+
+/** What was removed: whole months, and single records of the others. */
+export interface Removed {
+  readonly partitions: readonly string[]
+  readonly records: number
+}
+
+const patienceMs = 10 * 60_000
+
+/**
+ * Removes what is older than `beforeMs`: whole months by dropping them, the rest record by record. Only the beginning of
+ * a chain is removed, whatever its records say the time was: a hole in it would look as if somebody had made it.
+ */
+export function removeExpired(postgres: Postgres, beforeMs: number): Promise<Removed> {
+  const before = new Date(beforeMs).toISOString()
+  return postgres.transaction(async (client) => {
+    const [lock] = await client.query<{ mine: boolean }>(
+      'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
+      lockKeys.retention,
+    )
+    // Another replica is at it.
+    if (!lock?.mine) return { partitions: [], records: 0 }
+    await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
+    await client.query(
+      `CREATE TEMP TABLE kept ON COMMIT DROP AS
+       SELECT c.id AS chain, coalesce(
+         (SELECT min(r.seq) FROM toolway.records r WHERE r.chain = c.id AND r.time >= $1::timestamptz), c.seq + 1
+       ) AS seq FROM toolway.chains c`,
+      [before],
+      patienceMs,
+    )
+    const partitions = await droppable(client, beforeMs)
+    const rest = (await partitionsOf(client)).filter((table) => !partitions.includes(table))
+    let records = 0
+    for (const table of rest) records += await removeFrom(client, table, before)
+    await client.query(
+      'UPDATE toolway.chains c SET removed_to = k.seq - 1 FROM kept k WHERE k.chain = c.id AND k.seq - 1 > c.removed_to',
+    )
+    await client.query(
+      `DELETE FROM toolway.checkpoints p USING kept k
+       WHERE p.chain = k.chain AND p.seq < k.seq AND p.time < $1::timestamptz`,
+      [before],
+    )
+    // Last, since from here to the end of the transaction nobody else can use the table.
+    for (const table of partitions) await client.query(`DROP TABLE toolway.${table}`)
+    return { partitions, records }
+  })
+}
+
+/** Months that are over for longer than records are kept, and hold nothing that a chain still needs. */
+async function droppable(client: Transaction, beforeMs: number): Promise<string[]> {
+  const tables: string[] = []
+  for (const table of await partitionsOf(client)) {
+    const month = monthOfTable(table)
+    if (!month || month.to > beforeMs) continue
+    const needed = await client.query(
+      `SELECT 1 FROM toolway.${table} r JOIN kept k ON k.chain = r.chain AND r.seq >= k.seq LIMIT 1`,
+      [],
+      patienceMs,
+    )
+    if (needed.length === 0) tables.push(table)
+  }
+  return tables
+}
+
+async function removeFrom(client: Transaction, table: string, before: string): Promise<number> {
+  const [gone] = await client.query<{ records: number }>(
+    `WITH gone AS (
+       DELETE FROM toolway.${table} r USING kept k
+       WHERE r.chain = k.chain AND r.seq < k.seq AND r.time < $1::timestamptz RETURNING 1
+     ) SELECT count(*)::integer AS records FROM gone`,
+    [before],
+    patienceMs,
+  )
+  return gone?.records ?? 0
+}

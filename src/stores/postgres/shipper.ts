@@ -1,0 +1,143 @@
+import type { ArchiveRecord, ChainEnd, Spool } from '../../core/audit-archive.ts'
+import { append } from './append.ts'
+import { beginChain, introduce, type OwnChain, ownChains } from './chains.ts'
+import type { Postgres } from './connection.ts'
+import { makePartition, monthOf } from './partitions.ts'
+
+/** Copies the local log into the database. It remembers nothing that the database does not say as well. */
+export interface Shipper {
+  /** Copies what there is; throws what PostgreSQL or the disk threw. */
+  ship(): Promise<void>
+  /** Asks the database anew where it is: it has been away, and may have been put back to an earlier time. */
+  forget(): void
+  /** Up to where a lane is in the database; undefined as long as nobody could ask. */
+  shipped(lane: string): number | undefined
+  /** How many records wait; undefined as long as nobody could ask. */
+  waiting(): number | undefined
+}
+
+export interface ShipperOptions {
+  readonly postgres: Postgres
+  readonly spool: Spool
+  /** The lane of this process; without one it copies all lanes. */
+  lane?(): string | undefined
+  now(): number
+  /** The log of this replica does not go on from what the database has of it. */
+  diverged(facts: { readonly lane: string; readonly seq: number }): void
+  /** Records that the database should have got are gone from the local log. */
+  missing(facts: { readonly lane: string; readonly from: number; readonly to: number }): void
+}
+
+/** Records of one transaction: some hundred kilobytes. */
+const batchSize = 500
+/** What another process writes is its own to copy, unless it has not done so for this long. */
+const patienceMs = 5_000
+
+export function createShipper({ postgres, spool, lane: own, now, ...told }: ShipperOptions): Shipper {
+  let chains: Map<string, OwnChain> | undefined
+  let sure = false
+  const months = new Set<string>()
+  /** Since when lanes of others wait. */
+  const since = new Map<string, number>()
+
+  const known = async (): Promise<Map<string, OwnChain>> => {
+    if (chains && sure) return chains
+    await introduce(postgres, spool)
+    chains = await ownChains(postgres, spool.replica)
+    sure = true
+    return chains
+  }
+
+  const begin = async (lane: string, epoch: number): Promise<OwnChain> => {
+    const chain = await beginChain(postgres, spool.replica, lane, epoch)
+    chains?.set(lane, chain)
+    return chain
+  }
+
+  const chainOf = async (lane: string): Promise<OwnChain> => (await known()).get(lane) ?? (await begin(lane, 1))
+
+  /** What does not continue a chain must not get lost either: it becomes a chain of its own. */
+  const anew = (lane: string, chain: OwnChain) => {
+    told.diverged({ lane, seq: chain.seq })
+    return begin(lane, chain.epoch + 1)
+  }
+
+  const isOthers = async (lane: string): Promise<boolean> => {
+    const mine = own?.()
+    if (mine === undefined || mine === lane) return false
+    const first = since.get(lane) ?? now()
+    since.set(lane, first)
+    if (now() - first < patienceMs) return true
+    since.delete(lane)
+    const before = chains?.get(lane)?.seq
+    chains = await ownChains(postgres, spool.replica)
+    return chains.get(lane)?.seq !== before
+  }
+
+  const shipLane = async (lane: string, end: ChainEnd) => {
+    let chain = await chainOf(lane)
+    if (end.seq < chain.seq || (end.seq === chain.seq && end.hash !== chain.hash)) chain = await anew(lane, chain)
+    while (chain.seq < end.seq) {
+      const records = await spool.read(lane, chain.seq, batchSize)
+      const [first] = records
+      if (!first) return
+      if (chain.seq > 0 && first.seq === chain.seq + 1 && first.prev !== chain.hash) {
+        chain = await anew(lane, chain)
+        continue
+      }
+      if (chain.seq > 0 && first.seq > chain.seq + 1) told.missing({ lane, from: chain.seq + 1, to: first.seq - 1 })
+      await makeMonths(records)
+      chain = (await append(postgres, chain.id, chain, records)) ? after(chain, records) : await moved(lane)
+      chains?.set(lane, chain)
+    }
+  }
+
+  /** Another process was faster, or an answer of the database was lost: it knows where we are. */
+  const moved = async (lane: string): Promise<OwnChain> => {
+    chains = await ownChains(postgres, spool.replica)
+    return chainOf(lane)
+  }
+
+  const makeMonths = async (records: readonly ArchiveRecord[]) => {
+    for (const { time } of records) {
+      const month = monthOf(time)
+      // What says it is of another age is kept with all other such: nobody's wrong clock makes tables.
+      if (months.has(month.table) || Math.abs(time - now()) > longestAge) continue
+      await makePartition(postgres, month)
+      months.add(month.table)
+    }
+  }
+
+  return {
+    async ship() {
+      await known()
+      for (const [lane, end] of spool.lanes()) {
+        const chain = chains?.get(lane)
+        if (chain && chain.seq === end.seq && chain.hash === end.hash) since.delete(lane)
+        else if (!(await isOthers(lane))) await shipLane(lane, end)
+      }
+    },
+    forget() {
+      sure = false
+      months.clear()
+    },
+    shipped: (lane) => chains?.get(lane)?.seq,
+    waiting() {
+      if (!chains) return undefined
+      const mine = own?.()
+      let records = 0
+      for (const [lane, { seq }] of spool.lanes()) {
+        if (mine === undefined || mine === lane) records += Math.max(0, seq - (chains.get(lane)?.seq ?? 0))
+      }
+      return records
+    },
+  }
+}
+
+/** Three years. */
+const longestAge = 3 * 366 * 24 * 60 * 60_000
+
+function after(chain: OwnChain, records: readonly ArchiveRecord[]): OwnChain {
+  const last = records.at(-1) as ArchiveRecord
+  return { ...chain, seq: last.seq, hash: last.hash }
+}

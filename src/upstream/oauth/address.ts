@@ -1,0 +1,18 @@
+import { OAuthProblem, quoted } from './problem.ts'
+
+/** Names of this machine that no other machine can answer to. */
+export const isLoopback = ({ hostname }: URL): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+
+/**
+ * An address that credentials may travel to: over TLS, or without leaving the machine. `what` is whose address it is,
+ * for whoever has to mend it.
+ */
+export function safeAddress(text: string, what: string): URL {
+  if (!URL.canParse(text)) throw new OAuthProblem(`${what} is no address: ${quoted(text)}`)
+  const url = new URL(text)
+  const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
+  if (!safe) throw new OAuthProblem(`${what} is not https: ${quoted(url.origin)}`)
+  if (url.username !== '' || url.password !== '') throw new OAuthProblem(`${what} has a password in it`)
+  return url
+}

@@ -1,0 +1,207 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { memoryLocks } from '../../stores/locks.ts'
+import { startIssuer } from './issuer.fixture.ts'
+import { ask, memoryVault, openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
+import { startResource } from './resource.fixture.ts'
+
+const grantTypes = (requests: readonly Record<string, string>[]) => requests.map(({ grant_type }) => grant_type)
+
+test('B6: without a grant a call is told what to do, and after a sign-in it is let in', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
+  await expect(ask(oauth, config)).rejects.toMatchObject({
+    code: 'AUTH_REQUIRED',
+    message: 'files needs a sign-in. Ask the operator to run: toolway auth files',
+  })
+  // What is known to be needed is not asked for again and again.
+  await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  expect(resource.got).toEqual([undefined])
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+  expect(resource.got.at(-1)).toMatch(/^Bearer access-/)
+})
+
+test('B6: a grant that another process has got is found', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  const vault = memoryVault()
+  const [running, command, config] = [openOAuth({ vault }), openOAuth({ vault }), serverConfig(resource.url)]
+  await expect(ask(running, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  await signIn(command, config, issuer)
+  expect(await ask(running, config)).toBe(200)
+})
+
+test('B10: however many calls find their token expired, in however many processes, it is refreshed once', async () => {
+  await using issuer = await startIssuer({ expiresIn: 3_600 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const config = serverConfig(resource.url)
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 3 }), async (calls, processes) => {
+      const [vault, locks, clock] = [memoryVault(), memoryLocks(), createManualClock()]
+      const oauths = Array.from({ length: processes }, () => openOAuth({ vault, locks, clock }))
+      await signIn(oauths[0]!, config, issuer)
+      for (const oauth of oauths) expect(await ask(oauth, config)).toBe(200)
+      clock.advance(3_600_000)
+      const before = issuer.tokenRequests.length
+      const statuses = await Promise.all(
+        oauths.flatMap((oauth) => Array.from({ length: calls }, () => ask(oauth, config))),
+      )
+      expect(new Set(statuses)).toEqual(new Set([200]))
+      expect(grantTypes(issuer.tokenRequests.slice(before))).toEqual(['refresh_token'])
+    }),
+    { numRuns: 12 },
+  )
+})
+
+test('B10: tokens that are refused before their time are replaced once for all, and calls are sent again', async () => {
+  await using issuer = await startIssuer({ expiresIn: 3_600 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+  issuer.revoke()
+  expect(await Promise.all(Array.from({ length: 8 }, () => ask(oauth, config)))).toEqual(Array(8).fill(200))
+  expect(grantTypes(issuer.tokenRequests)).toEqual(['authorization_code', 'refresh_token'])
+  // A server that refuses whatever it is given does not make us ask for ever.
+  issuer.revoke()
+  await expect(ask(oauth, config)).rejects.toThrow('refuses the token that was just obtained')
+  expect(issuer.tokenRequests).toHaveLength(2)
+})
+
+test('B6: each refresh token is used once, and the one that came last is kept', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [vault, clock, config] = [memoryVault(), createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ vault, clock })
+  await signIn(oauth, config, issuer)
+  for (let round = 0; round < 3; round++) {
+    clock.advance(100_000)
+    expect(await ask(oauth, config)).toBe(200)
+  }
+  // Also one that starts anew goes on from there.
+  clock.advance(100_000)
+  expect(await ask(openOAuth({ vault, clock }), config)).toBe(200)
+  const used = issuer.tokenRequests.flatMap(({ refresh_token }) => refresh_token ?? [])
+  expect(new Set(used).size).toBe(4)
+})
+
+test('B6: a grant that has ended is forgotten and asked for; a silent authorization server ends none', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using resource = await startResource({ issuers: [issuer] })
+  const [vault, clock, config] = [memoryVault(), createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ vault, clock })
+  await signIn(oauth, config, issuer)
+  clock.advance(100_000)
+  issuer.behaviour.refuseRefresh = { status: 503, error: 'temporarily_unavailable' }
+  await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+  expect(await oauth.list()).toHaveLength(1)
+  issuer.behaviour.refuseRefresh = { status: 400, error: 'invalid_grant' }
+  await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  expect(await oauth.list()).toEqual([])
+})
+
+test('B6: a call that lacks a scope says which, and the next sign-in asks for it beside those there were', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url)]
+  await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config)).toBe(200)
+  await expect(ask(oauth, config, 'tools/call')).rejects.toThrow('files needs more rights than it was given (write).')
+  // The rest goes on as before.
+  expect(await ask(oauth, config)).toBe(200)
+  await signIn(oauth, config, issuer)
+  expect(await ask(oauth, config, 'tools/call')).toBe(200)
+})
+
+test('B6: another authorization server gets nothing of what the first one gave', async () => {
+  await using first = await startIssuer({ expiresIn: 100 })
+  await using second = await startIssuer()
+  await using resource = await startResource({ issuers: [first] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url)]
+  const oauth = openOAuth({ clock })
+  await signIn(oauth, config, first)
+  expect(await ask(oauth, config)).toBe(200)
+  resource.behaviour.issuers = [second]
+  await expect(ask(oauth, config)).rejects.toThrow('it has another authorization server now')
+  expect([...second.tokenRequests, ...second.registrations]).toEqual([])
+  await signIn(oauth, config, second)
+  expect(await ask(oauth, config)).toBe(200)
+  expect(second.registrations).toHaveLength(1)
+  // Back at the first one, its grant is there again; and it was never shown to the other.
+  resource.behaviour.issuers = [first]
+  clock.advance(100_000)
+  expect(await ask(oauth, config)).toBe(200)
+  expect(JSON.stringify(second.tokenRequests)).not.toContain('refresh-')
+})
+
+test('B6: where each principal has its own grant, none goes by that of another', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  const [oauth, config] = [openOAuth(), serverConfig(resource.url, { perPrincipal: true })]
+  await signIn(oauth, config, issuer, 'ann')
+  await signIn(oauth, config, issuer, 'bob')
+  expect(await ask(oauth, config, 'tools/list', 'ann')).toBe(200)
+  expect(await ask(oauth, config, 'tools/list', 'bob')).toBe(200)
+  expect(new Set(resource.got.filter(Boolean)).size).toBe(2)
+  for (const stranger of ['eve', undefined]) {
+    await expect(ask(oauth, config, 'tools/list', stranger)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  }
+  expect(await oauth.forget('files', 'ann')).toBe(1)
+  expect((await oauth.list()).map(({ principal }) => principal)).toEqual(['bob'])
+})
+
+test('B6: a server that moves to another address does not get the grant of the old one', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  await using moved = await startResource({ issuers: [issuer] })
+  const oauth = openOAuth()
+  await signIn(oauth, serverConfig(resource.url), issuer)
+  await expect(ask(oauth, serverConfig(moved.url))).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  expect(moved.got).toEqual([undefined])
+})
+
+const itself = { grant: 'client_credentials', clientId: 'toolway', clientSecret: 'the client secret' }
+
+test('B6: Toolway gets tokens for itself where it is a client with a secret', async () => {
+  await using issuer = await startIssuer({
+    expiresIn: 100,
+    metadata: { token_endpoint_auth_methods_supported: ['client_secret_post'] },
+  })
+  await using resource = await startResource({ issuers: [issuer], challengeScope: 'read', callScope: 'write' })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url, itself)]
+  const oauth = openOAuth({ clock })
+  expect(await ask(oauth, config)).toBe(200)
+  expect(issuer.tokenRequests).toEqual([
+    {
+      grant_type: 'client_credentials',
+      resource: resource.url,
+      scope: 'read',
+      client_id: 'toolway',
+      client_secret: 'the client secret',
+    },
+  ])
+  expect(await ask(oauth, config, 'tools/call')).toBe(200)
+  expect(issuer.tokenRequests.at(-1)?.scope).toBe('read write')
+  await expect(oauth.begin('files', config, new URL('http://127.0.0.1/'))).rejects.toThrow('needs no sign-in')
+})
+
+test('B6: the secret of a client goes to the authorization server it was first shown to, and to no other', async () => {
+  await using issuer = await startIssuer({ expiresIn: 100 })
+  await using evil = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  const [clock, config] = [createManualClock(), serverConfig(resource.url, itself)]
+  const oauth = openOAuth({ clock })
+  expect(await ask(oauth, config)).toBe(200)
+  resource.behaviour.issuers = [evil]
+  clock.advance(3_600_000)
+  await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
+  expect(evil.asked).toEqual([])
+  // And where the configuration names one, not even that.
+  const named = serverConfig(resource.url, { ...itself, issuer: issuer.url })
+  await expect(ask(openOAuth(), named)).rejects.toThrow('the client is registered with')
+  expect(evil.asked).toEqual([])
+})

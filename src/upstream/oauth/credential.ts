@@ -1,0 +1,213 @@
+import type { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Authorize } from './authorize.ts'
+import type { Challenge } from './challenge.ts'
+import { type Discovered, discoverIssuer } from './discover.ts'
+import type { Demand, Grant, Holder } from './grants.ts'
+import { type IssuerMetadata, issuerMetadata } from './issuer-metadata.ts'
+import { OAuthProblem } from './problem.ts'
+import { obtained, refreshed } from './renew.ts'
+import { authRequired, tokenUnavailable } from './sentences.ts'
+import { type OAuthParts, type OAuthSettings, onlyIssuer } from './settings.ts'
+import { reachOf } from './web.ts'
+
+/** A token is renewed this long before it ends, so that none ends on its way; a short-lived one later. */
+const earlyMs = 30_000
+const earlyPart = 0.25
+/** How long a server that wants a sign-in, or refuses what it was just given, is believed without asking again. */
+const believedMs = 60_000
+
+/**
+ * The credential for one server and holder, shared by all lines that use it. However many need a new token at once,
+ * one asks for it: here by one promise for all, elsewhere by a lock and by looking whether somebody was quicker.
+ */
+export function createCredential(
+  options: OAuthParts & { readonly holder: Holder; readonly settings: OAuthSettings; readonly log: Log },
+): Authorize {
+  const { holder, settings, grants, locks, web, placeOf, clock, log } = options
+  const server = new URL(holder.url)
+  const itself = settings.grant === 'client_credentials'
+  let held: Grant | undefined
+  let finding: Promise<Grant | undefined> | undefined
+  let replacing: Promise<boolean> | undefined
+  /** Why there is none, since the server said so. */
+  let wanted: { readonly error: ToolwayError; readonly at: number } | undefined
+  /** When a token was renewed although its time was not over. */
+  let forcedAt = Number.NEGATIVE_INFINITY
+  let known: { readonly metadata: IssuerMetadata; readonly at: number } | undefined
+
+  return {
+    header() {
+      if (held && !isEnding(held)) return bearer(held)
+      finding ??= found().finally(() => {
+        finding = undefined
+      })
+      return finding.then((grant) => {
+        if (grant) return bearer(grant)
+        if (wanted && clock.now() - wanted.at < believedMs) throw wanted.error
+        return undefined
+      })
+    },
+    async refused(challenge, sent) {
+      if (challenge.status === 403 && challenge.error !== 'insufficient_scope') return false
+      // Whoever was refused at the same time has seen to it.
+      if (held && bearer(held) !== sent) return true
+      replacing ??= replaced(challenge, sent).finally(() => {
+        replacing = undefined
+      })
+      return replacing
+    },
+  }
+
+  /** The grant as it is kept, renewed where it has to be. */
+  async function found(): Promise<Grant | undefined> {
+    const demand = await grants.demandOf(holder)
+    const kept = await keptFor(demand)
+    const good = await alive(kept)
+    if (good) return good
+    if (itself && demand.issuer !== undefined) return obtain(demand)
+    if (!kept) return undefined
+    held = undefined
+    throw want('needs a new sign-in: its token has expired')
+  }
+
+  /** A grant that is good, or can be made so. */
+  async function alive(grant: Grant | undefined): Promise<Grant | undefined> {
+    if (grant && !isEnding(grant)) return take(grant)
+    return grant?.refreshToken === undefined ? undefined : renewed(grant)
+  }
+
+  async function keptFor({ issuer }: Demand): Promise<Grant | undefined> {
+    return issuer === undefined ? undefined : grants.grantOf(holder, issuer)
+  }
+
+  async function replaced(challenge: Challenge, sent: string | undefined): Promise<boolean> {
+    const before = await grants.demandOf(holder)
+    const kept = await keptFor(before)
+    if (kept && bearer(kept) !== sent && !isEnding(kept)) return take(kept) !== undefined
+    const lacking = challenge.status === 403
+    const demand = await demanded(before, challenge, lacking ? (kept?.scopes ?? []) : undefined)
+    if (!itself && (lacking || !kept)) {
+      throw want(lacking ? `needs more rights than it was given${naming(challenge.scopes)}` : 'needs a sign-in')
+    }
+    const isNew = (scope: string) => !before.more?.includes(scope) && !kept?.scopes.includes(scope)
+    const asksMore = lacking && challenge.scopes?.some(isNew)
+    if (!asksMore && clock.now() - forcedAt < believedMs) throw want('refuses the token that was just obtained for it')
+    forcedAt = clock.now()
+    if (itself) return (await obtain(demand)) !== undefined
+    const { issuer } = await discovered(demand)
+    if (issuer.issuer === kept?.issuer) return (await renewed(kept)) !== undefined
+    // It trusts somebody else now, who gets nothing of what there was.
+    await grants.demanded(holder, { ...demand, issuer: issuer.issuer })
+    const other = await grants.grantOf(holder, issuer.issuer)
+    held = undefined
+    if (await alive(other)) return true
+    throw want('needs a new sign-in: it has another authorization server now')
+  }
+
+  /** Writes down what the server wants, for whoever signs in. */
+  async function demanded(before: Demand, challenge: Challenge, had: readonly string[] | undefined): Promise<Demand> {
+    const { resourceMetadata, scopes } = challenge
+    const demand: Demand = {
+      ...before,
+      ...(resourceMetadata !== undefined && { resourceMetadata }),
+      ...(scopes && !had && { scopes: [...scopes] }),
+      ...(had && { more: [...new Set([...had, ...(scopes ?? [])])] }),
+    }
+    if (JSON.stringify(demand) !== JSON.stringify(before)) await grants.demanded(holder, demand)
+    return demand
+  }
+
+  /** One at a time, wherever it runs: a refresh token that is used twice may void the whole grant. */
+  async function renewed(old: Grant): Promise<Grant> {
+    await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
+    const kept = await grants.grantOf(holder, old.issuer)
+    if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
+    try {
+      if (!kept) throw new OAuthProblem('the grant was taken back', { code: 'invalid_grant' })
+      const reach = await reachOf(server, placeOf)
+      const next = await refreshed(kept, await metadataOf(old.issuer), settings, options, reach)
+      await grants.granted(holder, next)
+      log.debug({ server: holder.server }, 'a token was renewed')
+      return take(next)
+    } catch (error) {
+      const problem = problemOf(error)
+      // What is good for a few seconds more is better than nothing.
+      if (problem.unreachable && kept && !isOver(kept)) return take(kept)
+      if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
+      held = undefined
+      // A client whose secret is wrong can be mended in the configuration; the grant may still be good then.
+      if (problem.code === 'invalid_grant') await grants.ended(holder, old.issuer)
+      throw want(`needs a new sign-in: ${problem.message}`, error)
+    }
+  }
+
+  async function obtain(demand: Demand): Promise<Grant> {
+    await using _ = await locks.hold(`grant ${JSON.stringify(['', holder])}`)
+    const before = held
+    const kept = await keptFor(await grants.demandOf(holder))
+    if (kept && kept.accessToken !== before?.accessToken && !isEnding(kept)) return take(kept)
+    try {
+      const found = await discovered(demand)
+      const grant = await obtained(found, demand, settings, options, server)
+      await grants.demanded(holder, { ...demand, issuer: grant.issuer })
+      await grants.granted(holder, grant)
+      return take(grant)
+    } catch (error) {
+      const problem = problemOf(error)
+      if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
+      throw want(`wants a token, and there is none to be had: ${problem.message}`, error)
+    }
+  }
+
+  async function discovered({ issuer, resourceMetadata }: Demand): Promise<Discovered> {
+    const challenge = resourceMetadata === undefined ? undefined : { status: 401, resourceMetadata }
+    const only = onlyIssuer(settings, issuer)
+    try {
+      return await discoverIssuer({ server, challenge, only, before: issuer, web, placeOf })
+    } catch (error) {
+      const problem = problemOf(error)
+      if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
+      throw want(`cannot be signed in to: ${problem.message}`, error)
+    }
+  }
+
+  async function metadataOf(issuer: string): Promise<IssuerMetadata> {
+    if (known?.metadata.issuer === issuer && clock.now() - known.at < believedMs) return known.metadata
+    const metadata = await issuerMetadata(issuer, { web, reach: await reachOf(server, placeOf) })
+    known = { metadata, at: clock.now() }
+    return metadata
+  }
+
+  function take(grant: Grant): Grant {
+    wanted = undefined
+    held = grant
+    return grant
+  }
+
+  function want(why: string, cause?: unknown): ToolwayError {
+    const error = authRequired(holder, why, cause)
+    if (wanted?.error.message !== error.message) log.warn({ server: holder.server }, error.message)
+    wanted = { error, at: clock.now() }
+    return error
+  }
+
+  function isEnding({ expiresAt, grantedAt }: Grant): boolean {
+    if (expiresAt === undefined) return false
+    return expiresAt - Math.min(earlyMs, (expiresAt - grantedAt) * earlyPart) <= clock.now()
+  }
+
+  function isOver({ expiresAt }: Grant): boolean {
+    return expiresAt !== undefined && expiresAt <= clock.now()
+  }
+}
+
+const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
+
+const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ')})` : '')
+
+/** What is no problem of OAuth is one of our own. */
+function problemOf(error: unknown): OAuthProblem {
+  if (error instanceof OAuthProblem) return error
+  throw error
+}

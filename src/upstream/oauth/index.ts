@@ -1,0 +1,145 @@
+import type { ServerConfig } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Locks } from '../../core/locks.ts'
+import type { Log } from '../../core/log.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Authorize } from './authorize.ts'
+import { createCredential } from './credential.ts'
+import { createFlows } from './flows.ts'
+import { createGrants, type Grant, type Holder } from './grants.ts'
+import { challengeOf } from './probe.ts'
+import { OAuthProblem } from './problem.ts'
+import type { OAuthSettings } from './settings.ts'
+import { beginSignIn, knownPort, type SignIn } from './sign-in.ts'
+import { createWeb, type PlaceOf } from './web.ts'
+
+export type { Authorize } from './authorize.ts'
+export type { SignIn } from './sign-in.ts'
+
+/** Tokens for servers that want OAuth: kept, renewed, and asked for. */
+export interface OAuth {
+  /** The credential of a server's lines, one for all that share it; undefined for servers that want none of this. */
+  authorize(server: string, config: ServerConfig, principal?: string): Authorize | undefined
+  /** Begins a sign-in whose answer comes to `redirect`. Throws INVALID_ARGUMENTS where there is nothing to sign in to. */
+  begin(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<SignIn>
+  /** The same with the answer coming to our own door; tells where to send the person. */
+  beginHere(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<string>
+  /** Takes an answer that came to our own door; tells which server it was for. */
+  finishHere(answer: URLSearchParams): Promise<string>
+  /** The port that an earlier sign-in was registered with. */
+  portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
+  /** Forgets what is kept for a server; how many grants that were. */
+  forget(server: string, principal?: string): Promise<number>
+  list(): Promise<readonly KeptGrant[]>
+}
+
+/** What may be told of a grant. */
+export interface KeptGrant extends Holder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
+  /** Whether it goes on by itself when it expires. */
+  readonly renewable: boolean
+}
+
+export interface OAuthOptions {
+  readonly vault: Vault
+  readonly locks: Locks
+  readonly placeOf: PlaceOf
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions): OAuth {
+  const grants = createGrants(vault)
+  const parts = { grants, locks, placeOf, clock, web: createWeb({ placeOf, clock }) }
+  const flows = createFlows(clock)
+  const credentials = new Map<string, Authorize>()
+
+  const begin: OAuth['begin'] = async (server, config, redirect, principal) => {
+    const { settings, holder, headers, kind } = wanted(server, config, principal)
+    const challenge = () => challengeOf(new URL(holder.url), { headers, kind, clock })
+    return beginSignIn({ ...parts, holder, settings, redirect, challenge }).catch((error) => {
+      throw refusal(server, error)
+    })
+  }
+
+  return {
+    authorize(server, config, principal) {
+      const settings = settingsOf(config)
+      if (!settings) return undefined
+      const holder = holderOf(server, config, settings, principal)
+      const key = JSON.stringify([holder, settings])
+      const credential = credentials.get(key) ?? createCredential({ ...parts, holder, settings, log })
+      keep(credentials, key, credential)
+      return credential
+    },
+    begin,
+    async beginHere(server, config, redirect, principal) {
+      const signIn = await begin(server, config, redirect, principal)
+      flows.add(server, signIn)
+      return signIn.url
+    },
+    finishHere: (answer) =>
+      flows.finish(answer).catch((error) => {
+        throw refusal('The server', error)
+      }),
+    async portOf(server, config, principal) {
+      const { issuer } = await grants.demandOf(wanted(server, config, principal).holder)
+      return issuer === undefined ? undefined : knownPort(await grants.clientOf(server, issuer))
+    },
+    forget: grants.forget,
+    async list() {
+      const kept = await grants.list()
+      return kept.map(({ grant, ...holder }) => {
+        const { issuer, scopes, expiresAt, grantedAt, refreshToken } = grant
+        return { ...holder, issuer, scopes, expiresAt, grantedAt, renewable: refreshToken !== undefined }
+      })
+    },
+  }
+}
+
+/** More than there are servers and principals at one time: the longest unused one goes. */
+const mostCredentials = 4_096
+
+function keep(credentials: Map<string, Authorize>, key: string, credential: Authorize): void {
+  credentials.delete(key)
+  credentials.set(key, credential)
+  if (credentials.size <= mostCredentials) return
+  for (const oldest of credentials.keys()) {
+    credentials.delete(oldest)
+    return
+  }
+}
+
+const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
+  config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
+
+/** Where all share one grant, whoever asks has that one. */
+const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): Holder => ({
+  server,
+  url: config.transport === 'stdio' ? '' : new URL(config.url).href,
+  principal: settings.perPrincipal ? principal : '',
+})
+
+/** All that signing in to a server takes. */
+function wanted(server: string, config: ServerConfig, principal?: string) {
+  const settings = settingsOf(config)
+  if (!settings || config.transport === 'stdio') {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `${server} does not use OAuth: set mcpServers.${server}.auth.type to oauth.`,
+    )
+  }
+  if (settings.grant === 'client_credentials') {
+    const sentence = `${server} needs no sign-in: Toolway gets its tokens itself, with the client of mcpServers.${server}.auth.`
+    throw new ToolwayError('INVALID_ARGUMENTS', sentence)
+  }
+  const { headers, transport: kind } = config
+  return { settings, holder: holderOf(server, config, settings, principal), headers, kind }
+}
+
+/** What whoever signs in is told. */
+function refusal(server: string, error: unknown): unknown {
+  if (!(error instanceof OAuthProblem)) return error
+  const code = error.unreachable ? 'SERVER_UNAVAILABLE' : 'AUTH_REQUIRED'
+  return new ToolwayError(code, `${server} cannot be signed in to: ${error.message}.`, { server, cause: error })
+}

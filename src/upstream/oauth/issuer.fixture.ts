@@ -1,0 +1,157 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+
+/** How an authorization server behaves; tests change it while it runs. */
+export interface Behaviour {
+  /** What it says that it is called, where that is not true. */
+  issuer?: string
+  /** What `iss` in its answers says; null leaves it out. */
+  iss?: string | null
+  metadata?: Record<string, unknown>
+  /** Answers every request for metadata itself. */
+  answerMetadata?(response: ServerResponse): void
+  expiresIn?: number
+  /** Refuses every refresh with this error. */
+  refuseRefresh?: { status: number; error: string }
+  rotates: boolean
+}
+
+export interface TestIssuer extends AsyncDisposable {
+  readonly url: string
+  readonly behaviour: Behaviour
+  /** Bodies of token requests, in order, with the Authorization header they came with. */
+  readonly tokenRequests: (Record<string, string> & { authorization?: string })[]
+  readonly registrations: Record<string, unknown>[]
+  /** Every path that was asked for. */
+  readonly asked: string[]
+  /** Whether an access token is one of its own, and good for these scopes. */
+  accepts(token: string, scopes?: readonly string[]): boolean
+  /** Takes back every access token; refresh tokens stay good. */
+  revoke(): void
+  /** What a browser would bring back after a person has said yes. */
+  visit(url: string): Promise<URLSearchParams>
+}
+
+interface Code {
+  readonly challenge: string
+  readonly redirect: string
+  readonly client: string
+  readonly resource: string
+  readonly scope: string
+}
+
+/** An authorization server that keeps to the rules: PKCE, single use of codes and of refresh tokens. */
+export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<TestIssuer> {
+  const behaviour: Behaviour = { rotates: true, ...changes }
+  const codes = new Map<string, Code>()
+  const refreshTokens = new Map<string, string>()
+  const accessTokens = new Map<string, readonly string[]>()
+  const tokenRequests: TestIssuer['tokenRequests'] = []
+  const registrations: Record<string, unknown>[] = []
+  const asked: string[] = []
+  const server = createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '/', url)
+    asked.push(pathname)
+    if (pathname.includes('/.well-known/')) return (behaviour.answerMetadata ?? metadata)(response)
+    if (pathname === '/authorize') return authorize(searchParams, response)
+    if (pathname === '/register') return register(JSON.parse(await text(request)), response)
+    if (pathname === '/token') return token(request, response)
+    json(response, 404, {})
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  function metadata(response: ServerResponse): void {
+    json(response, 200, {
+      issuer: behaviour.issuer ?? url,
+      authorization_endpoint: `${url}/authorize`,
+      token_endpoint: `${url}/token`,
+      registration_endpoint: `${url}/register`,
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['none', 'client_secret_basic', 'client_secret_post'],
+      authorization_response_iss_parameter_supported: true,
+      ...behaviour.metadata,
+    })
+  }
+
+  function authorize(given: URLSearchParams, response: ServerResponse): void {
+    const code = randomUUID()
+    const redirect = new URL(given.get('redirect_uri') ?? '')
+    codes.set(code, {
+      challenge: given.get('code_challenge') ?? '',
+      redirect: redirect.href,
+      client: given.get('client_id') ?? '',
+      resource: given.get('resource') ?? '',
+      scope: given.get('scope') ?? '',
+    })
+    redirect.searchParams.set('code', code)
+    redirect.searchParams.set('state', given.get('state') ?? '')
+    const iss = behaviour.iss === undefined ? url : behaviour.iss
+    if (iss !== null) redirect.searchParams.set('iss', iss)
+    response.writeHead(302, { location: redirect.href }).end()
+  }
+
+  function register(body: Record<string, unknown>, response: ServerResponse): void {
+    registrations.push(body)
+    json(response, 201, { client_id: `client-${registrations.length}`, token_endpoint_auth_method: 'none' })
+  }
+
+  async function token(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = Object.fromEntries(new URLSearchParams(await text(request)))
+    const { authorization } = request.headers
+    tokenRequests.push({ ...body, ...(authorization !== undefined && { authorization }) })
+    if (body.grant_type === 'authorization_code') {
+      const code = codes.get(body.code ?? '')
+      codes.delete(body.code ?? '')
+      const proof = createHash('sha256')
+        .update(body.code_verifier ?? '')
+        .digest('base64url')
+      const fits =
+        code && proof === code.challenge && body.redirect_uri === code.redirect && body.resource === code.resource
+      return fits ? give(code.scope, response) : json(response, 400, { error: 'invalid_grant' })
+    }
+    if (body.grant_type === 'refresh_token') {
+      if (behaviour.refuseRefresh)
+        return json(response, behaviour.refuseRefresh.status, { error: behaviour.refuseRefresh.error })
+      const scope = refreshTokens.get(body.refresh_token ?? '')
+      if (behaviour.rotates) refreshTokens.delete(body.refresh_token ?? '')
+      return scope === undefined ? json(response, 400, { error: 'invalid_grant' }) : give(scope, response)
+    }
+    if (body.grant_type === 'client_credentials') return give(body.scope ?? '', response)
+    json(response, 400, { error: 'unsupported_grant_type' })
+  }
+
+  function give(scope: string, response: ServerResponse): void {
+    const [access, refresh] = [`access-${randomUUID()}`, `refresh-${randomUUID()}`]
+    accessTokens.set(access, scope.split(' '))
+    refreshTokens.set(refresh, scope)
+    const expires = behaviour.expiresIn === undefined ? {} : { expires_in: behaviour.expiresIn }
+    json(response, 200, { access_token: access, token_type: 'Bearer', refresh_token: refresh, ...expires })
+  }
+
+  return {
+    url,
+    behaviour,
+    tokenRequests,
+    registrations,
+    asked,
+    accepts: (given, scopes = []) =>
+      scopes.every((scope) => accessTokens.get(given)?.includes(scope)) && accessTokens.has(given),
+    revoke: () => accessTokens.clear(),
+    async visit(address) {
+      const { headers } = await fetch(address, { redirect: 'manual' })
+      return new URL(headers.get('location') ?? '').searchParams
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+export const json = (response: ServerResponse, status: number, body: object, headers = {}): void =>
+  void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))

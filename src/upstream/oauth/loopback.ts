@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { plainPage } from '../../core/plain-page.ts'
+
+/** Where a browser on this machine is sent back to, while somebody signs in. */
+export interface Loopback extends AsyncDisposable {
+  readonly redirect: URL
+  /**
+   * Hands each answer that comes to `take` until one is taken, and tells its outcome. Whatever `take` refuses by
+   * returning undefined was not meant for us: anybody on this machine can knock.
+   */
+  wait<T>(take: (answer: URLSearchParams) => Promise<T> | undefined, signal: AbortSignal): Promise<T>
+}
+
+const path = '/callback'
+
+/** Listens on the port that was used before, where it is free: an authorization server may know us by it. */
+export async function openLoopback(port = 0): Promise<Loopback> {
+  const server = await listening(port).catch((error) => {
+    if (port === 0) throw error
+    return listening(0)
+  })
+  const redirect = new URL(path, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  return {
+    redirect,
+    async wait(take, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof take>>>()
+      const stop = () => reject(signal.reason)
+      signal.addEventListener('abort', stop, { once: true })
+      if (signal.aborted) stop()
+      server.on('request', (request, response) => {
+        const url = URL.canParse(request.url ?? '', redirect.href)
+          ? new URL(request.url ?? '', redirect.href)
+          : undefined
+        const taken = request.method === 'GET' && url?.pathname === path ? take(url.searchParams) : undefined
+        if (!taken) return answer(response, 404, 'Nobody waits for this here.')
+        taken.then(
+          (outcome) => {
+            answer(response, 200, 'You are signed in. You can close this page and go back to Toolway.')
+            resolve(outcome as never)
+          },
+          (error: unknown) => {
+            answer(response, 400, `That did not work: ${(error as Error).message}.`)
+            reject(error)
+          },
+        )
+      })
+      try {
+        return (await promise) as never
+      } finally {
+        signal.removeEventListener('abort', stop)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      server.close()
+      // What has been said may still be on its way.
+      setTimeout(() => server.closeAllConnections(), lingerMs).unref()
+    },
+  }
+}
+
+const lingerMs = 500
+
+async function listening(port: number): Promise<Server> {
+  const server = createServer({ requestTimeout: 5_000 })
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+function answer(response: ServerResponse, status: number, sentence: string): void {
+  const { headers, body } = plainPage(sentence)
+  response.writeHead(status, { ...headers, connection: 'close' }).end(body)
+}

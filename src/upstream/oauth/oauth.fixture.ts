@@ -1,0 +1,63 @@
+import { configSchema, type ServerConfig } from '../../config/schema.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import type { Locks } from '../../core/locks.ts'
+import { silentLog } from '../../core/log.ts'
+import type { Vault } from '../../core/vault.ts'
+import { placeOf } from '../../policy/guards/url-addresses.ts'
+import { memoryLocks } from '../../stores/locks.ts'
+import { ignored } from '../transports/bodies.ts'
+import { createChannel } from '../transports/http1/channel.ts'
+import { authorizedChannel } from './authorized-channel.ts'
+import { createOAuth, type OAuth } from './index.ts'
+import type { TestIssuer } from './issuer.fixture.ts'
+
+/** A vault that is gone with the test. */
+export function memoryVault(): Vault & { readonly kept: Map<string, string> } {
+  const kept = new Map<string, string>()
+  return {
+    kept,
+    read: async (key) => kept.get(key),
+    write: async (key, text) => void kept.set(key, text),
+    remove: async (key) => void kept.delete(key),
+    keys: async () => [...kept.keys()].sort(),
+  }
+}
+
+export const openOAuth = (parts: { vault?: Vault; locks?: Locks; clock?: Clock } = {}): OAuth =>
+  createOAuth({ vault: memoryVault(), locks: memoryLocks(), placeOf, clock: systemClock, log: silentLog, ...parts })
+
+export function serverConfig(url: string, auth: object = {}): ServerConfig {
+  const config = configSchema.parse({ mcpServers: { files: { url, auth: { type: 'oauth', ...auth } } } })
+  return config.mcpServers.files as ServerConfig
+}
+
+const redirect = new URL('http://127.0.0.1:1234/callback')
+
+/** What a person does who says yes to everything. */
+export async function signIn(
+  oauth: OAuth,
+  config: ServerConfig,
+  issuer: TestIssuer,
+  principal?: string,
+): Promise<void> {
+  const flow = await oauth.begin('files', config, redirect, principal)
+  await flow.finish(await issuer.visit(flow.url))
+}
+
+/** One request to the server, as its transport sends it; tells the status. */
+export async function ask(
+  oauth: OAuth,
+  config: ServerConfig,
+  method = 'tools/list',
+  principal?: string,
+): Promise<number> {
+  const url = new URL(config.transport === 'stdio' ? '' : config.url)
+  const authorize = oauth.authorize('files', config, principal)
+  if (!authorize) throw new Error('no OAuth')
+  await using channel = authorizedChannel(createChannel(url.origin, systemClock), authorize)
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method }))
+  const headers = { 'content-type': 'application/json' }
+  return (await channel.ask({ method: 'POST', path: url.pathname, headers, body }, ignored)).status
+}
+
+export { redirect }

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import type { Clock } from '../../core/clock.ts'
+import { scopesIn } from './challenge.ts'
+import { type Client, methodOf, type SigningKey } from './client.ts'
+import type { IssuerMetadata } from './issuer-metadata.ts'
+import { OAuthProblem, quoted } from './problem.ts'
+import type { Reach, Web } from './web.ts'
+
+const answered = z.object({
+  access_token: z.string().regex(/^[\x21-\x7e]{1,16384}$/),
+  token_type: z.string(),
+  expires_in: z.coerce.number().nonnegative().optional(),
+  refresh_token: z.string().min(1).optional(),
+  scope: z.string().optional(),
+})
+
+/** What a token endpoint gave. */
+export interface Tokens {
+  readonly accessToken: string
+  /** In milliseconds since the epoch; unknown where it was not said. */
+  readonly expiresAt?: number
+  readonly refreshToken?: string
+  /** Where it was said that they are others than those asked for. */
+  readonly scopes?: readonly string[]
+}
+
+export interface TokenRequest {
+  readonly issuer: IssuerMetadata
+  readonly client: Client
+  readonly signing?: SigningKey | undefined
+  /** `grant_type` and what belongs to it. */
+  readonly parameters: Readonly<Record<string, string>>
+  readonly web: Web
+  readonly reach: Reach
+  readonly clock: Clock
+}
+
+/** Asks a token endpoint. The client shows who it is to the issuer it is registered with, and to nobody else. */
+export async function requestTokens(request: TokenRequest): Promise<Tokens> {
+  const { issuer, web, reach, clock } = request
+  const { headers, parameters } = await authenticated(request)
+  const body = new URLSearchParams({ ...request.parameters, ...parameters }).toString()
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  const asked = clock.now()
+  const answer = await web.post(issuer.token, reach, { body, headers: { ...type, ...headers } })
+  if (answer.status !== 200) throw refusal(issuer, answer.status, answer.body)
+  const parsed = answered.safeParse(answer.body)
+  if (!parsed.success) throw new OAuthProblem(`${issuer.token.origin} answered with something that is no token`)
+  const { access_token, token_type, expires_in, refresh_token, scope } = parsed.data
+  if (token_type.toLowerCase() !== 'bearer') {
+    throw new OAuthProblem(`${issuer.token.origin} gives out tokens of another kind, ${quoted(token_type)}`)
+  }
+  return {
+    accessToken: access_token,
+    ...(expires_in !== undefined && { expiresAt: asked + expires_in * 1000 }),
+    ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+    ...(scope !== undefined && { scopes: scopesIn(scope) }),
+  }
+}
+
+interface Shown {
+  readonly headers: Readonly<Record<string, string>>
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+async function authenticated(request: TokenRequest): Promise<Shown> {
+  const { client, signing, issuer } = request
+  if (signing) return { headers: {}, parameters: await assertion(request, signing) }
+  const { id, secret = '' } = client
+  switch (methodOf(client, issuer)) {
+    case 'client_secret_basic': {
+      const pair = [id, secret].map((part) => new URLSearchParams([['', part]]).toString().slice(1)).join(':')
+      return { headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }, parameters: {} }
+    }
+    case 'client_secret_post':
+      return { headers: {}, parameters: { client_id: id, client_secret: secret } }
+    default:
+      return { headers: {}, parameters: { client_id: id } }
+  }
+}
+
+/** Signed for this issuer alone, and good for a minute. */
+async function assertion({ client, issuer, clock }: TokenRequest, signing: SigningKey) {
+  const { importPKCS8, SignJWT } = await import('jose')
+  const key = await importPKCS8(signing.key, signing.algorithm).catch(() => {
+    throw new OAuthProblem('auth.privateKey is no private key in PKCS #8 form for auth.signingAlgorithm')
+  })
+  const now = Math.floor(clock.now() / 1000)
+  const signed = await new SignJWT()
+    .setProtectedHeader({ alg: signing.algorithm })
+    .setIssuer(client.id)
+    .setSubject(client.id)
+    .setAudience(issuer.issuer)
+    .setJti(randomUUID())
+    .setIssuedAt(now)
+    .setExpirationTime(now + 60)
+    .sign(key)
+  return {
+    client_id: client.id,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: signed,
+  }
+}
+
+/** Only the code of it: what else is said may repeat what we sent. */
+function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthProblem {
+  const { error } = (body ?? {}) as { error?: unknown }
+  const code = typeof error === 'string' ? error : undefined
+  const unreachable = status >= 500 || status === 429
+  const why = code === undefined ? `HTTP ${status}` : quoted(code)
+  return new OAuthProblem(`${token.origin} gave no token (${why})`, { code, unreachable })
+}

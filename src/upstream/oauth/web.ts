@@ -1,0 +1,172 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { Dispatcher } from 'undici'
+import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
+import { safeAddress } from './address.ts'
+import { OAuthProblem, quoted } from './problem.ts'
+
+/** What was answered, as far as it is JSON. */
+export interface WebAnswer {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** Fetches metadata and tokens. Addresses come from strangers, so nothing is left to the other side. */
+export interface Web {
+  get(url: URL, reach: Reach): Promise<WebAnswer>
+  post(url: URL, reach: Reach, request: PostRequest): Promise<WebAnswer>
+}
+
+export interface PostRequest {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** How far an address may lead: a server out there must not make us look at what is in here. */
+export type Reach = 'public' | 'private'
+
+/** What kind of place an IP address is. */
+export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'
+
+export interface WebOptions {
+  readonly placeOf: PlaceOf
+  readonly clock: Clock
+}
+
+const withinMs = 10_000
+/** A hundred times what servers publish. */
+const maxBytes = 256 * 1024
+const maxRedirects = 3
+
+export function createWeb({ placeOf, clock }: WebOptions): Web {
+  return {
+    async get(url, reach) {
+      let at = url
+      for (let redirects = 0; ; redirects++) {
+        const answer = await ask(at, reach, { method: 'GET', headers: { accept: 'application/json' } })
+        if (answer.location === undefined) return answer
+        const next = URL.canParse(answer.location, at.href) ? new URL(answer.location, at.href) : undefined
+        // Who is asked vouches for the answer: somebody else's would vouch for somebody else.
+        if (next?.origin !== url.origin)
+          throw new OAuthProblem(`${url.origin} redirects to another origin, which is not followed`)
+        if (redirects === maxRedirects) throw new OAuthProblem(`${url.origin} redirects again and again`)
+        at = next
+      }
+    },
+    async post(url, reach, { body, headers }) {
+      const sent = { accept: 'application/json', ...headers }
+      const answer = await ask(url, reach, { method: 'POST', headers: sent, body })
+      if (answer.location === undefined) return answer
+      throw new OAuthProblem(`${url.origin} redirects instead of answering, which is not followed`)
+    },
+  }
+
+  async function ask(url: URL, reach: Reach, request: Asked): Promise<WebAnswer & { readonly location?: string }> {
+    safeAddress(url.href, 'an address of the authorization server')
+    const { Agent } = await import('undici')
+    const vetted = await vet(url, reach)
+    const [first] = vetted
+    // Connected to the addresses that were looked at: a name may lead elsewhere the next time.
+    const agent = new Agent({
+      connections: 1,
+      connect: {
+        lookup: (_, options, done) => (options.all ? done(null, [...vetted]) : done(null, first.address, first.family)),
+      },
+    })
+    using limit = deadline(
+      clock,
+      withinMs,
+      () => new OAuthProblem(`${url.origin} did not answer within ${withinMs / 1000} s`, { unreachable: true }),
+    )
+    try {
+      return await exchanged(agent, url, { ...request, signal: limit.signal })
+    } catch (thrown) {
+      if (thrown instanceof OAuthProblem) throw thrown
+      const { code, name } = thrown as NodeJS.ErrnoException
+      throw new OAuthProblem(`${url.origin} cannot be reached (${code ?? name})`, { unreachable: true, cause: thrown })
+    } finally {
+      await agent.destroy()
+    }
+  }
+
+  async function vet({ hostname }: URL, reach: Reach): Promise<readonly [Address, ...Address[]]> {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const found = isIP(host) ? [{ address: host, family: isIP(host) }] : await addresses(host)
+    const bad = found.find(({ address }) => {
+      const place = placeOf(address)
+      return place === 'reserved' || (place === 'private' && reach === 'public')
+    })
+    if (bad)
+      throw new OAuthProblem(
+        `${quoted(hostname)} leads to a private or reserved address, and a server out there named it`,
+      )
+    return found as [Address, ...Address[]]
+  }
+}
+
+interface Address {
+  readonly address: string
+  readonly family: number
+}
+
+interface Asked {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+async function addresses(host: string): Promise<Address[]> {
+  try {
+    // Both families of this machine may be listened on by different programs: one order for all.
+    return await lookup(host, { all: true, order: 'ipv4first' })
+  } catch (cause) {
+    throw new OAuthProblem(`${quoted(host)} cannot be found`, { unreachable: true, cause })
+  }
+}
+
+async function exchanged(agent: Dispatcher, url: URL, asked: Asked & { readonly signal: AbortSignal }) {
+  const { method, headers, body: sent, signal } = asked
+  const path = url.pathname + url.search
+  const {
+    statusCode: status,
+    headers: received,
+    body,
+  } = await agent.request({
+    origin: url.origin,
+    path,
+    method,
+    headers,
+    body: sent ?? null,
+    signal,
+  })
+  // Whoever reads the body hears of its end; what is thrown away must not bring the process down.
+  body.on('error', () => {})
+  if (status >= 300 && status < 400) {
+    body.destroy()
+    return { status, body: undefined, location: String(received.location ?? '') }
+  }
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > maxBytes) throw new OAuthProblem(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)
+    chunks.push(chunk)
+  }
+  return { status, body: json(Buffer.concat(chunks).toString()) }
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** How far a server may make us look: one that is in here itself may name what is in here. */
+export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
+  const host = server.hostname.replace(/^\[|\]$/g, '')
+  const found = isIP(host) ? [host] : (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address)
+  return found.some((address) => placeOf(address) === 'private') ? 'private' : 'public'
+}

@@ -1,0 +1,147 @@
+import cluster from 'node:cluster'
+import { once } from 'node:events'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { createDesk, type DeskAnswers } from './desk.ts'
+import { type Hand, startHand } from './hand.ts'
+import type { Page, WorkerPage } from './merge-pages.ts'
+import type { Member } from './registry.ts'
+
+/** What a worker is told at its start. */
+export interface Started {
+  /** One that no worker had before: what that one has handed out must not be taken for its own. */
+  readonly name: string
+  readonly number: number
+  readonly of: number
+}
+
+/** What workers can ask the first process for. */
+export type PrimaryAnswers = DeskAnswers & {
+  listening(facts: unknown): void
+  reloading(): void
+  /** Those of all workers but the one that asks. */
+  pages(accept?: string): Promise<readonly WorkerPage[]>
+}
+
+/** What the first process can ask of a worker. */
+export type WorkerAnswers = {
+  members(members: readonly Member[]): void
+  stop(): void
+  reload(): void
+  page(accept?: string): Page | undefined
+}
+
+export interface PrimaryOptions {
+  readonly workers: number
+  /** Ends all of them. */
+  readonly interrupted: AbortSignal
+  /** How long one may take to end before it is killed. */
+  readonly patienceMs: number
+  /** All take requests; with what the first of them said. */
+  listening(facts: unknown): void
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** One that ends sooner has not recovered from what the one before it ended of. */
+const steadyMs = 60_000
+const firstPauseMs = 100
+const longestPauseMs = 30_000
+
+/**
+ * Runs workers until it is interrupted: starts again what dies, and holds what they share. It serves nothing itself,
+ * so that nothing a client sends can end it. Gives the exit code.
+ */
+export async function runWorkers(options: PrimaryOptions): Promise<number> {
+  const { workers: of, interrupted, clock, log } = options
+  const desk = createDesk(clock)
+  /** Those that live. */
+  const hands = new Set<Hand>()
+  cluster.setupPrimary({ serialization: 'advanced' })
+
+  const others = (hand: Hand) => [...hands].filter((other) => other !== hand)
+  const tellMembers = () => {
+    for (const { line } of hands) line.tell('members', desk.registry.members())
+  }
+
+  const answersFor = (hand: () => Hand, name: string): Omit<PrimaryAnswers, 'listening'> => ({
+    ...desk.answersFor(name, tellMembers),
+    reloading() {
+      for (const { line } of others(hand())) line.tell('reload')
+    },
+    async pages(accept) {
+      const asked = others(hand()).map(async ({ number, line }) => {
+        const page = await line.ask('page', accept)
+        return page ? [{ ...page, number }] : []
+      })
+      return (await Promise.all(asked)).flat()
+    },
+  })
+
+  /** Starts one in a place, and another whenever that has ended, until all are to end. */
+  const begin = (number: number, failures = 0): Hand => {
+    const begun = clock.now()
+    const hand = startHand({ number, of, answers: (name) => answersFor(() => hand, name), clock, log })
+    hands.add(hand)
+    void hand.ended.then(({ code, signal }) => {
+      desk.registry.leave(hand.name)
+      hands.delete(hand)
+      tellMembers()
+      if (hand.retired || interrupted.aborted) return
+      const fails = clock.now() - begun > steadyMs ? 0 : failures
+      const pauseMs = Math.min(firstPauseMs * 2 ** fails, longestPauseMs)
+      log.warn({ worker: number, code, signal, pauseMs }, 'a worker has ended; another one takes its place')
+      clock.after(pauseMs, () => interrupted.aborted || begin(number, fails + 1))
+    })
+    return hand
+  }
+
+  /** Another one takes each place in turn, and only then the one before it ends: for a new version (SIGUSR2). */
+  const replaceAll = async () => {
+    for (const before of [...hands]) {
+      const next = begin(before.number)
+      // Until it takes requests it has no place that another would have to take.
+      next.retired = true
+      const failed = await Promise.race([next.listening.then(() => undefined), next.ended])
+      if (interrupted.aborted) return
+      if (failed) return log.error({ worker: next.number, ...failed }, 'a new worker does not start; the old ones stay')
+      next.retired = false
+      before.retired = true
+      before.stop(options.patienceMs)
+      await before.ended
+    }
+    log.info({ workers: of }, 'all workers have been replaced')
+  }
+  let replacing = Promise.resolve()
+  const replace = () => {
+    replacing = replacing.then(replaceAll)
+  }
+
+  const killAll = () => {
+    for (const { kill } of hands) kill()
+  }
+  process.on('SIGUSR2', replace)
+  // However this process ends, nobody is left behind; where it is killed, workers notice that and end by themselves.
+  process.on('exit', killAll)
+  // Between the end of the last worker and the start of the next there may be nothing else to wait for.
+  const awake = setInterval(() => {}, 60_000)
+  try {
+    const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
+    const first = begin(1)
+    // What keeps the first from starting keeps all of them, and it has said so itself.
+    const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
+    if (failed) return failed.code ?? 1
+    const rest = Array.from({ length: of - 1 }, (_, index) => begin(index + 2).listening)
+    await Promise.race([Promise.all(rest), stop])
+    if (!interrupted.aborted) options.listening(await first.listening)
+    await stop
+    return 0
+  } finally {
+    const left = [...hands]
+    for (const hand of left) hand.stop(options.patienceMs)
+    await Promise.all(left.map(({ ended }) => ended))
+    clearInterval(awake)
+    process.off('SIGUSR2', replace)
+    process.off('exit', killAll)
+  }
+}

@@ -1,0 +1,98 @@
+import cluster from 'node:cluster'
+import { ipcBuckets } from './ipc-buckets.ts'
+import { ipcCache } from './ipc-cache.ts'
+import { type IpcFleet, ipcFleet } from './ipc-fleet.ts'
+import { createLine, type Line, type Port } from './line.ts'
+import { mergePages, type Page, type WorkerPage } from './merge-pages.ts'
+import type { PrimaryAnswers, Started, WorkerAnswers } from './primary.ts'
+import type { Shared } from './shared.ts'
+
+/** This process as one of several workers. */
+export interface Worker {
+  readonly shared: Shared
+  /** Aborted when it is to end: the first process says so, or is gone. */
+  readonly stopped: AbortSignal
+  /** Tells that it takes requests. */
+  listening(facts: unknown): void
+  /** Hears that the configuration is to be read again. */
+  onReload(listener: () => void): void
+}
+
+/** The variable by which the first process tells a worker who it is. */
+export const workerVariable = 'TOOLWAY_WORKER'
+
+/** Undefined in a process that is no worker. */
+export function thisWorker(env: Readonly<Record<string, string | undefined>>): Worker | undefined {
+  const { worker } = cluster
+  const told = env[workerVariable]
+  if (worker === undefined || told === undefined) return undefined
+  const { name, number, of } = JSON.parse(told) as Started
+  const stop = new AbortController()
+  const reloads: (() => void)[] = []
+  let line: Line<PrimaryAnswers> | undefined
+  let fleet: IpcFleet | undefined
+  let page: ((accept?: string) => Page) | undefined
+
+  worker.on('disconnect', () => {
+    // Otherwise the process would end at once, with calls under way.
+    worker.exitedAfterDisconnect = true
+    stop.abort()
+  })
+
+  const answers: WorkerAnswers = {
+    members: (members) => fleet?.heard(members),
+    stop: () => stop.abort(),
+    reload() {
+      for (const listener of reloads) listener()
+    },
+    page: (accept) => page?.(accept),
+  }
+
+  const shared: Shared = {
+    number,
+    of,
+    async open({ local, limits, ownSecret, clock, log }) {
+      const secret = await ownSecret()
+      const opened = createLine<PrimaryAnswers>({ port: toParent, answers, other: 'the first process', clock, log })
+      line = opened
+      fleet = ipcFleet(opened, secret, name)
+      return {
+        buckets: ipcBuckets(opened, local),
+        cache: ipcCache(opened, limits),
+        fleet,
+        secret,
+        get up() {
+          return opened.up
+        },
+      }
+    },
+    get fleet() {
+      return fleet
+    },
+    join: async (address) => fleet?.join(address),
+    lead: () => fleet?.lead(),
+    pages(own) {
+      page = own
+      return async (accept) => {
+        const others = (await line?.ask('pages', accept)) ?? []
+        const all: WorkerPage[] = [...others, { number, ...own(accept) }]
+        return mergePages(all.sort((a, b) => a.number - b.number))
+      }
+    },
+    everywhere: (reload) => () => {
+      line?.tell('reloading')
+      return reload()
+    },
+  }
+  return {
+    shared,
+    stopped: stop.signal,
+    listening: (facts) => line?.tell('listening', facts),
+    onReload: (listener) => void reloads.push(listener),
+  }
+}
+
+const toParent: Port = {
+  send: (message) => process.connected && process.send?.(message),
+  onMessage: (listener) => void process.on('message', listener),
+}

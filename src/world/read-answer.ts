@@ -1,0 +1,21 @@
+import { repair } from '../chat/repair/repair.ts'
+import { sentenceOf } from '../policy/arguments/problems.ts'
+
+type Found = { readonly value: unknown } | { readonly problem: string }
+
+/** Makes a value of what a model wrote, mended where that is possible, and holds it to the schema that was asked for. */
+export async function readAnswer(
+  text: string,
+  schema: Readonly<Record<string, unknown>>,
+  restore: (value: unknown) => unknown,
+): Promise<Found> {
+  const found = repair(text, { accepts: () => true })
+  if ('unreadable' in found) return { problem: found.unreadable }
+  const value = restore(found.value)
+  // Loaded when it is needed: checking schemas takes a large library.
+  const { compile } = await import('../policy/arguments/compile.ts')
+  const made = compile(schema)
+  // A schema that cannot be checked is no fault of the answer.
+  const problems = 'unfit' in made ? [] : made.check(value)
+  return problems.length === 0 ? { value } : { problem: `does not fit: ${sentenceOf(problems)}` }
+}
