@@ -26,11 +26,11 @@ import { keptAuditKey } from './stores/audit-key.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
 import { explain, type Why } from './why.ts'
+import type { Shared } from './workers/shared.ts'
 import { endWorld } from './world/end.ts'
 import { offersTo } from './world/offers.ts'
 import { prepare } from './world/prepare.ts'
 import { serversOf } from './world/servers.ts'
-import type { Shared } from './workers/shared.ts'
 import { buildWorld, type Surroundings, type World } from './world/world.ts'
 
 export interface GatewayOptions {
@@ -214,7 +214,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         const { forPeople } = await import('./admin/people.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: shared?.everywhere(reload.now) ?? reload.now, history }
-        const admin = { ...own, present: () => worlds.present, reload: reloading, why, metrics }
+        const admin = { ...own, present: () => worlds.present, reload: reloading, why, metrics, worker: shared }
         return forPeople({ ...lasting, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
       const traced = () => worlds.present.traces !== undefined

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { accountOfAll } from './admin/tokens.ts'
 import { descriptorStore } from './catalog/persistence.ts'
 import { createHandovers, type Handovers } from './chat/handovers.ts'
 import { createProfiles } from './chat/models/profile.ts'
@@ -117,6 +118,7 @@ export async function openLasting(
         audit: audit.status,
         sessions,
         reloads,
+        tokens: () => accountOfAll(present()),
         ...(redis && { stores: () => [{ name: 'redis', up: redis.redis.up }] }),
         ...(!redis && besides && { stores: () => [{ name: 'workers', up: besides.up }] }),
       },

@@ -45,6 +45,7 @@ const table: Record<string, readonly string[]> = {
     'why.ts',
     'examine.ts',
     'sign-in.ts',
+    'workers',
     'here.ts',
     'version.ts',
   ],

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
@@ -34,6 +34,18 @@ await bundle.write({
   // One folder below the package, as the sources are: see src/here.ts.
   chunkFileNames: '[name]-[hash].js',
 })
+
+// Children of the sandbox see one folder and nothing else of the package.
+const child = await rolldown({
+  cwd: root,
+  input: { 'sandbox/guest/main': 'src/sandbox/guest/main.ts' },
+  platform: 'node',
+  external: [/^node:/],
+})
+await child.write({ dir: out, format: 'esm', entryFileNames: '[name].js' })
+for (const file of ['package.json', 'python.py']) {
+  cpSync(join(root, 'src/sandbox/guest', file), join(out, 'sandbox/guest', file))
+}
 
 const compiler = join(root, 'node_modules/.bin/tsc')
 const types = spawnSync(compiler, ['-p', join(root, 'tsconfig.build.json'), '--outDir', out], { stdio: 'inherit' })

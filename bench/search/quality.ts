@@ -1,6 +1,6 @@
 import type { Definition } from '../../src/core/entry.ts'
 import { catalogOf } from './catalog-of.ts'
-import { bestOf, type Times, timesOf } from './times.ts'
+import { type Times, timed, timesOf } from './times.ts'
 
 /** Tools, and tasks with the names of the tools that each needs. */
 export interface DataSet {
@@ -23,11 +23,11 @@ export function qualityOf(set: DataSet, name: string, half?: 0 | 1): Quality {
   using catalog = catalogOf([{ server: 'x', tools: set.tools }])
   const queries = set.queries.filter((_, at) => half === undefined || at % 2 === half)
   const sums = { 1: 0, 5: 0, 10: 0, ndcg: 0 }
-  const spent: number[] = []
+  const spent: (readonly number[])[] = []
   catalog.view.search('what is indexed at the first question', { limit: 1 })
   for (const { query, tools } of queries) {
     const wanted = new Set(tools)
-    const { ms, answer } = bestOf(() => catalog.view.search(query, { limit: 10 }))
+    const { ms, answer } = timed(() => catalog.view.search(query, { limit: 10 }))
     spent.push(ms)
     const hits = answer.tools.map(({ entry }) => (wanted.has(entry.name) ? 1 : 0))
     for (const depth of [1, 5, 10] as const) sums[depth] += total(hits.slice(0, depth)) / wanted.size

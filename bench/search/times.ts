@@ -1,23 +1,36 @@
 /** Milliseconds per question. */
 export interface Times {
+  /** Of every question every time it was asked: what somebody waits, with all that the machine does beside it. */
   readonly p50Ms: number
   readonly p99Ms: number
+  /** Of the best of several times for each question: what the search itself takes, where others use the machine. */
+  readonly undisturbedP99Ms: number
 }
 
-export function timesOf(spent: readonly number[]): Times {
-  const sorted = spent.toSorted((a, b) => a - b)
-  const at = (share: number) => rounded(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0)
-  return { p50Ms: at(0.5), p99Ms: at(0.99) }
+/** `spent` has, for each question, how long it took each time. */
+export function timesOf(spent: readonly (readonly number[])[]): Times {
+  const every = percentiles(spent.flat())
+  const best = percentiles(spent.map((times) => Math.min(...times)))
+  return { p50Ms: every(0.5), p99Ms: every(0.99), undisturbedP99Ms: best(0.99) }
 }
 
-/** What a question costs: the best of a few times, since whatever else the machine does only ever adds. */
-export function bestOf<Answer>(ask: () => Answer, times = 7): { readonly ms: number; readonly answer: Answer } {
-  const rounds = Array.from({ length: times }, () => {
+/** Asks the same several times. */
+export function timed<Answer>(
+  ask: () => Answer,
+  times = 7,
+): { readonly ms: readonly number[]; readonly answer: Answer } {
+  const ms: number[] = []
+  for (;;) {
     const start = performance.now()
     const answer = ask()
-    return { ms: performance.now() - start, answer }
-  })
-  return rounds.reduce((best, round) => (round.ms < best.ms ? round : best))
+    ms.push(performance.now() - start)
+    if (ms.length >= times) return { ms, answer }
+  }
+}
+
+function percentiles(all: readonly number[]): (share: number) => number {
+  const sorted = all.toSorted((a, b) => a - b)
+  return (share) => rounded(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0)
 }
 
 const rounded = (ms: number) => Math.round(ms * 1000) / 1000

@@ -7,7 +7,7 @@ import { tokenAccount } from './tokens.ts'
 
 /** The gateway as a whole, or as much of it as concerns the agent of who asks. */
 export function createOverview(parts: AdminParts, figures: SeenFigures): (caller: Caller) => Overview {
-  const { present, breakers, version, startedAt } = parts
+  const { present, breakers, version, startedAt, worker } = parts
   return (caller) => {
     const world = present()
     const servers = serversSeenBy(caller, world)
@@ -25,6 +25,7 @@ export function createOverview(parts: AdminParts, figures: SeenFigures): (caller
       version,
       startedAt,
       endpoint: parts.endpoint(),
+      ...(worker && { worker: { number: worker.number, of: worker.of } }),
       calls: figures.lately(caller),
       ...loadFor(caller, parts),
       tokens: tokenAccount(caller, world),

@@ -40,6 +40,8 @@ export interface AdminParts extends Pick<Lasting, 'audit' | 'breakers' | 'bulkhe
   sessions(): number
   /** The URL of the MCP endpoint. */
   endpoint(): string
+  /** Which worker this is, where several serve together. */
+  readonly worker?: { readonly number: number; readonly of: number } | undefined
   readonly startedAt: number
   readonly version: string
   readonly clock: Clock

@@ -1,8 +1,8 @@
 import type { View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
+import { costOf } from '../core/costs.ts'
 import { defaultAgent } from '../policy/agents.ts'
 import type { TokenAccount } from '../serve/admin/contract.ts'
-import { costOf } from '../tools/meta/costs.ts'
 import type { World } from '../world/world.ts'
 
 /** What tools cost a model's context (B8): for admins of a client that may use everything, for others of their own. */

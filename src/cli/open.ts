@@ -1,8 +1,9 @@
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway.ts'
-import { createLog } from '../telemetry/log.ts'
+import { labelledLog } from '../workers/labelled-log.ts'
 import { adjusted, type CommonOptions, load } from './load.ts'
+import { openLog } from './open-log.ts'
 import type { Shell } from './shell.ts'
 
 /** A gateway that serves for long: it logs as the configuration says. */
@@ -10,18 +11,16 @@ export const openGateway = (
   shell: Shell,
   loaded: LoadedConfig,
   { log }: CommonOptions,
-  more: Pick<GatewayOptions, 'load' | 'watch' | 'print'> = {},
-): Promise<Gateway> =>
-  createGateway(loaded, {
+  more: Pick<GatewayOptions, 'load' | 'watch' | 'print' | 'shared'> = {},
+): Promise<Gateway> => {
+  const lines = openLog(shell, loaded, log)
+  return createGateway(loaded, {
     ...more,
-    log: createLog({
-      level: log ?? loaded.config.telemetry.log,
-      destination: shell.stderr,
-      pretty: shell.stderr.isTTY === true,
-    }),
+    log: more.shared ? labelledLog(lines, { worker: more.shared.number }) : lines,
   })
+}
 
-interface Watching extends Pick<GatewayOptions, 'print'> {
+interface Watching extends Pick<GatewayOptions, 'print' | 'shared'> {
   /** What the command line changes about every configuration that is read. */
   change?(config: Config): Config
 }
@@ -30,11 +29,11 @@ interface Watching extends Pick<GatewayOptions, 'print'> {
 export async function openWatching(
   shell: Shell,
   options: CommonOptions & { readonly watch?: boolean },
-  { change = (config: Config) => config, print }: Watching = {},
+  { change = (config: Config) => config, ...more }: Watching = {},
 ): Promise<Gateway> {
   const read = async (whileRunning: boolean) => adjusted(await load(shell, options, whileRunning), change)
   const reloading = { load: () => read(true), watch: options.watch !== false }
-  return openGateway(shell, await read(false), options, { ...reloading, ...(print && { print }) })
+  return openGateway(shell, await read(false), options, { ...reloading, ...more })
 }
 
 /** A gateway for one command: it waits longer for servers than a client would, and its log stays out of the answer. */

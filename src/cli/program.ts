@@ -17,6 +17,11 @@ function portNumber(text: string): number {
   throw new InvalidArgumentError('A port is a number from 0 (any free one) to 65535.')
 }
 
+function workerCount(text: string): number {
+  if (/^\d{1,2}$/.test(text) && Number(text) >= 1) return Number(text)
+  throw new InvalidArgumentError('It is a number from 1 to 99; as many as the machine has cores is a good one.')
+}
+
 const timeout = (description: string, initial?: string): Option => {
   const option = new Option('--timeout <duration>', description).argParser(durationMs)
   return initial === undefined ? option : option.default(durationMs(initial), initial)
@@ -66,6 +71,7 @@ ${exitCodeHelp}`,
     .option('--host <host>', 'address to listen on')
     .option('--port <port>', 'port to listen on, 0 for any free one', portNumber)
     .option('--no-watch', 'do not take over changes of the configuration while it runs')
+    .option('--workers <count>', 'how many processes serve as one; a core each', workerCount)
     .action(action(async () => (await import('./commands/serve.ts')).serve))
 
   program

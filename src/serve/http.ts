@@ -124,7 +124,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
-      if (fleet && workers && place?.below === '/' && (await ledElsewhere(request, response, { fleet, workers }))) return
+      if (fleet && workers && place?.below === '/' && (await ledElsewhere(request, response, { fleet, workers })))
+        return
       if (place) place.opened ??= place.open()
       const door = await place?.opened
       if (draining) door?.[Symbol.dispose]()
@@ -229,10 +230,12 @@ function addressOf(
   port: number,
   aside: { readonly port: number; readonly here: boolean } | undefined,
 ): string {
-  if (aside?.here) return `http://127.0.0.1:${aside.port}`
-  const address = new URL(advertise ?? `http://${isAnywhere(host) ? hostname() : bracketed(host)}:${port}`)
-  if (aside) address.port = String(aside.port)
-  return advertise !== undefined && !aside ? advertise : address.origin
+  const own = advertise ?? `http://${isAnywhere(host) ? hostname() : bracketed(host)}:${port}`
+  if (!aside) return own
+  if (aside.here) return `http://127.0.0.1:${aside.port}`
+  const address = new URL(own)
+  address.port = String(aside.port)
+  return address.origin
 }
 
 /** Listens on every address of the machine. */

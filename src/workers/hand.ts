@@ -35,8 +35,8 @@ export interface HandOptions {
   readonly log: Log
 }
 
-/** Less than a worker waits that asks about another one. */
-const patienceMs = 250
+/** A worker is asked for nothing but its metrics, which a busy one may take a moment for. */
+const pageMs = 2_000
 
 export function startHand({ number, of, answers, clock, log }: HandOptions): Hand {
   const name = randomBytes(6).toString('base64url')
@@ -53,7 +53,8 @@ export function startHand({ number, of, answers, clock, log }: HandOptions): Han
     onMessage: (listener) => void worker.on('message', listener),
   }
   const table: PrimaryAnswers = { ...answers(name), listening: listening.resolve }
-  const line = createLine<WorkerAnswers>({ port, answers: table, other: `worker ${number}`, patienceMs, clock, log })
+  const other = `worker ${number}`
+  const line = createLine<WorkerAnswers>({ port, answers: table, other, patienceMs: () => pageMs, clock, log })
   return {
     number,
     name,

@@ -35,12 +35,14 @@ export interface LineOptions {
   readonly answers: Answers
   /** Who is at the other end, for the log. */
   readonly other: string
-  /** An answer that takes longer does not help any more. */
-  readonly patienceMs?: number
+  /** How long an answer to a question may take. */
+  patienceMs?(name: string): number
   readonly clock: Clock
   readonly log: Log
 }
 
+/** An answer that takes longer does not help a call any more. */
+export const usualMs = 500
 /** So many questions in a row without an answer, and nobody waits for one before it has been heard of again. */
 const mostUnanswered = 3
 /** How often one that does not answer is asked all the same. */
@@ -62,7 +64,7 @@ interface Answer {
 
 /** Both ends are alike: each asks, and each answers. */
 export function createLine<Theirs extends Answers>(options: LineOptions): Line<Theirs> {
-  const { port, answers, other, patienceMs = 500, clock, log } = options
+  const { port, answers, other, patienceMs = () => usualMs, clock, log } = options
   const waiting = new Map<number, (answer: Answer | undefined) => void>()
   let last = 0
   let unanswered = 0
@@ -128,7 +130,7 @@ export function createLine<Theirs extends Answers>(options: LineOptions): Line<T
       const { promise, resolve } = Promise.withResolvers<Answer | undefined>()
       waiting.set(id, resolve)
       // A turn later, so that answers which came while this process was busy itself are heard first.
-      using _timer = clock.after(patienceMs, () => void setImmediate(() => resolve(undefined)))
+      using _timer = clock.after(patienceMs(name), () => void setImmediate(() => resolve(undefined)))
       if (!send(question)) resolve(undefined)
       const answered = await promise
       waiting.delete(id)

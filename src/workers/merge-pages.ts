@@ -10,7 +10,8 @@ export interface WorkerPage extends Page {
 }
 
 interface Family {
-  readonly about: readonly string[]
+  /** What it is, and what kind of thing. */
+  readonly about: Set<string>
   readonly samples: string[]
 }
 
@@ -20,15 +21,18 @@ interface Family {
  */
 export function mergePages(pages: readonly WorkerPage[]): Page {
   const families = new Map<string, Family>()
+  const familyOf = (name: string): Family => {
+    const family = families.get(name) ?? { about: new Set(), samples: [] }
+    families.set(name, family)
+    return family
+  }
   for (const { number, body } of pages) {
     let family: Family | undefined
     for (const line of body.split('\n')) {
-      const [, kind, name = ''] = /^# (HELP|TYPE) (\S+)/.exec(line) ?? []
-      if (kind === 'HELP') {
-        family = families.get(name) ?? { about: [line], samples: [] }
-        families.set(name, family)
-      } else if (kind === 'TYPE') {
-        if (family && family.about.length === 1) families.set(name, (family = { ...family, about: [...family.about, line] }))
+      const [, name] = /^# (?:HELP|TYPE) (\S+)/.exec(line) ?? []
+      if (name !== undefined) {
+        family = familyOf(name)
+        family.about.add(line)
       } else if (line !== '' && line !== '# EOF') family?.samples.push(labelled(line, number))
     }
   }

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import { ipcBuckets } from './ipc-buckets.ts'
 import { ipcCache } from './ipc-cache.ts'
 import { type IpcFleet, ipcFleet } from './ipc-fleet.ts'
-import { createLine, type Line, type Port } from './line.ts'
+import { createLine, type Line, type Port, usualMs } from './line.ts'
 import { mergePages, type Page, type WorkerPage } from './merge-pages.ts'
 import type { PrimaryAnswers, Started, WorkerAnswers } from './primary.ts'
 import type { Shared } from './shared.ts'
@@ -20,6 +20,9 @@ export interface Worker {
 
 /** The variable by which the first process tells a worker who it is. */
 export const workerVariable = 'TOOLWAY_WORKER'
+
+/** More than the first process waits for the slowest of the others. */
+const pagesMs = 3_000
 
 /** Undefined in a process that is no worker. */
 export function thisWorker(env: Readonly<Record<string, string | undefined>>): Worker | undefined {
@@ -53,7 +56,14 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
     of,
     async open({ local, limits, ownSecret, clock, log }) {
       const secret = await ownSecret()
-      const opened = createLine<PrimaryAnswers>({ port: toParent, answers, other: 'the first process', clock, log })
+      const opened = createLine<PrimaryAnswers>({
+        port: toParent,
+        answers,
+        other: 'the first process',
+        patienceMs: (name) => (name === 'pages' ? pagesMs : usualMs),
+        clock,
+        log,
+      })
       line = opened
       fleet = ipcFleet(opened, secret, name)
       return {

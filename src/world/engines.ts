@@ -5,6 +5,7 @@ import type { Executor } from '../core/executor.ts'
 import { moduleFile } from '../here.ts'
 import { createExecutor } from '../sandbox/executor.ts'
 import { type Made, takeOver } from './made.ts'
+import { sandboxFetch } from './sandbox-fetch.ts'
 import type { Surroundings, World } from './world.ts'
 
 /** What runs models and programs. Each goes on in the next world unless its own part of the configuration changes. */
@@ -26,9 +27,7 @@ export function createEngines(
     models: takeOver(before?.models, config.models, () =>
       openModels(createModels(config.models, { profiles, clock, log })),
     ),
-    executor: takeOver(before?.executor, config.sandbox, () =>
-      createExecutor({ config: config.sandbox, child: moduleFile('sandbox/guest/main'), clock, log }),
-    ),
+    executor: takeOver(before?.executor, config.sandbox, () => openExecutor(config.sandbox, { clock, log })),
   }
 }
 
@@ -38,3 +37,9 @@ const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
     await Promise.all([...byName.values()].map((model) => model[Symbol.asyncDispose]()))
   },
 })
+
+/** Where programs of agents run, by the configuration. */
+export function openExecutor(config: Config['sandbox'], { clock, log }: Pick<Surroundings, 'clock' | 'log'>): Executor {
+  const fetch = config.allowNetwork.length > 0 ? { fetch: sandboxFetch(config.allowNetwork, clock) } : {}
+  return createExecutor({ config, child: moduleFile('sandbox/guest/main'), ...fetch, clock, log })
+}

@@ -3,11 +3,12 @@ import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Gateway } from '../../gateway.ts'
 import { version } from '../../version.ts'
-import { banner } from '../banner.ts'
+import { thisWorker } from '../../workers/worker.ts'
+import { type Banner, banner } from '../banner.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { releaseWhenIdle } from '../idle-memory.ts'
-import type { CommonOptions } from '../load.ts'
-import { openWatching } from '../open.ts'
+import { adjusted, type CommonOptions, load } from '../load.ts'
+import { openLog } from '../open-log.ts'
 import { createOutput } from '../output.ts'
 import { near, type Shell, spelling } from '../shell.ts'
 
@@ -15,25 +16,69 @@ export interface ServeOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
   readonly watch?: boolean
+  readonly workers?: number
 }
 
 /** Serves over HTTP until it is told to stop. */
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
+  const worker = thisWorker(shell.env)
+  if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
+  // Loaded by whoever serves: the one that only looks after workers stays small.
+  const { openWatching } = await import('../open.ts')
   await using gateway = await openWatching(shell, options, {
     change: (config) => listeningOn(config, options),
     print: (text) => void shell.stdout.write(text),
+    shared: worker?.shared,
   })
   using _releasing = releaseWhenIdle(systemClock)
   const { url, port } = await gateway.listen()
-  const output = createOutput(shell, options.json)
-  if (options.json) {
-    shell.stdout.write(JSON.stringify({ event: 'listening', url, port, token: gateway.token ?? null }) + '\n')
-  } else {
-    output.note(banner(factsOf(gateway, url, shell), output.paintNote))
-  }
-  if (!shell.interrupted.aborted) await once(shell.interrupted, 'abort')
-  if (!options.json) output.note(output.paintNote('dim', 'Stopping; once more to leave at once.'))
+  const facts: Told = { port, token: gateway.token ?? null, banner: factsOf(gateway, url, shell) }
+  if (worker) {
+    worker.onReload(() => void gateway.reload())
+    worker.listening(facts)
+  } else tell(shell, options, facts)
+  const stopped = worker ? AbortSignal.any([worker.stopped, shell.interrupted]) : shell.interrupted
+  if (!stopped.aborted) await once(stopped, 'abort')
+  if (!worker) tellOfEnd(shell, options)
   return exit.ok
+}
+
+/** Several processes that serve as one, and this one to look after them. */
+async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<ExitCode> {
+  const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
+  const { runWorkers } = await import('../../workers/primary.ts')
+  shell.interrupted.addEventListener('abort', () => tellOfEnd(shell, options), { once: true })
+  const code = await runWorkers({
+    workers: options.workers ?? 1,
+    interrupted: shell.interrupted,
+    patienceMs: loaded.config.server.shutdownGrace + killAfterMs,
+    listening: (facts) => tell(shell, options, facts as Told),
+    clock: systemClock,
+    log: openLog(shell, loaded, options.log),
+  })
+  return code as ExitCode
+}
+
+/** Servers that do not end by themselves are killed before that. */
+const killAfterMs = 15_000
+
+/** What whoever started it is told. */
+interface Told {
+  readonly port: number
+  readonly token: string | null
+  readonly banner: Banner
+}
+
+function tell(shell: Shell, { json }: ServeOptions, { port, token, banner: facts }: Told): void {
+  const output = createOutput(shell, json)
+  const { url } = facts
+  if (json) shell.stdout.write(JSON.stringify({ event: 'listening', url, port, token }) + '\n')
+  else output.note(banner(facts, output.paintNote))
+}
+
+function tellOfEnd(shell: Shell, { json }: ServeOptions): void {
+  const output = createOutput(shell, json)
+  if (!json) output.note(output.paintNote('dim', 'Stopping; once more to leave at once.'))
 }
 
 const listeningOn = (config: Config, { host, port }: ServeOptions): Config => ({
@@ -41,7 +86,7 @@ const listeningOn = (config: Config, { host, port }: ServeOptions): Config => ({
   server: { ...config.server, ...(host !== undefined && { host }), ...(port !== undefined && { port }) },
 })
 
-function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell) {
+function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell): Banner {
   const tools = view(local).list('tool')
   const toolsOf = (source: string) => tools.filter(({ entry }) => entry.server === source).length
   const tokenGenerated = loaded.config.auth.token === 'generated'

@@ -1,6 +1,6 @@
 import type { Exposure, Served, View } from '../../core/access.ts'
-import { costOf, exposures } from '../../tools/meta/costs.ts'
-import { tokensOf } from '../../tools/meta/tokens.ts'
+import { costOf, exposures } from '../../core/costs.ts'
+import { tokensOf } from '../../core/tokens.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { openBriefly } from '../open.ts'
 import { createOutput, type Output } from '../output.ts'

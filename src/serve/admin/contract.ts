@@ -28,6 +28,8 @@ export interface Overview {
   readonly version: string
   readonly startedAt: number
   readonly endpoint: string
+  /** Whose figures these are, where several workers serve together. */
+  readonly worker?: { readonly number: number; readonly of: number }
   /** Of the last minute. */
   readonly calls: Figures
   readonly inFlight: number

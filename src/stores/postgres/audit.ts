@@ -70,13 +70,14 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
   let wholeAt = clock.now()
   let answeredAt = Number.NEGATIVE_INFINITY
   let retiredAt = Number.NEGATIVE_INFINITY
-  let round: Promise<void> | undefined
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
   let timer: Disposable | undefined
   let ended = false
 
   const settle = (up: boolean, why?: string) => {
     const now = up ? 'up' : 'down'
-    const news = state !== now || error !== why
+    const news = state !== now
     state = now
     error = why
     if (!news || ended) return
@@ -111,14 +112,19 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     }
   }
 
-  /** One round at a time; whoever comes while one is under way gets the next one. */
+  /** One round at a time; whoever comes while one is under way gets the next one, together with all others. */
   const rounds = (): Promise<void> => {
-    const before = round
-    const mine = (before ?? Promise.resolve()).then(run).finally(() => {
-      if (round === mine) round = undefined
+    if (!running) {
+      running = run().finally(() => {
+        running = undefined
+      })
+      return running
+    }
+    next ??= running.then(() => {
+      next = undefined
+      return rounds()
     })
-    round = mine
-    return mine
+    return next
   }
 
   const again = () => {
@@ -178,8 +184,8 @@ export function reasonOf(thrown: unknown): string {
   return message || errors?.[0]?.message || code || String(thrown)
 }
 
-async function within(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
+async function within(work: PromiseLike<unknown>, ms: number, clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _ = clock.after(ms, resolve)
-  await Promise.race([work.catch(() => {}), promise])
+  await Promise.race([Promise.resolve(work).catch(() => {}), promise])
 }

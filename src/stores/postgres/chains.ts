@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import type { ChainEnd, Spool } from '../../core/audit-archive.ts'
+import type { ChainEnd } from '../../core/audit-archive.ts'
 import type { Postgres } from './connection.ts'
 
 /** A chain that this replica appends to, and where it ends in the database. */
@@ -9,11 +9,11 @@ export interface OwnChain extends ChainEnd {
 }
 
 /** Makes this replica known, with the keys that its signatures are checked with. */
-export async function introduce(postgres: Postgres, { replica, publicKeys }: Spool): Promise<void> {
+export async function introduce(postgres: Postgres, replica: string, publicKeys: string): Promise<void> {
   await postgres.query(
     `INSERT INTO toolway.replicas (id, host, public_keys) VALUES ($1, $2, $3)
      ON CONFLICT (id) DO UPDATE SET host = excluded.host, public_keys = excluded.public_keys, seen_at = now()`,
-    [replica, hostname(), publicKeys()],
+    [replica, hostname(), publicKeys],
   )
 }
 

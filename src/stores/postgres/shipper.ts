@@ -36,16 +36,26 @@ const patienceMs = 5_000
 export function createShipper({ postgres, spool, lane: own, now, ...told }: ShipperOptions): Shipper {
   let chains: Map<string, OwnChain> | undefined
   let sure = false
+  /** The keys that the database has of this replica. */
+  let keys: string | undefined
   const months = new Set<string>()
   /** Since when lanes of others wait. */
   const since = new Map<string, number>()
 
   const known = async (): Promise<Map<string, OwnChain>> => {
     if (chains && sure) return chains
-    await introduce(postgres, spool)
+    await introduced()
     chains = await ownChains(postgres, spool.replica)
     sure = true
     return chains
+  }
+
+  /** The log has made its key by the time that there is anything to copy. */
+  const introduced = async () => {
+    const now = spool.publicKeys()
+    if (sure && keys === now) return
+    await introduce(postgres, spool.replica, now)
+    keys = now
   }
 
   const begin = async (lane: string, epoch: number): Promise<OwnChain> => {
@@ -75,6 +85,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
   }
 
   const shipLane = async (lane: string, end: ChainEnd) => {
+    await introduced()
     let chain = await chainOf(lane)
     if (end.seq < chain.seq || (end.seq === chain.seq && end.hash !== chain.hash)) chain = await anew(lane, chain)
     while (chain.seq < end.seq) {

@@ -35,6 +35,7 @@ export interface LaneFacts {
 
 /** Reads one lane from its first line to its last one and says what is wrong with it. */
 export interface LaneCheck {
+  /** A file begins. Lines that come out of no file have no beginning of one to be checked. */
   file(name: string): void
   line(line: Line): void
   end(): LaneFacts
@@ -62,7 +63,7 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
   const lanes = new Set<string>()
 
   const problem = (kind: ProblemKind, message: string, seq?: number) =>
-    told.problem({ kind, lane, file, line: number, ...(seq !== undefined && { seq }), message })
+    told.problem({ kind, lane, ...(file !== '' && { file, line: number }), ...(seq !== undefined && { seq }), message })
 
   const wrongs = {
     form: ['changed', 'is not written as Toolway writes it'],
@@ -78,7 +79,7 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
     if (head?.seq === found.seq && head.hash !== found.hash) {
       problem('changed', `record ${found.seq} is not the one that was on disk when \`head\` was written`, found.seq)
     }
-    if (number === 1) opening(found)
+    if (number === 1 && file !== '') opening(found)
   }
 
   const event = ({ seq }: AuditRecord) => {

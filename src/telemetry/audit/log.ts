@@ -15,6 +15,8 @@ export interface AuditLogOptions {
   /** What happens to reads while nothing can be written. */
   readonly unrecordedReads: 'allow' | 'refuse'
   readonly retainMs: number
+  /** Up to which record a lane was copied elsewhere. What is not is kept for longer, up to twice `retainMs`. */
+  copied?(lane: string): number
   /** The secret that the keys are made from. */
   readonly key: Buffer | string
   /** What is written down of arguments. Where it throws, nothing is. */

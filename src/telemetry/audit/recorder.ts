@@ -11,6 +11,8 @@ export interface RecorderOptions extends Omit<LaneOptions, 'failed' | 'lost'> {
   /** Whether what may be written can wait for the end of the turn, to be written together with others. */
   readonly holds: boolean
   readonly retainMs: number
+  /** See `Age`. */
+  copied?(lane: string): number
   readonly version: string
 }
 

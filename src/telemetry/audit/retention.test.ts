@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { endOf, openLog, recordsIn, verify } from './audit.fixture.ts'
 import { isEvent } from './record.ts'
@@ -109,4 +110,28 @@ test('F11: an idle log ends its file too, so that nothing is kept for longer tha
     what: 'it to go',
   })
   expect((await verify(folder.path)).problems).toEqual([])
+})
+
+test('B10: what is not copied yet is kept for longer, but not for more than the same time again', async () => {
+  const clock = createManualClock(Date.UTC(2027, 0, 1))
+  const log = createKeptLog()
+  let copied = 0
+  await using audit = await openLog(folder.path, { clock, log, retainMs: 3 * dayMs, copied: () => copied })
+  const oldest = () => (clock.now() - Date.parse(recordsIn(folder.path)[0]?.time as string)) / dayMs
+  const days = async (count: number) => {
+    for (let hour = 0; hour < count * 24; hour++) {
+      if (hour % 24 === 0) await audit.end(wrote)
+      await clock.pass(hourMs)
+    }
+  }
+  await days(5)
+  expect(oldest()).toBe(5)
+  expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn', facts: { lane: '1', segments: 1 } }))
+  copied = Number.MAX_SAFE_INTEGER
+  await until(() => clock.pass(hourMs).then(() => oldest() <= 4), { what: 'what is copied to go' })
+  copied = 0
+  await days(8)
+  await until(() => clock.pass(hourMs).then(() => oldest() <= 7), { what: 'what is too old to go' })
+  expect(oldest()).toBeGreaterThan(4)
+  expect(log.lines.map(({ level }) => level)).toContain('error')
 })

@@ -4,13 +4,45 @@ import type { Lane } from './lane.ts'
 import { firstSeqOf, segmentsOf } from './layout.ts'
 import { firstRecordOf, tailOf } from './tail.ts'
 
-/** The segments of a lane, oldest first, whose newest record is older than `beforeMs`; never the last one. */
-export function expiredSegments(folder: string, lane: string, beforeMs: number): string[] {
+/** How long records are kept. */
+export interface Age {
+  readonly nowMs: number
+  readonly retainMs: number
+  /** Up to here a lane was copied elsewhere; undefined where nobody copies it. */
+  copied?(lane: string): number
+}
+
+/** Which segments of a lane are old enough. */
+export interface Expired {
+  /** To be removed, oldest first. */
+  readonly segments: readonly string[]
+  /** Old as well, but not copied yet. */
+  readonly held: number
+  /** Among those to be removed: not copied yet, and twice as old as they were to become. */
+  readonly uncopied: number
+}
+
+/**
+ * What is old is removed, never the last segment. Where the log is copied elsewhere, what is not there yet is kept for
+ * longer; but for no more than the same time again, since a disk that is full would stop everything.
+ */
+export function expiredSegments(folder: string, lane: string, { nowMs, retainMs, copied }: Age): Expired {
   const files = segmentsOf(folder, lane)
+  const old = olderThan(folder, lane, files, nowMs - retainMs)
+  if (!copied || old === 0) return { segments: files.slice(0, old), held: 0, uncopied: 0 }
+  const there = copied(lane)
+  const done = files.slice(1, old + 1).filter((next) => firstSeqOf(next) - 1 <= there).length
+  const overdue = done < old ? olderThan(folder, lane, files, nowMs - 2 * retainMs) : 0
+  const count = Math.max(done, overdue)
+  return { segments: files.slice(0, count), held: old - count, uncopied: count - done }
+}
+
+/** How many of them, oldest first, have no record that is younger. */
+function olderThan(folder: string, lane: string, files: readonly string[], beforeMs: number): number {
   const fresh = files.findIndex(
     (file, index) => index === files.length - 1 || newest(folder, lane, file, files[index + 1] as string) >= beforeMs,
   )
-  return files.slice(0, Math.max(0, fresh))
+  return Math.max(0, fresh)
 }
 
 function newest(folder: string, lane: string, file: string, next: string): number {
@@ -19,15 +51,19 @@ function newest(folder: string, lane: string, file: string, next: string): numbe
 }
 
 /**
- * Removes what is old enough. The log says so first, on disk and signed: segments that are missing without such a
- * record were removed by somebody else. Returns how many were removed.
+ * Removes segments. The log says so first, on disk and signed: segments that are missing without such a record were
+ * removed by somebody else.
  */
-export async function removeExpired(folder: string, lane: Lane, beforeMs: number, files: Files): Promise<number> {
-  const expired = expiredSegments(folder, lane.name, beforeMs)
-  if (expired.length === 0) return 0
-  const first = segmentsOf(folder, lane.name)[expired.length] as string
-  const removed = { from: firstSeqOf(expired[0] as string), to: firstSeqOf(first) - 1 }
+export async function removeSegments(
+  folder: string,
+  lane: Lane,
+  segments: readonly string[],
+  files: Files,
+): Promise<void> {
+  const [oldest] = segments
+  if (oldest === undefined) return
+  const first = segmentsOf(folder, lane.name)[segments.length] as string
+  const removed = { from: firstSeqOf(oldest), to: firstSeqOf(first) - 1 }
   await lane.commit.wait(lane.chain.appendOwn({ operation: 'retention', removed }))
-  for (const file of expired) files.unlinkSync(join(folder, lane.name, file))
-  return expired.length
+  for (const file of segments) files.unlinkSync(join(folder, lane.name, file))
 }

@@ -3,9 +3,9 @@ import { tryLane } from './claim.ts'
 import { type Introduction, introduce } from './introduce.ts'
 import { type Lane, type LaneOptions, openLane } from './lane.ts'
 import { lanesOf } from './layout.ts'
-import { expiredSegments, removeExpired } from './retention.ts'
+import { type Age, expiredSegments, removeSegments } from './retention.ts'
 
-export interface RetireOptions extends Omit<LaneOptions, 'failed' | 'lost'>, Introduction {
+export interface RetireOptions extends Omit<LaneOptions, 'failed' | 'lost'>, Introduction, Pick<Age, 'copied'> {
   readonly clock: Clock
   readonly retainMs: number
   /** The lane of this process, if it has one. */
@@ -17,13 +17,13 @@ export interface RetireOptions extends Omit<LaneOptions, 'failed' | 'lost'>, Int
 /** Removes what is old from all lanes that nobody else is writing to. Never rejects: what fails is tried again later. */
 export async function retire(options: RetireOptions): Promise<void> {
   const { folder, clock, log } = options
-  const beforeMs = clock.now() - options.retainMs
+  const age: Age = { nowMs: clock.now(), retainMs: options.retainMs, ...(options.copied && { copied: options.copied }) }
   try {
     const own = options.own()
-    if (own) await retireOwn(own, beforeMs, options)
+    if (own) await retireOwn(own, age, options)
     for (const name of lanesOf(folder)) {
-      if (name !== own?.name && expiredSegments(folder, name, beforeMs).length > 0) {
-        await retireOther(name, beforeMs, options)
+      if (name !== own?.name && expiredSegments(folder, name, age).segments.length > 0) {
+        await retireOther(name, age, options)
       }
     }
   } catch (error) {
@@ -31,32 +31,43 @@ export async function retire(options: RetireOptions): Promise<void> {
   }
 }
 
-async function retireOwn(own: Lane, beforeMs: number, options: RetireOptions): Promise<void> {
+async function retireOwn(own: Lane, age: Age, options: RetireOptions): Promise<void> {
   own.chain.rotateIfOld()
   try {
-    await remove(own, beforeMs, options)
+    await remove(own, age, options)
   } catch (error) {
     // Removing something is what helps a full disk most.
     if (!options.makesRoom(own, error)) throw error
-    await remove(own, beforeMs, options)
+    await remove(own, age, options)
   }
 }
 
 /** A lane whose process is gone has nobody else who would remove what is old. */
-async function retireOther(name: string, beforeMs: number, options: RetireOptions): Promise<void> {
+async function retireOther(name: string, age: Age, options: RetireOptions): Promise<void> {
   const claim = tryLane(options.folder, name)
   if (!claim) return
   const lane = openLane(claim, { ...options, failed: () => {}, lost: () => {} })
   try {
     introduce(lane, options)
-    await remove(lane, beforeMs, options)
+    await remove(lane, age, options)
     await lane.commit.wait(lane.chain.appendOwn({ operation: 'checkpoint', final: true }))
   } finally {
     lane.close()
   }
 }
 
-async function remove(lane: Lane, beforeMs: number, { folder, files, log }: RetireOptions): Promise<void> {
-  const segments = await removeExpired(folder, lane, beforeMs, files)
-  if (segments > 0) log.info({ lane: lane.name, segments }, 'removed audit records that are older than audit.retain')
+async function remove(lane: Lane, age: Age, { folder, files, log }: RetireOptions): Promise<void> {
+  const { segments, held, uncopied } = expiredSegments(folder, lane.name, age)
+  const of = { lane: lane.name }
+  if (held > 0) {
+    const why = 'audit records older than audit.retain are kept, since they are not copied yet'
+    log.warn({ ...of, segments: held }, `${why}; they go when they are twice as old`)
+  }
+  if (uncopied > 0) {
+    log.error({ ...of, segments: uncopied }, 'removing audit records that were never copied: they are too old to wait')
+  }
+  await removeSegments(folder, lane, segments, files)
+  if (segments.length > 0) {
+    log.info({ ...of, segments: segments.length }, 'removed audit records that are older than audit.retain')
+  }
 }

@@ -2,11 +2,11 @@ import * as z from 'zod'
 import type { Served, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Listing, type Result, resultOf, structuredResult } from '../../core/result.ts'
+import { tokensOf } from '../../core/tokens.ts'
 import { matches } from '../../core/wildcard.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
 import { serverNotFound, toolsBehind } from './reach.ts'
-import { tokensOf } from './tokens.ts'
 
 export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({

@@ -1,7 +1,7 @@
 import * as z from 'zod'
+import { costsOf } from '../../core/costs.ts'
 import type { Health } from '../../core/source.ts'
 import { defineTool, type Tool } from '../define.ts'
-import { costsOf } from './costs.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
 import { toolsBehind } from './reach.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Exposure } from '../../core/access.ts'
 import type { Source, SourceStatus } from '../../core/source.ts'
+import { tokensOf } from '../../core/tokens.ts'
 import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
-import { tokensOf } from './tokens.ts'
 
 const withStatus =
   (status: Partial<SourceStatus>) =>

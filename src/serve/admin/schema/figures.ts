@@ -49,6 +49,10 @@ export const overview = fits<Overview>(
     version: z.string(),
     startedAt: z.number(),
     endpoint: z.string().describe('The URL of the MCP endpoint.'),
+    worker: z
+      .strictObject({ number: z.int().min(1), of: z.int().min(1) })
+      .optional()
+      .describe('Whose figures these are, where several workers serve together.'),
     calls: figures,
     inFlight: count,
     queued: count,

@@ -1,4 +1,4 @@
-import type { Exposure, Served, View } from '../../core/access.ts'
+import type { Exposure, Served, View } from './access.ts'
 import { tokensOf } from './tokens.ts'
 
 export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']

@@ -1,4 +1,4 @@
-import type { Definition } from '../../core/entry.ts'
+import type { Definition } from './entry.ts'
 
 const schemaLengths = new WeakMap<object, number>()
 

@@ -1,0 +1,166 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { connectPostgres } from './connection.ts'
+import { migrate, wantedNumber } from './migrate.ts'
+import { openReplica, verified } from './replica.fixture.ts'
+import { removeExpired } from './retention.ts'
+
+const script = join(import.meta.dirname, '../../../tests/fixtures/audit-shipper.ts')
+
+/** The calls that a replica acknowledged before it was killed, at some moment while it copied. */
+async function killOne(folder: string, url: string, run: number): Promise<string[]> {
+  const child = spawn(process.execPath, [script, folder, url, String(run)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece
+  })
+  const closed = once(child, 'close')
+  const lines = () => text.split('\n').slice(0, -1)
+  await until(() => lines().length > 300 + run * 137, { what: 'some calls' })
+  child.kill('SIGKILL')
+  await closed
+  return lines()
+}
+
+withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  }, 60_000)
+  afterAll(() => server[Symbol.asyncDispose]())
+
+  /** A database with the records of a replica that ran for a while and ended. */
+  async function filled(calls = 20): Promise<string> {
+    const url = await server.database()
+    await using at = await temporaryFolder()
+    await using replica = await openReplica({ url, folder: at.path })
+    for (let n = 0; n < calls; n++) replica.call(`c${n}`)
+    await replica.shipped()
+    return url
+  }
+
+  const kinds = async (url: string) => (await verified(url)).problems.map(({ kind, seq }) => `${kind} ${seq}`)
+
+  test('F11: a record that was changed is found, also where somebody made its hash fit', async () => {
+    const url = await filled()
+    await ask(url, `UPDATE toolway.records SET line = replace(line, '"agent":"dev"', '"agent":"eve"') WHERE seq = 7`)
+    expect(await kinds(url)).toEqual(['changed 7'])
+    const again = await filled()
+    await ask(again, `UPDATE toolway.records r SET line = o.line FROM toolway.records o WHERE r.seq = 7 AND o.seq = 9`)
+    expect((await kinds(again)).length).toBeGreaterThan(0)
+  })
+
+  test('F11: a record that was deleted is found, at the beginning and in the middle', async () => {
+    const url = await filled()
+    await ask(url, 'DELETE FROM toolway.records WHERE seq = 7')
+    expect(await kinds(url)).toEqual(['missing 8'])
+    const again = await filled()
+    await ask(again, 'DELETE FROM toolway.records WHERE seq <= 3')
+    expect(await kinds(again)).toContain('missing 4')
+    // Also where somebody says that it was because of their age: the copies of what was signed tell.
+    await ask(again, 'UPDATE toolway.chains SET removed_to = 3')
+    expect(await kinds(again)).toEqual(['missing 1', 'missing 2'])
+  })
+
+  test('F11: a tail that was cut off is found, also where somebody moves the end of the chain', async () => {
+    const url = await filled()
+    await ask(url, 'DELETE FROM toolway.records WHERE seq > 40')
+    expect(await kinds(url)).toEqual(['cut 43'])
+    await ask(url, `UPDATE toolway.chains SET seq = 40, hash = (
+      SELECT line::json ->> 'hash' FROM toolway.records WHERE seq = 40)`)
+    expect(await kinds(url)).toEqual(['cut 43'])
+  })
+
+  test('old months are dropped, the month of the border is thinned out, and what is left verifies', async () => {
+    const url = await server.database()
+    await using at = await temporaryFolder()
+    const clock = createManualClock(Date.parse('2026-01-10T00:00:00Z'))
+    await using replica = await openReplica({
+      url,
+      folder: at.path,
+      audit: { clock },
+      postgres: { retainMs: 365 * 86_400_000, clock: { now: () => clock.now(), after: () => ({ [Symbol.dispose]() {} }) } },
+    })
+    for (let month = 0; month < 4; month++) {
+      for (let n = 0; n < 5; n++) replica.call(`${month}-${n}`)
+      clock.advance(15 * 86_400_000)
+      for (let n = 5; n < 10; n++) replica.call(`${month}-${n}`)
+      await replica.audit.flushed()
+      await replica.postgres.ask(async () => {})
+      clock.advance(16 * 86_400_000)
+    }
+    const tables = async () =>
+      (await ask<{ table: string }>(url, `SELECT tableoid::regclass::text AS table FROM toolway.records GROUP BY 1`))
+        .map(({ table }) => table)
+        .sort()
+    expect(await tables()).toEqual(
+      ['01', '02', '03', '04'].map((month) => `toolway.records_2026_${month}`),
+    )
+    await using postgres = await connectPostgres({ url })
+    const removed = await removeExpired(postgres, Date.parse('2026-03-20T00:00:00Z'))
+    expect(removed).toMatchObject({ partitions: ['records_2026_01', 'records_2026_02'] })
+    expect(removed.records).toBeGreaterThan(0)
+    expect(await tables()).toEqual(['toolway.records_2026_03', 'toolway.records_2026_04'])
+    expect(await verified(url)).toMatchObject({ ok: true, problems: [] })
+    const [{ oldest } = { oldest: new Date(0) }] = await ask<{ oldest: Date }>(
+      url,
+      'SELECT min(time) AS oldest FROM toolway.records',
+    )
+    expect(oldest.getTime()).toBeGreaterThanOrEqual(Date.parse('2026-03-20T00:00:00Z'))
+  })
+
+  test('migrations: once, twice and by several at a time; a dry run changes nothing', async () => {
+    const url = await server.database()
+    await using postgres = await connectPostgres({ url })
+    const all = { from: 0, to: wantedNumber }
+    expect(await migrate(postgres, { dryRun: true })).toMatchObject(all)
+    const answers = await Promise.all(Array.from({ length: 4 }, () => migrate(postgres)))
+    expect(answers.filter(({ applied }) => applied.length > 0)).toMatchObject([all])
+    expect(await migrate(postgres)).toEqual({ from: wantedNumber, to: wantedNumber, applied: [] })
+  })
+
+  test('a migration that fails leaves nothing behind', async () => {
+    const url = await server.database()
+    await using postgres = await connectPostgres({ url })
+    const broken = [
+      { number: 1, name: 'good', sql: 'CREATE TABLE toolway.good (a int)' },
+      { number: 2, name: 'bad', sql: 'CREATE TABLE toolway.bad (' },
+    ]
+    await expect(migrate(postgres, { migrations: broken })).rejects.toThrow('syntax error')
+    expect(await migrate(postgres, { dryRun: true })).toMatchObject({ from: 0 })
+  })
+
+  test('manual: tables are made by nobody but `toolway migrate`, and the log says what to do', async () => {
+    const url = await server.database()
+    await using at = await temporaryFolder()
+    await using replica = await openReplica({ url, folder: at.path, postgres: { migrate: 'manual' } })
+    expect(replica.postgres.status()).toMatchObject({ up: false, error: expect.stringContaining('toolway migrate') })
+    await using postgres = await connectPostgres({ url })
+    await migrate(postgres)
+    await replica.shipped()
+  })
+
+  test('kill -9 in the middle of copying, and again: nothing acknowledged is lost, nothing is there twice', async () => {
+    await using at = await temporaryFolder()
+    const url = await server.database()
+    const acknowledged = [...(await killOne(at.path, url, 1)), ...(await killOne(at.path, url, 2))]
+    await using last = await openReplica({ folder: at.path, url })
+    await last.shipped()
+    const rows = await ask<{ call: string; count: string }>(
+      url,
+      `SELECT call, count(*) FROM toolway.records WHERE phase = 'after' GROUP BY call`,
+    )
+    expect(rows.filter(({ count }) => count !== '1')).toEqual([])
+    const there = new Set(rows.map(({ call }) => call))
+    expect(acknowledged.filter((call) => !there.has(call))).toEqual([])
+    expect(acknowledged.length).toBeGreaterThan(600)
+    expect(await verified(url)).toMatchObject({ ok: true })
+  }, 30_000)
+})

@@ -1,0 +1,32 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
+import { type Clock, systemClock } from '../core/clock.ts'
+import { createDesk, type Desk, type DeskAnswers } from './desk.ts'
+import { type Answers, createLine, type Line, type Port } from './line.ts'
+
+const over = (port: MessagePort): Port => ({
+  send: (message) => port.postMessage(message),
+  onMessage(listener) {
+    port.on('message', listener)
+    // Nobody waits for a test's messages.
+    port.unref()
+  },
+})
+
+export interface TestLine extends Disposable {
+  readonly line: Line<DeskAnswers>
+  readonly log: KeptLog
+}
+
+/** A worker's line to a desk, over a channel that copies whatever goes through it. */
+export function lineToDesk(desk: Desk = createDesk(systemClock), name = 'one'): TestLine {
+  return lineTo(desk.answersFor(name, () => {}))
+}
+
+export function lineTo(answers: Answers, clock: Clock = systemClock): TestLine {
+  const { port1, port2 } = new MessageChannel()
+  const log = createKeptLog()
+  createLine({ port: over(port1), answers, other: 'the worker', clock, log })
+  const line = createLine<DeskAnswers>({ port: over(port2), answers: {}, other: 'the first process', clock, log })
+  return { line, log, [Symbol.dispose]: () => port1.close() }
+}

@@ -1,0 +1,26 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { configSchema } from '../config/schema.ts'
+import { systemClock } from '../core/clock.ts'
+import { silentLog } from '../core/log.ts'
+import { openExecutor } from './engines.ts'
+
+test('S7: programs reach the hosts that the operator names, and no others', async () => {
+  const server = createServer((request, response) => response.end(`hello ${request.url}`))
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const { sandbox } = configSchema.parse({ sandbox: { allowNetwork: ['127.0.0.1'] } })
+  await using executor = openExecutor(sandbox, { clock: systemClock, log: silentLog })
+  const run = (host: string) =>
+    executor.run({
+      code: `const answer = await fetch('http://${host}:${port}/there'); await answer.text()`,
+      language: 'javascript',
+      timeoutMs: 10_000,
+      signal: new AbortController().signal,
+      host: async () => '{}',
+    })
+  expect(await run('127.0.0.1')).toMatchObject({ status: 'ok', value: '"hello /there"' })
+  expect(await run('localhost')).toMatchObject({ status: 'error', error: { code: 'UNSAFE_URL' } })
+})

@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
+import { silentLog } from '../../src/core/log.ts'
+import { openPostgresAudit, type PostgresAudit } from '../../src/stores/postgres/audit.ts'
+import { systemFiles } from '../../src/telemetry/audit/files.ts'
+import { headFile, openHead } from '../../src/telemetry/audit/head.ts'
+import { signerOf } from '../../src/telemetry/audit/keys.ts'
+import { lanesOf, segmentsOf } from '../../src/telemetry/audit/layout.ts'
+import { archiveRows } from '../../src/telemetry/audit-archive/rows.ts'
+import { openSpool } from '../../src/telemetry/audit-archive/spool.ts'
+import { logFolder, start } from '../../src/telemetry/audit-search/log.fixture.ts'
+import { type AuditQuery, type AuditSearch, openSearch } from '../../src/telemetry/audit-search/search.ts'
+import { cursorOf } from '../../src/telemetry/audit-search/where.ts'
+import { type PostgresServer, postgresProgram, startPostgres } from '../fixtures/postgres.ts'
+import { withPart } from '../fixtures/with-part.ts'
+
+const minute = 60_000
+const some = ['', 'a', 'b', 'ab', 'a.b', 'ba', 'a%b', 'a_b', 'a\\b', 'Ärger', 'x\0y', 'Ω\ud800']
+const word = fc.constantFrom(...some)
+const optional = fc.option(word, { nil: undefined })
+const operation = fc.record({
+  agent: word,
+  server: optional,
+  tool: optional,
+  reason: optional,
+  parent: optional,
+  is_error: fc.boolean(),
+  open: fc.boolean(),
+  arguments: fc.option(fc.dictionary(word, fc.oneof(word, fc.integer(), fc.array(word))), { nil: undefined }),
+  minutes: fc.nat(5),
+  lane: fc.constantFrom('1', '2'),
+})
+const pattern = fc.oneof(
+  word,
+  word.map((text) => `${text}*`),
+  word.map((text) => `*${text}`),
+  fc.constantFrom('*', 'a*b', '*.*'),
+)
+const query = fc.record(
+  {
+    agent: pattern,
+    server: pattern,
+    tool: pattern,
+    reason: pattern,
+    parent: pattern,
+    decision: fc.constantFrom('ALLOW', 'DENY', '*'),
+    text: fc.constantFrom('a', 'ab', 'a.b', 'b=', 'AB=ba', '1', 'ärger', '%', '\\', 'zzz', '"', ''),
+    is_error: fc.boolean(),
+    since: fc.nat(5).map((minutes) => start + minutes * minute),
+    until: fc.nat(5).map((minutes) => start + minutes * minute),
+    order: fc.constantFrom('newest' as const, 'oldest' as const),
+  },
+  { requiredKeys: [] },
+)
+
+withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in the local index finds', () => {
+  let server: PostgresServer
+  let log: Awaited<ReturnType<typeof logFolder>>
+  let local: AuditSearch
+  let postgres: PostgresAudit
+
+  beforeAll(async () => {
+    server = await startPostgres()
+    log = await logFolder()
+    for (const [index, { minutes, ...rest }] of fc.sample(operation, { numRuns: 300, seed: 11 }).entries()) {
+      const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+      log.write({ call: `${index}`, at: start + minutes * minute, ...given })
+    }
+    log.put({ operation: 'gap', reason: 'unrecorded' }, start + minute)
+    log.put({ operation: 'start', pid: 1 }, start + minute)
+    for (const lane of lanesOf(log.folder)) settle(lane)
+    local = openSearch({ folder: log.folder })
+    await local.catchUp()
+    postgres = await openPostgresAudit({
+      ...{ url: await server.database(), migrate: 'auto', spool: openSpool(log.folder), retainMs: 1e12 },
+      clock: systemClock,
+      log: silentLog,
+    })
+  }, 60_000)
+  afterAll(async () => {
+    local[Symbol.dispose]()
+    await postgres[Symbol.asyncDispose]()
+    await log[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  /** Says that all of a lane is on disk, as the log itself does it after each commit. */
+  function settle(lane: string): void {
+    const text = readFileSync(`${log.folder}/${lane}/${segmentsOf(log.folder, lane).at(-1)}`, 'utf8')
+    const { seq, hash } = JSON.parse(text.trim().split('\n').at(-1) as string) as { seq: number; hash: string }
+    const path = headFile(log.folder, lane)
+    openHead(path, { lane, seq, hash }, systemFiles, signerOf('any')).close()
+  }
+
+  const asked = async (wanted: AuditQuery & { readonly limit: number; readonly raw?: boolean }) => {
+    const page = await postgres.ask(({ search }) => search(wanted))
+    if (!page) throw new Error('PostgreSQL could not be asked')
+    return page
+  }
+  const plain = (rows: ReturnType<typeof archiveRows>) => rows.map(({ replica: _, host: __, ...row }) => row)
+
+  test('whatever is asked, in both orders', async () => {
+    await fc.assert(
+      fc.asyncProperty(query, async (wanted) => {
+        const { found, next } = await asked({ ...wanted, limit: 1000 })
+        expect(plain(archiveRows(found))).toEqual([...local.query(wanted)])
+        expect(next).toBeNull()
+      }),
+      { numRuns: 150 },
+    )
+  }, 30_000)
+
+  test('the records themselves', async () => {
+    for (const wanted of [{}, { text: 'ab' }, { agent: 'a*' }, { operation: 'start' }] as AuditQuery[]) {
+      const { found } = await asked({ ...wanted, limit: 1000, raw: true })
+      expect(found.map(({ line }) => line)).toEqual([...local.records(wanted)].map(({ text }) => text))
+    }
+  })
+
+  test('page by page, and a cursor of the one is none of the other', async () => {
+    const all = [...local.query({ agent: '*' })]
+    const paged: unknown[] = []
+    for (let before: string | undefined; ; ) {
+      const { found, next } = await asked({ agent: '*', limit: 37, ...(before !== undefined && { before }) })
+      paged.push(...plain(archiveRows(found)))
+      if (next === null) break
+      before = next
+    }
+    expect(paged).toEqual(all)
+    const foreign = cursorOf(all[3] as (typeof all)[number])
+    await expect(asked({ limit: 1, before: foreign })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    const { next } = await asked({ limit: 1 })
+    expect(() => [...local.query({ before: String(next) })]).toThrow('is no cursor')
+  })
+})

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { verifyAudit } from '../../../src/telemetry/audit/verify.ts'
+import { type Balancer, startBalancer } from '../../fixtures/balancer.ts'
+import { connect, type TestClient } from '../../fixtures/clients.ts'
+import { type Command, startCommand } from '../../fixtures/command.ts'
+import { conversationEntry } from '../../fixtures/conversation/entry.ts'
+import { connectTalkers, converseAll } from '../../fixtures/conversation/talkers.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { commandLine } from '../../fixtures/processes.ts'
+import { until } from '../../fixtures/until.ts'
+
+describe('B10: three workers are one gateway', () => {
+  const open = new AsyncDisposableStack()
+  let folder: Folder
+  let toolway: Command
+  /** Each request on a connection of its own, so that they go to the workers in turn. */
+  let balancer: Balancer
+
+  beforeAll(async () => {
+    folder = open.use(await temporaryFolder())
+    const talks = await conversationEntry('legacy', 'stdio', open)
+    const config = { mcpServers: { talks }, limits: { tools: { 'native.hash': 50 } } }
+    toolway = open.use(await startCommand(config, { folder, words: ['--workers', '3'] }))
+    balancer = open.use(await startBalancer([toolway.url]))
+  })
+  afterAll(() => open.disposeAsync())
+
+  const endpoint = () => ({ url: balancer.url, token: toolway.token })
+  const client = (sdk: 'v1' | 'v2' = 'v1'): Promise<TestClient> =>
+    connect(sdk, { endpoint: endpoint() }).then((one) => open.use(one))
+  const now = (caller: TestClient) => caller.callTool('time', { name: 'get_time_utc' })
+  const workers = () => toolway.children().filter((pid) => commandLine(pid).includes('main.ts serve'))
+  const metrics = async () => {
+    const headers = { authorization: `Bearer ${toolway.token}`, connection: 'close' }
+    return (await fetch(new URL('/metrics', toolway.url), { headers })).text()
+  }
+
+  test('B10, G3: callers of both eras hear and are asked what is their own, whichever worker they come to', async () => {
+    const talkers = await connectTalkers(endpoint(), ['v1', 'v2', 'modern'], open)
+    for (let round = 0; round < 2; round++) await converseAll(talkers, 'talks__converse', round)
+  })
+
+  test('B10, F8: a limit is a limit of all together', async () => {
+    const caller = await client()
+    const begun = performance.now()
+    const calls = Array.from({ length: 100 }, (_, n) => caller.callTool('hash', { data: `${n}` }))
+    const refused = (await Promise.all(calls)).filter(({ isError }) => isError).length
+    const back = Math.ceil(((performance.now() - begun) * 50) / 60_000)
+    expect(refused).toBeLessThanOrEqual(50)
+    expect(refused).toBeGreaterThanOrEqual(50 - back)
+  })
+
+  test('B10, F15: any worker tells the metrics of all', async () => {
+    const page = await metrics()
+    const workers = [...page.matchAll(/^toolway_build_info\{worker="(\d)"/gm)].map(([, worker]) => worker)
+    expect(workers).toEqual(['1', '2', '3'])
+    const calls = [...page.matchAll(/^toolway_operations_total\{[^}]*\} (\d+)$/gm)]
+    expect(calls.reduce((sum, [, count]) => sum + Number(count), 0)).toBeGreaterThanOrEqual(100)
+  })
+
+  test('B10, B6: who logs in to the dashboard is known to whichever worker is asked next', async () => {
+    const headers = { 'content-type': 'application/json', connection: 'close' }
+    const body = JSON.stringify({ token: toolway.token })
+    const at = (path: string) => new URL(path, toolway.url)
+    const login = await fetch(at('/admin/api/session'), { method: 'POST', headers, body })
+    expect(login.status).toBe(200)
+    const cookie = login.headers.get('set-cookie')?.split(';')[0] ?? ''
+    for (let tried = 0; tried < 6; tried++) {
+      const answer = await fetch(at('/admin/api/overview'), { headers: { cookie, connection: 'close' } })
+      expect(answer.status).toBe(200)
+      expect(await answer.json()).toMatchObject({ worker: { number: 1, of: 3 } })
+    }
+  })
+
+  test('B10: the sessions of a worker that is killed go on, and another one takes its place', async () => {
+    const callers = await Promise.all([client('v1'), client('v1'), client('v2')])
+    for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
+    const before = workers()
+    expect(before).toHaveLength(3)
+    process.kill(before[1] as number, 'SIGKILL')
+    // What comes to it while it dies is lost with it, as what it was doing is.
+    await until(() => toolway.said().includes('a worker has ended; another one takes its place'), { what: 'its end' })
+    for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
+    await until(() => workers().filter((pid) => !before.includes(pid)).length === 1, { what: 'another worker' })
+    await until(async () => /toolway_build_info\{worker="2"/.test(await metrics()), { what: 'its metrics' })
+    for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
+    expect(toolway.said()).toContain('went on with a session whose replica is gone')
+  })
+
+  test('B10, F11: SIGTERM ends all of them, and what each has written down is as it was written', async () => {
+    const { code, survivors } = await toolway.stop('SIGTERM', 5_000)
+    expect([code, survivors]).toEqual([0, []])
+    const key = (await readFile(join(folder.path, 'state/audit-key'), 'utf8')).trim()
+    const report = await verifyAudit({ folder: join(folder.path, 'state/audit'), key })
+    expect(report.problems).toEqual([])
+    expect(report.lanes.length).toBeGreaterThanOrEqual(3)
+  })
+})
+
+test('B10: workers are replaced one after another, and end with the process that looks after them', async () => {
+  await using open = new AsyncDisposableStack()
+  const toolway = open.use(await startCommand({}, { words: ['--workers', '2'] }))
+  const { url } = open.use(await startBalancer([toolway.url]))
+  const caller = open.use(await connect('v1', { endpoint: { url, token: toolway.token } }))
+  const before = toolway.children()
+  process.kill(toolway.pid, 'SIGUSR2')
+  const replaced = () => toolway.said().includes('all workers have been replaced')
+  while (!replaced()) expect((await caller.callTool('time', { name: 'get_time_utc' })).isError).not.toBe(true)
+  expect(toolway.children().filter((pid) => before.includes(pid))).toEqual([])
+  expect((await toolway.stop('SIGKILL', 10_000)).survivors).toEqual([])
+})
