@@ -15,7 +15,6 @@ import { type Kept, type Report, reportOf } from './report/report.ts'
 import { readable } from './report/table.ts'
 import type { Bench } from './scenario.ts'
 import { scenarios } from './scenarios/index.ts'
-import { inactiveKeys } from './targets/toolway.ts'
 
 const options = readArguments(process.argv.slice(2))
 const unknown = options.only.filter((name) => !scenarios.some((scenario) => scenario.name === name))
@@ -63,6 +62,5 @@ async function measure(): Promise<Report> {
     }
   }
 
-  const inactive = await inactiveKeys({ folder: await folders.make('inactive'), servers: {} })
-  return reportOf(rows, kept, { rounds: options.rounds, turnSeconds: options.turnMs / 1000, inactive })
+  return reportOf(rows, kept, { rounds: options.rounds, turnSeconds: options.turnMs / 1000 })
 }

@@ -24,10 +24,6 @@ export function gatewayStatus({ loaded: { config, files }, warnings }: World, re
 export const mayInspect = ({ defaults }: Config, caller: Caller): boolean => defaults.debug || caller.admin
 
 /** Says what there is to say about a configuration, as far as it was not said about the one before. */
-export function announce({ loaded, warnings }: World, before: World | undefined, log: Log): void {
+export function announce({ warnings }: World, before: World | undefined, log: Log): void {
   for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
-  for (const { key, feature } of loaded.inactive) {
-    const said = before?.loaded.inactive.some((known) => known.key === key)
-    if (!said) log.warn({ key, feature }, `${key} is not active yet`)
-  }
 }

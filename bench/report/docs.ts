@@ -31,7 +31,7 @@ function table(rows: readonly Row[]): string {
 }
 
 function page(report: Report): string {
-  const { rows, machine, node, date, rounds, turnSeconds, others, inactive } = report
+  const { rows, machine, node, date, rounds, turnSeconds, others } = report
   const scenarios = [...new Set(rows.map(({ scenario }) => scenario))]
   const judged = Object.entries(count(rows))
     .filter(([verdict]) => verdict !== 'for information')
@@ -45,7 +45,7 @@ function page(report: Report): string {
 
 ${judged}. Measured on ${date.slice(0, 10)}: ${machine}, Node ${node}, ${rounds} rounds with turns of ${turnSeconds} s.
 Other processes took ${percent(others.median)} of the machine (median of the rounds, at most ${percent(others.most)}).
-${inactive.length > 0 ? `Accepted but not in force in this version: ${inactive.join(', ')}.\n` : ''}
+
 \`\`\`sh no-test
 npm run bench                        # this table, without the other gateways
 npm run bench -- --peers             # installs other gateways into a temporary folder and measures them beside ours

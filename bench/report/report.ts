@@ -11,8 +11,6 @@ export interface Report {
   readonly machine: string
   readonly rounds: number
   readonly turnSeconds: number
-  /** Accepted in the configuration, but not in force in this version. */
-  readonly inactive: readonly string[]
   /** What other processes took of the machine, from 0 to 1. */
   readonly others: { readonly median: number; readonly most: number }
   readonly rows: readonly Row[]
@@ -32,7 +30,7 @@ export interface Kept {
 export function reportOf(
   rows: readonly Row[],
   kept: readonly Kept[],
-  how: Pick<Report, 'rounds' | 'turnSeconds' | 'inactive'>,
+  how: Pick<Report, 'rounds' | 'turnSeconds'>,
 ): Report {
   const others = kept.flatMap(({ series }) => series.others)
   const all = cpus()

@@ -5,7 +5,7 @@ const columns = ['what', 'measured', 'target', 'verdict', 'spread'] as const
 
 /** The report for people. */
 export function readable(report: Report): string {
-  const { rows, others, machine, node, rounds, turnSeconds, inactive } = report
+  const { rows, others, machine, node, rounds, turnSeconds } = report
   const scenarios = [...new Set(rows.map(({ scenario }) => scenario))]
   const blocks = scenarios.map((scenario) =>
     block(
@@ -22,7 +22,6 @@ export function readable(report: Report): string {
       .join(', '),
     `${machine}; Node ${node}; ${rounds} rounds, turns of ${turnSeconds} s; other processes took ${percent(others.median)} ` +
       `of the machine (median of rounds; at most ${percent(others.most)})`,
-    ...(inactive.length > 0 ? [`not in force in this version: ${inactive.join(', ')}`] : []),
     '',
   ].join('\n\n')
 }

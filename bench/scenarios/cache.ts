@@ -1,16 +1,15 @@
 import { callsPerSecond, cpuMicrosPerCall, p50 } from '../measure/comparison.ts'
-import { type Row, without } from '../measure/verdict.ts'
+import type { Row } from '../measure/verdict.ts'
 import type { Scenario } from '../scenario.ts'
 import { ask } from '../targets/ask.ts'
 import { startChild } from '../targets/child.ts'
 import { openSession } from '../targets/session.ts'
-import { httpEcho, inactiveKeys, reads, startToolway } from '../targets/toolway.ts'
+import { httpEcho, reads, startToolway } from '../targets/toolway.ts'
 import { answer } from './own-comparison.ts'
 import { startYardstick, yardstick, yardstickAgain } from './yardstick.ts'
 
 const scenario = 'cache'
 const name = 'cache hit'
-const target = '≥ 1.50× the proxy'
 
 /** The same call again, answered without the server. */
 export const cache: Scenario = {
@@ -21,17 +20,6 @@ export const cache: Scenario = {
     const echo = open.use(await startChild('./echo-http.ts', []))
     const more = { cache: { enabled: true, ttl: '10m', tools: ['echo.*'] } }
     const options = { folder: await bench.folder(scenario), servers: { echo: reads(httpEcho(echo.url)) }, more }
-    if ((await inactiveKeys(options)).some((key) => key === 'cache' || key.startsWith('cache.'))) {
-      return [
-        without(
-          scenario,
-          'calls/s, 16 in flight',
-          'skipped',
-          'the key `cache` is not in force in this version',
-          target,
-        ),
-      ]
-    }
     const gateway = open.use(await startToolway(options))
     const other = open.use(await startChild('./echo-http.ts', []))
     const proxies = await startYardstick(open, other.url)

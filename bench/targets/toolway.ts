@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { loadConfig } from '../../src/config/load.ts'
 import { type Listening, startChild } from './child.ts'
 
 /** An entry of `mcpServers`. */
@@ -73,11 +72,4 @@ export async function startToolway(
 ): Promise<Listening> {
   const config = await writeToolwayConfig(options)
   return startChild(program, ['serve', '--port', '0', '--json', '--config', config], how)
-}
-
-/** The keys of such a configuration that this version accepts without doing anything about them. */
-export async function inactiveKeys(options: ToolwayOptions): Promise<readonly string[]> {
-  const path = await writeToolwayConfig(options)
-  const { inactive } = await loadConfig({ paths: [path], env: {}, cwd: options.folder })
-  return inactive.map(({ key }) => key)
 }

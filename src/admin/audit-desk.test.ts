@@ -99,3 +99,32 @@ test('F11: a log that somebody has changed is found out, once for all who ask', 
   expect(chain.state().state).toBe('broken')
   expect(chain.state().problems[0]).toContain(lane)
 })
+
+test('B10: the records of all replicas are asked first, and the answer says which were', async () => {
+  const { folder, record, audit, clock } = await open()
+  record('a')
+  await audit.flushed()
+  let up = true
+  const found = {
+    replica: 'r',
+    host: 'h',
+    lane: '1',
+    line: '{"phase":"before","seq":1,"time":"x","call":"b"}',
+    begin: null,
+  }
+  const archive = {
+    ask: async () => (up ? { found: [found], next: 'pg.1.1.1' } : undefined) as never,
+    status: () => ({ up, behindRecords: 3, behindSeconds: 1 }),
+  }
+  const desk = stack.use(createAuditDesk({ folder, flushed: () => audit.flushed(), archive, clock }))
+  const first = await desk.search({ limit: 1 })
+  expect(first).toMatchObject({
+    source: 'postgres',
+    rows: [{ call: 'b', host: 'h' }],
+    behind: { records: 3, seconds: 1 },
+  })
+  up = false
+  expect(await desk.search({ limit: 1 })).toMatchObject({ source: 'local', rows: [{ call: 'a' }] })
+  const next = desk.search({ limit: 1, before: first.nextCursor as string })
+  await expect(next).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+})

@@ -4,6 +4,7 @@ import { type ErrorCode, errorKinds, ToolwayError } from '../core/errors.ts'
 import { moduleFile } from '../here.ts'
 import type { AuditPage, CallDetail } from '../serve/admin/contract.ts'
 import type { AuditQuery } from '../telemetry/audit-search/search.ts'
+import { type AuditArchive, askArchive } from './audit-archive.ts'
 import type { AuditAnswer, AuditTask, AuditWork } from './audit-work.ts'
 
 /** Where questions about the audit log are answered, without holding up anything else. */
@@ -18,6 +19,8 @@ export interface AuditDeskOptions {
   readonly folder: string
   /** Settles when all that was recorded up to now can be read. */
   flushed(): Promise<void>
+  /** The records of all replicas, where they are kept together. */
+  readonly archive?: AuditArchive
   readonly clock: Clock
 }
 
@@ -29,7 +32,7 @@ interface Waiting {
 /** A thread that nobody has asked anything for this long gives its memory back. */
 const idleMs = 60_000
 
-export function createAuditDesk({ folder, flushed, clock }: AuditDeskOptions): AuditDesk {
+export function createAuditDesk({ folder, flushed, archive, clock }: AuditDeskOptions): AuditDesk {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   let idle: Disposable | undefined
@@ -88,7 +91,11 @@ export function createAuditDesk({ folder, flushed, clock }: AuditDeskOptions): A
   }
 
   return {
-    search: (asked) => ask('query', asked),
+    async search(asked) {
+      if (!archive) return ask('query', asked)
+      await flushed().catch(() => {})
+      return (await askArchive(archive, asked)) ?? { ...(await ask('query', asked)), source: 'local' }
+    },
     recordsOf: (call) => ask('records', { call }),
     verify: (key) => ask('verify', { key }),
     [Symbol.asyncDispose]() {

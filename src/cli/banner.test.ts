@@ -11,7 +11,6 @@ const facts = {
   token: 'secret',
   tokenGenerated: true,
   files: ['toolway.yaml'],
-  inactive: [],
   command: 'toolway',
 }
 
@@ -47,10 +46,5 @@ describe('B11: the banner', () => {
     const text = banner({ ...facts, servers: 0, files: [], command: 'npm run -s toolway --' }, plain)
     expect(text).toMatch(/Serving +no servers yet, 1 native tool, 10 meta-tools\n/)
     expect(text).toContain('`npm run -s toolway -- init` writes one')
-  })
-
-  test('says what the configuration asks for and is not in force', () => {
-    expect(banner(facts, plain)).not.toContain('Not yet')
-    expect(banner({ ...facts, inactive: ['agents', 'audit'] }, plain)).toMatch(/Not yet +agents, audit: accepted, but/)
   })
 })

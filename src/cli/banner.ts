@@ -12,7 +12,6 @@ export interface Banner {
   /** The configuration files that were read, shortened for reading. */
   readonly files: readonly string[]
   /** What the configuration asks for and this version does not do yet. */
-  readonly inactive: readonly string[]
   /** How the user spells the command line. */
   readonly command: string
 }
@@ -59,9 +58,6 @@ export function banner(facts: Banner, paint: Paint): string {
       facts.files.length > 0 ? facts.files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
     ],
   ]
-  if (facts.inactive.length > 0) {
-    rows.push(['Not yet', paint('yellow', `${facts.inactive.join(', ')}: accepted, but not in force in this version`)])
-  }
   return [
     '',
     `  ${paint('bold', 'Toolway')} ${paint('dim', facts.version)}`,

@@ -192,10 +192,12 @@ Examples:
     .option('--limit <count>', 'how many', count, 50)
     .option('--before <cursor>', 'go on where an earlier answer ended')
     .option('--raw', 'records instead of operations')
+    .option('--local', 'only what this machine recorded, also where PostgreSQL has the records of all replicas')
     .action(action(async () => (await import('./commands/audit-query.ts')).queryAudit))
   placed(audit.command('verify'))
     .description('check that no record was changed, removed, moved or cut off')
     .option('--public-key <file>', 'check signatures with this key and no other')
+    .option('--postgres', 'check the records of all replicas in PostgreSQL instead')
     .action(action(async () => (await import('./commands/audit-verify.ts')).verifyLog))
   filtered(placed(audit.command('export')))
     .description('write operations out, oldest first')
@@ -255,6 +257,12 @@ Examples:
     .option('--host <host>', 'address of the gateway, if it is not the configured one')
     .option('--port <port>', 'port of the gateway, if it is not the configured one', portNumber)
     .action(action(async () => (await import('./commands/stats.ts')).stats))
+
+  program
+    .command('migrate')
+    .description('bring the tables in PostgreSQL up to date')
+    .option('--dry-run', 'only show what there is to do')
+    .action(action(async () => (await import('./commands/migrate.ts')).migrateDatabase))
 
   program
     .command('validate')

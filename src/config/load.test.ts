@@ -8,8 +8,8 @@ const portJson = (number: number) => `{"server": {"port": ${number}}}`
 
 test('no file at all means the defaults, with state in a folder of the user', async () => {
   const { load, at } = await project()
-  const { config, files, notes, warnings, inactive } = await load()
-  expect({ files, notes, warnings, inactive }).toEqual({ files: [], notes: [], warnings: [], inactive: [] })
+  const { config, files, notes, warnings } = await load()
+  expect({ files, notes, warnings }).toEqual({ files: [], notes: [], warnings: [] })
   expect(config.stores.path).toBe(at('home', '.local', 'state', 'toolway', 'default'))
   expect(config.audit.path).toBe(at('home', '.local', 'state', 'toolway', 'default', 'audit'))
 })

@@ -8,7 +8,6 @@ import { doubts } from './doubts.ts'
 import { withEnvFiles } from './env-file.ts'
 import { withFolders } from './folders.ts'
 import type { Dialect } from './import/dialect.ts'
-import { type InactiveKey, inactiveKeys } from './inactive.ts'
 import { type Environment, interpolate } from './interpolate.ts'
 import { locate } from './locate.ts'
 import { merge } from './merge.ts'
@@ -32,8 +31,6 @@ export interface LoadedConfig {
   readonly notes: readonly string[]
   /** What is valid but hardly meant. */
   readonly warnings: readonly string[]
-  /** Keys that the files set although their feature comes later. */
-  readonly inactive: readonly InactiveKey[]
 }
 
 export interface LoadOptions {
@@ -88,6 +85,5 @@ export async function loadConfig({ paths = [], env, cwd, whileRunning = false }:
       ...documents.flatMap(({ warnings }) => warnings),
       ...doubts(config, merged),
     ],
-    inactive: inactiveKeys(merged),
   }
 }

@@ -1,5 +1,4 @@
 import type { ZodType } from 'zod'
-import { notInForce } from './not-in-force.ts'
 import { typeInWords, unwrap, valuesOf } from './type-in-words.ts'
 
 /** Where a key stands; `NAME` stands for a name, `[]` for every item of a list. */
@@ -46,16 +45,15 @@ const join = (parts: readonly Keys[]): Keys => ({
 })
 
 function keyOf(schema: ZodType, path: KeyPath): Key {
-  const { definition, initial, required, description } = unwrap(schema)
-  const { shape, element } = definition
-  const meaning = [description, ...notInForce(element ? [...path, '[]'] : path, valuesOf(schema))].join(' ')
+  const { definition, initial, required, description: meaning } = unwrap(schema)
+  const { shape } = definition
   return { path, type: typeInWords(schema), required, meaning, ...(!shape && { initial }) }
 }
 
 function formOf(schema: ZodType, decidedBy: string, path: KeyPath): Form {
   const { [decidedBy]: deciding, ...rest } = unwrap(schema).definition.shape ?? {}
   const [value = ''] = valuesOf(deciding as ZodType)
-  const meaning = [unwrap(deciding as ZodType).description, ...notInForce([...path, decidedBy], [value])].join(' ')
+  const meaning = unwrap(deciding as ZodType).description
   const keys = Object.entries(rest).flatMap(([key, inner]) => keysAt(inner, [...path, key]).keys)
   return { path, decidedBy, value, meaning, keys }
 }

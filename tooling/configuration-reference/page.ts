@@ -17,8 +17,7 @@ how variables are filled in; [toolway.example.yaml](../toolway.example.yaml) sho
 - A duration is \`500ms\`, \`30s\`, \`5m\`, \`1h\`, \`7d\` or \`0\`; a size is \`512B\`, \`64KiB\`, \`4MiB\` or \`1GiB\`; neither goes
   without its unit.
 - Numbers and flags may be written as text, so that a variable can bring them: \`port: \${PORT:-4322}\`.
-- A pattern may have \`*\`, which stands for anything. Tools are written \`server.tool\`.
-- *Not in force yet*: accepted and checked, and without effect in this version. \`toolway validate\` and the log name it.`
+- A pattern may have \`*\`, which stands for anything. Tools are written \`server.tool\`.`
 
 /** The page, in Markdown. */
 export function configurationReference(): string {

@@ -1,11 +1,18 @@
+import type { ArchivePage } from '../../core/audit-archive.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { type AuditSearch, openSearch } from '../../telemetry/audit-search/search.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { reasonOf } from '../../stores/postgres/reason.ts'
+import { isArchiveCursor } from '../../stores/postgres/where.ts'
+import { archiveRows } from '../../telemetry/audit-archive/rows.ts'
+import type { AuditRow } from '../../telemetry/audit-search/row.ts'
+import { type AuditQuery, type AuditSearch, openSearch } from '../../telemetry/audit-search/search.ts'
 import { cursorOf } from '../../telemetry/audit-search/where.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
-import { createOutput } from '../output.ts'
+import { createOutput, type Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { type Shell, spelling } from '../shell.ts'
+import { configuredArchive } from './audit-archive.ts'
 import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
 import type { FilterOptions, PlaceOptions } from './audit-options.ts'
 import { harmlessJson, rowTable } from './audit-print.ts'
@@ -14,37 +21,91 @@ export interface QueryOptions extends CommonOptions, PlaceOptions, FilterOptions
   readonly limit: number
   readonly before?: string
   readonly raw?: boolean
+  readonly local?: boolean
 }
 
-/** Finds operations, newest first. */
+/** What was found, and where: that is told only where there is a choice. */
+interface Answer {
+  readonly rows: readonly AuditRow[]
+  /** The records themselves, where they are wanted. */
+  readonly lines: readonly string[]
+  readonly next: string | null
+  readonly source?: 'postgres' | 'local'
+}
+
+type Asked = AuditQuery & { readonly limit: number; readonly raw: boolean }
+
+/** Finds operations, newest first: those of all replicas where PostgreSQL has them, else those of this machine. */
 export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clock = systemClock): Promise<ExitCode> {
+  const { limit, before, raw = false } = options
   const output = createOutput(shell, options.json)
   const folder = await auditFolder(shell, options)
-  const filter = filterOf(options, clock.now())
-  const query = { ...filter, limit: options.limit + 1, ...(options.before !== undefined && { before: options.before }) }
-  if (!hasRecords(folder, output, shell)) {
-    if (options.json && !options.raw) output.value({ rows: [], next: null })
+  const asked: Asked = { ...filterOf(options, clock.now()), limit, raw, ...(before !== undefined && { before }) }
+  const shared = await inArchive(shell, options, asked, output)
+  if (shared.answer) {
+    print(shared.answer, raw, shell, output)
     return exit.ok
   }
+  const there = hasRecords(folder, output, shell)
+  const answer = there ? await inFolder(folder, asked, shell) : nothing
+  if (there || (options.json && !raw)) {
+    print({ ...answer, ...(shared.configured && { source: 'local' as const }) }, raw, shell, output, there)
+  }
+  return exit.ok
+}
+
+const nothing: Answer = { rows: [], lines: [], next: null }
+
+async function inFolder(folder: string, { limit, raw, ...query }: Asked, shell: Shell): Promise<Answer> {
   using search = await openCurrent(folder, shell)
-  if (options.raw) {
-    for (const { text } of search.records({ ...query, limit: options.limit })) output.print(harmlessJson(text))
-    return exit.ok
-  }
-  const found = [...search.query(query)]
-  const rows = found.slice(0, options.limit)
+  if (raw) return { ...nothing, lines: [...search.records({ ...query, limit })].map(({ text }) => text) }
+  const found = [...search.query({ ...query, limit: limit + 1 })]
+  const rows = found.slice(0, limit)
   const last = rows.at(-1)
-  const next = found.length > rows.length && last ? cursorOf(last) : null
-  if (options.json) {
-    output.print(harmlessJson(JSON.stringify({ rows, next }, undefined, output.terminal ? 2 : undefined)))
+  return { ...nothing, rows, next: found.length > limit && last ? cursorOf(last) : null }
+}
+
+/** A search goes on where it began; a new one asks PostgreSQL first. */
+async function inArchive(
+  shell: Shell,
+  options: QueryOptions,
+  asked: Asked,
+  output: Output,
+): Promise<{ readonly configured: boolean; readonly answer?: Answer }> {
+  const archive = await configuredArchive(shell, options)
+  if (!archive) return { configured: false }
+  const fromThere = asked.before !== undefined && isArchiveCursor(asked.before)
+  if (options.local || (asked.before !== undefined && !fromThere)) return { configured: true }
+  try {
+    return { configured: true, answer: answerOf(await archive.ask(({ search }) => search(asked)), asked.raw) }
+  } catch (thrown) {
+    if (thrown instanceof ToolwayError) throw thrown
+    const why = `${archive.where} cannot be asked (${reasonOf(thrown)})`
+    if (fromThere) throw new ToolwayError('AUDIT_UNAVAILABLE', `${why}, and this search began there; try again later.`)
+    output.note(`${why}: this is only what this machine recorded.`)
+    return { configured: true }
+  }
+}
+
+const answerOf = ({ found, next }: ArchivePage, raw: boolean): Answer => ({
+  rows: raw ? [] : archiveRows(found),
+  lines: raw ? found.map(({ line }) => line) : [],
+  next,
+  source: 'postgres',
+})
+
+function print({ rows, lines, next, source }: Answer, raw: boolean, shell: Shell, output: Output, told = true): void {
+  if (raw) for (const line of lines) output.print(harmlessJson(line))
+  else if (output.json) {
+    const answer = { rows, next, ...(source && { source }) }
+    output.print(harmlessJson(JSON.stringify(answer, undefined, output.terminal ? 2 : undefined)))
   } else if (rows.length === 0) {
-    output.note('Nothing that was recorded fits.')
+    if (told) output.note('Nothing that was recorded fits.')
   } else {
     for (const line of rowTable(rows, output)) output.print(line)
     if (next)
       output.note(output.paintNote('dim', `There is more: ${spelling(shell.env)} audit query … --before ${next}`))
   }
-  return exit.ok
 }
 
 /** The index, brought up to date, with some patience where that takes long. */

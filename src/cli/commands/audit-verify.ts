@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { ToolwayError } from '../../core/errors.ts'
 import { keptAuditKey } from '../../stores/audit-key.ts'
+import { reasonOf } from '../../stores/postgres/reason.ts'
 import type { VerifyProblem } from '../../telemetry/audit/problem.ts'
 import { type VerifyReport, verifyAudit } from '../../telemetry/audit/verify.ts'
+import { type ArchiveReport, verifyArchive } from '../../telemetry/audit-archive/verify.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { createOutput, type Output } from '../output.ts'
@@ -11,31 +14,58 @@ import { createProgress } from '../progress.ts'
 import { near, type Shell } from '../shell.ts'
 import { UsageError } from '../usage.ts'
 import { oneLine } from '../width.ts'
+import { wantedArchive } from './audit-archive.ts'
 import { auditFolder, hasRecords } from './audit-filter.ts'
 import type { PlaceOptions } from './audit-options.ts'
 import { harmlessJson } from './audit-print.ts'
 
 export interface VerifyOptions extends CommonOptions, PlaceOptions {
   readonly publicKey?: string
+  readonly postgres?: boolean
 }
 
 /** Checks that nobody has changed, removed, moved or cut off a record. */
 export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  const folder = await auditFolder(shell, options)
   const keys = await keysFor(shell, options)
+  if (options.postgres) return verifyPostgres(shell, options, keys, output)
+  const folder = await auditFolder(shell, options)
   if (!hasRecords(folder, output, shell)) return exit.ok
   const report = await checked(folder, keys, shell)
   if (options.json) {
     output.print(harmlessJson(JSON.stringify({ folder, ...report }, undefined, output.terminal ? 2 : undefined)))
   } else {
-    print(report, near(folder, shell.cwd), output)
+    printReport(report, `${counted(report.lanes.length, 'lane')} of ${oneLine(near(folder, shell.cwd))}`, output)
   }
   return report.ok ? exit.ok : exit.failed
 }
 
+async function verifyPostgres(shell: Shell, options: VerifyOptions, keys: Keys, output: Output): Promise<ExitCode> {
+  const { where, ask } = await wantedArchive(shell, options)
+  using progress = createProgress(shell)
+  const onProgress = ({ chain, records }: { readonly chain: string; readonly records: number }) => {
+    shell.interrupted.throwIfAborted()
+    progress.show(`Checking ${chain}: ${records} records …`)
+  }
+  const report = await ask((archive) => verifyArchive({ archive, ...keys, onProgress })).catch((cause) => {
+    if (shell.interrupted.aborted) throw cause
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be checked: ${reasonOf(cause)}.`, { cause })
+  })
+  progress[Symbol.dispose]()
+  if (options.json) {
+    const value = JSON.stringify({ database: where, ...report }, undefined, output.terminal ? 2 : undefined)
+    output.print(harmlessJson(value))
+  } else printReport(report, `${counted(report.chains.length, 'chain')} of ${oneLine(where)}`, output)
+  return report.ok ? exit.ok : exit.failed
+}
+
+interface Keys {
+  readonly publicKey?: string
+  readonly key?: string
+}
+
 /** The public key that was given; else our own secret, which can check the most; else what stands beside the log. */
-async function keysFor(shell: Shell, options: VerifyOptions): Promise<{ publicKey?: string; key?: string }> {
+async function keysFor(shell: Shell, options: VerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
   if (file !== undefined) {
     const publicKey = await readFile(resolve(shell.cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -52,11 +82,7 @@ async function keysFor(shell: Shell, options: VerifyOptions): Promise<{ publicKe
   return existsSync(join(config.stores.path, 'audit-key')) ? { key: await keptAuditKey(config.stores.path) } : {}
 }
 
-async function checked(
-  folder: string,
-  keys: { publicKey?: string; key?: string },
-  shell: Shell,
-): Promise<VerifyReport> {
+async function checked(folder: string, keys: Keys, shell: Shell): Promise<VerifyReport> {
   using progress = createProgress(shell)
   return await verifyAudit({
     folder,
@@ -68,17 +94,22 @@ async function checked(
   })
 }
 
-const trust: Record<VerifyReport['trust'], string> = {
+type Report = VerifyReport | ArchiveReport
+
+const trust: Record<Report['trust'], string> = {
   secret: 'checked with the secret of this gateway',
   'public key': 'checked with the public key that you gave',
   'key beside the log': 'checked with the key beside the log: whoever could rewrite the log could replace it, too',
+  'keys in the database': 'checked with the keys in the database: whoever could rewrite it could replace them, too',
 }
 
-function print(report: VerifyReport, folder: string, { print, paint }: Output): void {
-  const { ok, records, lanes, problems, problemCount } = report
-  const extent = `${records} records in ${lanes.length} ${lanes.length === 1 ? 'lane' : 'lanes'} of ${oneLine(folder)}`
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+function printReport(report: Report, place: string, { print, paint }: Output): void {
+  const { ok, records, problems, problemCount } = report
+  const extent = `${records} records in ${place}`
   if (ok) print(`${paint('green', '✓')} ${extent} are as they were written.`)
-  else print(`${paint('red', '✗')} ${problemCount} ${problemCount === 1 ? 'problem' : 'problems'} in ${extent}:`)
+  else print(`${paint('red', '✗')} ${counted(problemCount, 'problem')} in ${extent}:`)
   for (const problem of problems) print(`  ${paint('red', placeOf(problem))} ${oneLine(problem.message)}`)
   if (problemCount > problems.length) print(`  … and ${problemCount - problems.length} more`)
   print(paint('dim', `  ${trust[report.trust]}`))

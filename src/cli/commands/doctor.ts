@@ -14,6 +14,7 @@ import { type Check, type Checked, warning } from '../doctor/finding.ts'
 import { keyCheck } from '../doctor/keys.ts'
 import { nodeCheck } from '../doctor/node.ts'
 import { portCheck } from '../doctor/port.ts'
+import { postgresChecks } from '../doctor/postgres.ts'
 import { printChecks } from '../doctor/print.ts'
 import { runChecks } from '../doctor/run-checks.ts'
 import { sandboxCheck } from '../doctor/sandbox.ts'
@@ -110,6 +111,7 @@ function keptChecks(loaded: LoadedConfig, shell: Shell): Check[] {
     storeSpaceCheck(config),
     auditLockCheck(config, shown),
     ...auditChecks(config, around),
+    ...postgresChecks(config, around.command),
   ]
 }
 

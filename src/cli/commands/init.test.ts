@@ -22,7 +22,6 @@ test('B11: init writes a file that validate finds and accepts without a word of 
     valid: true,
     files: [{ path: join(place.cwd, 'toolway.yaml') }],
     warnings: [],
-    inactive: [],
   })
 })
 

@@ -100,7 +100,6 @@ function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, 
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
     files: loaded.files.map(({ path }) => near(path, cwd)),
-    inactive: loaded.inactive.map(({ key }) => key),
     command: spelling(env),
   }
 }

@@ -19,7 +19,6 @@ test('B11: validate explains what it understood and keeps secrets to itself', as
   expect(stdout).toMatch(/files +stdio +npx -y server-filesystem \.\n/)
   expect(stdout).toMatch(/remote +http +https:\/\/example\.com\/mcp\n/)
   expect(stdout).toMatch(/off +disabled /)
-  expect(stdout).toMatch(/Not active yet\n +chat /)
   expect(stdout).not.toContain('hidden')
 })
 
@@ -33,7 +32,6 @@ test('B11: validate --json says the same to programs', async () => {
       { name: 'remote', transport: 'http', target: 'https://example.com/mcp', disabled: false },
       { name: 'off', transport: 'sse', disabled: true },
     ],
-    inactive: [{ key: 'chat' }],
   })
   expect(stdout).not.toContain('hidden')
 })

@@ -52,11 +52,10 @@ const asJson = (loaded: LoadedConfig) => ({
   agents: Object.keys(loaded.config.agents),
   notes: loaded.notes,
   warnings: warningsOf(loaded),
-  inactive: loaded.inactive,
 })
 
 function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env }: Shell): void {
-  const { files, config, notes, inactive } = loaded
+  const { files, config, notes } = loaded
   const section = (title: string, lines: readonly string[]) => {
     if (lines.length === 0) return
     print('')
@@ -89,6 +88,5 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
     'Warnings',
     warningsOf(loaded).map((warning) => paint('yellow', warning)),
   )
-  section('Not active yet', columns(inactive.map(({ key, feature }) => [key, feature])))
   if (files.length === 0) section('Next', [`${spelling(env)} init`])
 }

@@ -35,7 +35,7 @@ function brokenFinding(found: ConfigProblem, shell: Shell): Finding {
   return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
 }
 
-function soundFindings({ config, files, warnings, inactive }: LoadedConfig, shell: Shell): Finding[] {
+function soundFindings({ config, files, warnings }: LoadedConfig, shell: Shell): Finding[] {
   const command = spelling(shell.env)
   const read = files.map(({ path }) => short(path, shell)).join(', ')
   const servers = count(Object.keys(config.mcpServers).length, 'server')
@@ -45,8 +45,5 @@ function soundFindings({ config, files, warnings, inactive }: LoadedConfig, shel
       ? ok('none was found, so defaults apply', { remedy: `${command} init` })
       : ok(`${read} is valid: ${servers}, ${agents}`)
   const doubts = [...warnings, ...policyDoubts(config)].map((text) => warning(near(text, shell.cwd)))
-  if (inactive.length === 0) return [found, ...doubts]
-  const keys = inactive.map(({ key, feature }) => `${key} (${feature})`).join(', ')
-  // Nothing is wrong with them: they only do nothing yet.
-  return [found, ...doubts, warning(`accepted, but not in force in this version: ${keys}`, `${command} validate`)]
+  return [found, ...doubts]
 }

@@ -15,7 +15,14 @@ export const storesSection = z.strictObject({
     .optional()
     .describe('Shared limits, cache and sessions of several replicas.'),
   postgres: z
-    .strictObject({ url: address('postgres', 'postgresql').describe('Address of PostgreSQL.'), disabled })
+    .strictObject({
+      url: address('postgres', 'postgresql').describe('Address of PostgreSQL.'),
+      migrate: z
+        .enum(['auto', 'manual'])
+        .default('auto')
+        .describe('Whether tables are made and changed at the start, or only by `toolway migrate`.'),
+      disabled,
+    })
     .optional()
     .describe('Shared audit of several replicas.'),
 })

@@ -205,6 +205,10 @@ export type AuditRow = Readonly<Record<string, unknown>>
 export interface AuditPage {
   readonly rows: readonly AuditRow[]
   readonly nextCursor: string | null
+  /** Where PostgreSQL is configured: whether the records of all replicas were asked, or only those of this one. */
+  readonly source?: 'postgres' | 'local'
+  /** What PostgreSQL does not have yet of this replica; null where nobody knows how much that is. */
+  readonly behind?: { readonly records: number | null; readonly seconds: number }
 }
 
 /** GET audit/chain; POST audit/chain/verify checks it anew and answers at once, with `checking`. */

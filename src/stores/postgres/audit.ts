@@ -4,6 +4,7 @@ import type { Log } from '../../core/log.ts'
 import { archiveOf } from './archive.ts'
 import { connectMs, connectPostgres, type Postgres } from './connection.ts'
 import { migrate, numberOf, wantedNumber } from './migrate.ts'
+import { reasonOf } from './reason.ts'
 import { removeExpired } from './retention.ts'
 import { createShipper } from './shipper.ts'
 
@@ -177,12 +178,6 @@ async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> 
 
 /** What was wrong with the question, and not with PostgreSQL. */
 const isAnswer = (thrown: unknown): boolean => (thrown as { name?: string }).name === 'ToolwayError'
-
-/** Several addresses of one name fail together, without a sentence of their own. */
-export function reasonOf(thrown: unknown): string {
-  const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
-  return message || errors?.[0]?.message || code || String(thrown)
-}
 
 async function within(work: PromiseLike<unknown>, ms: number, clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()

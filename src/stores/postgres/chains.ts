@@ -29,10 +29,11 @@ export async function ownChains(postgres: Postgres, replica: string): Promise<Ma
 
 /** Begins a chain for a lane. Another process of this replica may have been faster: then it is the same one. */
 export async function beginChain(postgres: Postgres, replica: string, lane: string, epoch: number): Promise<OwnChain> {
-  await postgres.query(
-    'INSERT INTO toolway.chains (replica, lane, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-    [replica, lane, epoch],
-  )
+  await postgres.query('INSERT INTO toolway.chains (replica, lane, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
+    replica,
+    lane,
+    epoch,
+  ])
   const chain = (await ownChains(postgres, replica)).get(lane)
   if (!chain) throw new Error(`the chain of lane ${lane} is gone`)
   return chain

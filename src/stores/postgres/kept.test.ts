@@ -73,8 +73,11 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     const url = await filled()
     await ask(url, 'DELETE FROM toolway.records WHERE seq > 40')
     expect(await kinds(url)).toEqual(['cut 43'])
-    await ask(url, `UPDATE toolway.chains SET seq = 40, hash = (
-      SELECT line::json ->> 'hash' FROM toolway.records WHERE seq = 40)`)
+    await ask(
+      url,
+      `UPDATE toolway.chains SET seq = 40, hash = (
+      SELECT line::json ->> 'hash' FROM toolway.records WHERE seq = 40)`,
+    )
     expect(await kinds(url)).toEqual(['cut 43'])
   })
 
@@ -86,7 +89,10 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
       url,
       folder: at.path,
       audit: { clock },
-      postgres: { retainMs: 365 * 86_400_000, clock: { now: () => clock.now(), after: () => ({ [Symbol.dispose]() {} }) } },
+      postgres: {
+        retainMs: 365 * 86_400_000,
+        clock: { now: () => clock.now(), after: () => ({ [Symbol.dispose]() {} }) },
+      },
     })
     for (let month = 0; month < 4; month++) {
       for (let n = 0; n < 5; n++) replica.call(`${month}-${n}`)
@@ -100,9 +106,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
       (await ask<{ table: string }>(url, `SELECT tableoid::regclass::text AS table FROM toolway.records GROUP BY 1`))
         .map(({ table }) => table)
         .sort()
-    expect(await tables()).toEqual(
-      ['01', '02', '03', '04'].map((month) => `toolway.records_2026_${month}`),
-    )
+    expect(await tables()).toEqual(['01', '02', '03', '04'].map((month) => `toolway.records_2026_${month}`))
     await using postgres = await connectPostgres({ url })
     const removed = await removeExpired(postgres, Date.parse('2026-03-20T00:00:00Z'))
     expect(removed).toMatchObject({ partitions: ['records_2026_01', 'records_2026_02'] })

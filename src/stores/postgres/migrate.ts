@@ -1,6 +1,6 @@
 import type { Postgres, Transaction } from './connection.ts'
 import { lockKeys } from './locks.ts'
-import { type Migration, migrations as known } from './migrations.ts'
+import { migrations as known, type Migration } from './migrations.ts'
 
 /** What there was to do, and what was there before. */
 export interface Migrated {
@@ -45,7 +45,9 @@ async function apply(client: Transaction, { number, name, sql }: Migration): Pro
 
 /** The last step that the database has been through; 0 for none. */
 export async function numberOf(client: Pick<Postgres | Transaction, 'query'>): Promise<number> {
-  const [there] = await client.query<{ table: string | null }>(`SELECT to_regclass('toolway.migrations')::text AS table`)
+  const [there] = await client.query<{ table: string | null }>(
+    `SELECT to_regclass('toolway.migrations')::text AS table`,
+  )
   if (!there?.table) return 0
   const [last] = await client.query<{ number: number }>(
     'SELECT coalesce(max(number), 0) AS number FROM toolway.migrations',

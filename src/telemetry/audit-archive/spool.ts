@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ArchiveRecord, archiveNames, type ChainEnd, type Spool } from '../../core/audit-archive.ts'
-import { textOf } from '../audit-search/filter.ts'
-import { isGap } from '../audit-search/row.ts'
 import { readHead } from '../audit/head.ts'
 import { firstSeqOf, lanesOf, publicKeyFile, segmentsOf } from '../audit/layout.ts'
 import { type Position, readRecords, type StoredRecord } from '../audit/read.ts'
+import { textOf } from '../audit-search/filter.ts'
+import { isGap } from '../audit-search/row.ts'
 
 /** Where somebody has read a lane up to. */
 interface Place extends Position {

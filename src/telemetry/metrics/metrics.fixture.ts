@@ -24,7 +24,10 @@ export const everyReading: Required<Readings> = {
     history: [{ error: 'bad' }],
   }),
   audit: () => ({ recording: false, outages: 1 }),
-  stores: () => [{ name: 'redis', up: false }],
+  stores: () => [
+    { name: 'redis', up: false },
+    { name: 'postgres', up: true, behind: { records: 7, seconds: 1.5 } },
+  ],
   tokens: () => ({ direct: 9000, exposed: 1000, saved: 8000 }),
 }
 

@@ -1,6 +1,6 @@
 import type { Labels } from './labels.ts'
 import type { ReadFamilyOptions, Reading } from './reading.ts'
-import type { Load, Readings, ServerReading } from './readings.ts'
+import type { Load, Readings, ServerReading, StoreReading } from './readings.ts'
 
 /** The families of whatever was handed in. */
 export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyOptions[] => [
@@ -36,7 +36,31 @@ const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
     labels: ['store'],
     read: () => [...stores()].map(({ name, up }): Reading => [[name], up ? 1 : 0]),
   },
+  {
+    name: 'toolway_store_behind_records',
+    help: 'Records of this process that a store which replicas share does not have yet.',
+    type: 'gauge',
+    labels: ['store'],
+    read: () => behind(stores, ({ records }) => records),
+  },
+  {
+    name: 'toolway_store_behind_seconds',
+    help: 'For how long a store that replicas share has not had all records of this process.',
+    type: 'gauge',
+    labels: ['store'],
+    read: () => behind(stores, ({ seconds }) => seconds),
+  },
 ]
+
+/** Stores that nothing is copied to are never behind, and are left out. */
+const behind = (
+  stores: Read<'stores'>,
+  value: (behind: NonNullable<StoreReading['behind']>) => number | undefined,
+): Reading[] =>
+  [...stores()].flatMap(({ name, behind }): Reading[] => {
+    const number = behind && value(behind)
+    return number === undefined ? [] : [[[name], number]]
+  })
 
 const breakerStates = { closed: 0, 'half-open': 1, open: 2 } as const
 

@@ -9,7 +9,7 @@ export interface Readings {
   reloads?(): ReloadReading
   audit?(): AuditReading
   /** What replicas share. */
-  stores?(): Iterable<{ readonly name: string; readonly up: boolean }>
+  stores?(): Iterable<StoreReading>
   /** What the tools cost a model's context, and what they would if all of them were shown (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
@@ -17,6 +17,13 @@ export interface Readings {
 export interface Load {
   readonly inFlight: number
   readonly queued: number
+}
+
+export interface StoreReading {
+  readonly name: string
+  readonly up: boolean
+  /** What has been written here and is not there yet: how many records, where that is known, and for how long. */
+  readonly behind?: { readonly records: number | undefined; readonly seconds: number }
 }
 
 export interface ServerReading {

@@ -50,7 +50,14 @@ export const callDetail = fits<CallDetail>(
 export const auditPage = fits<AuditPage>(
   'AuditPage',
   'Some of the operations in the audit log, newest first.',
-)(z.strictObject({ rows: z.array(auditRow), nextCursor: z.string().nullable() }))
+)(
+  z.strictObject({
+    rows: z.array(auditRow),
+    nextCursor: z.string().nullable(),
+    source: z.enum(['postgres', 'local']).optional(),
+    behind: z.strictObject({ records: z.number().nullable(), seconds: z.number() }).optional(),
+  }),
+)
 
 export const chainView = fits<ChainView>(
   'ChainView',

@@ -1,0 +1,39 @@
+import { ToolwayError } from '../../core/errors.ts'
+import { connectPostgres } from '../../stores/postgres/connection.ts'
+import { type Migrated, migrate } from '../../stores/postgres/migrate.ts'
+import { reasonOf } from '../../stores/postgres/reason.ts'
+import { type ExitCode, exit } from '../exit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { createOutput } from '../output.ts'
+import type { Shell } from '../shell.ts'
+import { UsageError } from '../usage.ts'
+
+export interface MigrateOptions extends CommonOptions {
+  readonly dryRun?: boolean
+}
+
+/** Brings the tables in PostgreSQL into the form that this version wants. */
+export async function migrateDatabase(shell: Shell, options: MigrateOptions): Promise<ExitCode> {
+  const { dryRun = false } = options
+  const output = createOutput(shell, options.json)
+  const { postgres: configured } = (await load(shell, options)).config.stores
+  if (!configured || configured.disabled) {
+    throw new UsageError('No PostgreSQL is configured: there is nothing to migrate.', 'Set stores.postgres.url.')
+  }
+  await using postgres = await connectPostgres({ url: configured.url })
+  const { where } = postgres
+  const done = await migrate(postgres, { dryRun }).catch((cause) => {
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be migrated: ${reasonOf(cause)}.`, { cause })
+  })
+  if (options.json) output.value({ database: where, dryRun, ...done })
+  else for (const line of linesOf(done, where, dryRun)) output.print(line)
+  return exit.ok
+}
+
+function linesOf({ to, applied }: Migrated, where: string, dryRun: boolean): string[] {
+  if (applied.length === 0) return [`${where} is up to date (${to}).`]
+  return [
+    ...applied.map(({ number, name }) => `${dryRun ? 'would apply' : 'applied'} ${number} ${name}`),
+    `${where} ${dryRun ? 'would be' : 'is'} at ${to}.`,
+  ]
+}
