@@ -57,10 +57,9 @@ test('B11: warnings do not fail, unless --strict says so', async () => {
   await using at = await configured({ agents: { one: { allow: { servers: ['nowhere'] } } } })
   const mild = await checkup(at)
   expect(mild).toMatchObject({ code: 0, ok: true })
-  expect(mild.of('configuration')).toMatchObject([
-    { status: 'ok', message: '~/toolway.json is valid: 0 servers, 1 agent' },
-    { status: 'warning', message: expect.stringContaining('nowhere') },
-  ])
+  expect(mild.of('configuration')).toContainEqual(
+    expect.objectContaining({ status: 'warning', message: expect.stringContaining('nowhere') }),
+  )
   expect(await checkup(at, '--strict')).toMatchObject({ code: 5, ok: false })
 })
 
