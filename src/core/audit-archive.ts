@@ -43,7 +43,6 @@ export interface ChainEnd {
 
 /** The audit log of this replica, as far as whoever copies it must know it. */
 export interface Spool {
-  readonly folder: string
   /** Names this log among those of all replicas, and stays with its folder. */
   readonly replica: string
   /** The keys that its signatures are checked with, in PEM form. */
@@ -90,12 +89,19 @@ export interface ArchivePage {
   readonly next: string | null
 }
 
+/** A line in the archive, and what it is found by there. */
+export interface FiledRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_error' | 'words'> {
+  readonly names: Readonly<Record<ArchiveName, string | null>>
+  /** It stands for its operation where operations are listed. */
+  readonly shown: boolean
+}
+
 /** What can be asked of the records of all replicas. */
 export interface Archive {
   search(query: ArchiveQuery): Promise<ArchivePage>
   chains(): Promise<readonly ArchiveChain[]>
-  /** The lines of a chain in their order, in lists as they come. */
-  lines(chain: number): AsyncIterable<readonly string[]>
+  /** The records of a chain in their order, in lists as they come. */
+  records(chain: number): AsyncIterable<readonly FiledRecord[]>
   /** Copies of what was signed, kept apart from the records. */
   checkpoints(chain: number): Promise<readonly string[]>
   /** The public keys of the replicas, as they gave them. */

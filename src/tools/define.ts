@@ -39,8 +39,6 @@ export interface Tool {
   readonly timeoutMs?: number
   /** It only runs other calls, which are counted themselves. */
   readonly carries?: true
-  /** Itself as it is once more is known of it than when it was made; asked for once, when somebody looks for tools. */
-  later?(): Promise<Tool>
   /** It wants to run in a process of its own; whoever loads it sees to that. */
   readonly isolated?: Isolated
   readonly run: Handler

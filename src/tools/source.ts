@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../core/clock.ts'
 import type { Entry } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
@@ -20,9 +19,7 @@ export function toolSource({ name, origin, description, tools, timeoutMs, clock 
   const twice = tools.find((tool, index) => tools.findIndex((other) => other.name === tool.name) !== index)
   if (twice) throw new TypeError(`${name} has two tools named "${twice.name}".`)
   const since = clock.now()
-  const listeners = new Set<() => void>()
-  let entries = tools.map(entry)
-  let looked = false
+  const entries = tools.map((tool) => entryOf(name, tool, tool.timeoutMs ?? timeoutMs))
 
   return {
     name,
@@ -31,33 +28,12 @@ export function toolSource({ name, origin, description, tools, timeoutMs, clock 
     priority: Number.MAX_SAFE_INTEGER,
     entries: () => entries,
     status: () => ({ health: 'healthy', reason: '', since, description, transport: 'in-process', breaker: 'closed' }),
-    async ready() {
-      if (looked) return
-      looked = true
-      for (const [index, tool] of tools.entries()) tool.later?.().then((known) => replace(index, known), ignored)
-    },
+    ready: async () => {},
     refresh: async () => {},
-    onChange(listener) {
-      listeners.add(listener)
-      return { [Symbol.dispose]: () => void listeners.delete(listener) }
-    },
+    onChange: () => ({ [Symbol.dispose]() {} }),
     async [Symbol.asyncDispose]() {},
   }
-
-  function entry(tool: Tool): Entry {
-    return entryOf(name, tool, tool.timeoutMs ?? timeoutMs)
-  }
-
-  function replace(index: number, known: Tool): void {
-    // Nobody is told of what is as it was.
-    if (isDeepStrictEqual(entries[index]?.definition, known.definition)) return
-    entries = entries.with(index, entry(known))
-    for (const listener of listeners) listener()
-  }
 }
-
-/** What is not known better stays as it is. */
-const ignored = () => {}
 
 const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
   kind: 'tool',

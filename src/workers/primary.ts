@@ -99,14 +99,19 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   /** Another one takes each place in turn, and only then the one before it ends: for a new version (SIGUSR2). */
   const replaceAll = async () => {
     for (const before of [...hands]) {
+      before.retired = true
       const next = begin(before.number)
       // Until it takes requests it has no place that another would have to take.
       next.retired = true
       const failed = await Promise.race([next.listening.then(() => undefined), next.ended])
       if (interrupted.aborted) return
-      if (failed) return log.error({ worker: next.number, ...failed }, 'a new worker does not start; the old ones stay')
+      if (failed) {
+        log.error({ worker: next.number, ...failed }, 'a new worker does not start; the old ones stay')
+        before.retired = false
+        if (!hands.has(before)) begin(before.number)
+        return
+      }
       next.retired = false
-      before.retired = true
       before.stop(options.patienceMs)
       await before.ended
     }
@@ -120,7 +125,8 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const killAll = () => {
     for (const { kill } of hands) kill()
   }
-  process.on('SIGUSR2', replace)
+  // Windows knows no such signal, and would not let us listen for it.
+  if (process.platform !== 'win32') process.on('SIGUSR2', replace)
   // However this process ends, nobody is left behind; where it is killed, workers notice that and end by themselves.
   process.on('exit', killAll)
   // Between the end of the last worker and the start of the next there may be nothing else to wait for.

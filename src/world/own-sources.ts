@@ -2,6 +2,7 @@ import type { Config } from '../config/schema.ts'
 import type { Source } from '../core/source.ts'
 import type { Policy } from '../policy/decide.ts'
 import { vetUrl } from '../policy/guards/url.ts'
+import { likelyLanguages } from '../sandbox/likely-languages.ts'
 import { executeCode } from '../tools/code/execute-code.ts'
 import { type Tool, toolSource } from '../tools/define.ts'
 import { inferenceTools } from '../tools/inference/index.ts'
@@ -48,9 +49,13 @@ function builtIn({ config, engines }: OwnParts, { access, clock, log }: Surround
   const { tools: names, fetch } = config.native
   const vet = (url: string) => vetUrl(url, { allowPrivate: fetch.allowPrivate, clock })
   const models = engines.models.value.byName
+  const languages = likelyLanguages(config.sandbox.languages)
+  const sandbox = { ...config.sandbox, languages: [...languages] }
   const others = [
     ...inferenceTools({ config, models, read: readAnswer, vet, clock, log }),
-    executeCode({ executor: engines.executor.value, access, config: config.sandbox, clock }),
+    ...(languages.length > 0
+      ? [executeCode({ executor: engines.executor.value, access, config: sandbox, clock })]
+      : []),
   ]
   return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })
 }

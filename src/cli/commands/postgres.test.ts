@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { openReplica } from '../../stores/postgres/replica.fixture.ts'
+import { postgresChecks } from '../doctor/postgres.ts'
 import { folder } from '../folder.fixture.ts'
 import { toolway } from '../shell.fixture.ts'
 
@@ -37,6 +38,20 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     const answer = await toolway(['migrate'], away)
     expect(answer).toMatchObject({ code: 3, stderr: expect.stringContaining('127.0.0.1:1/none') })
     expect(answer.stderr).not.toContain('hunter2')
+  })
+
+  test('doctor says whether it can be used, and what to do', async () => {
+    const found = async (url: string, migrate: 'auto' | 'manual') => {
+      const [check] = postgresChecks({ stores: { postgres: { url, migrate, disabled: false } } } as never, 'toolway')
+      return check?.run(AbortSignal.timeout(5_000))
+    }
+    const url = await server.database()
+    expect(await found(url, 'auto')).toMatchObject({ status: 'ok', message: expect.stringContaining('next start') })
+    expect(await found(url, 'manual')).toMatchObject({ status: 'problem', remedy: 'toolway migrate' })
+    expect(await found('postgres://127.0.0.1:1/none', 'auto')).toMatchObject({ status: 'warning' })
+    await using place = await configured(url)
+    await toolway(['migrate'], place)
+    expect(await found(url, 'manual')).toMatchObject({ status: 'ok', message: expect.stringContaining('up to date') })
   })
 
   test('audit query asks all replicas, or says that it does not; audit verify --postgres finds what was changed', async () => {

@@ -1,15 +1,25 @@
-import type { Archive, ArchiveChain, ArchiveFound, ArchivePage, ArchiveQuery } from '../../core/audit-archive.ts'
+import {
+  type Archive,
+  type ArchiveChain,
+  type ArchiveFound,
+  type ArchiveName,
+  type ArchivePage,
+  type ArchiveQuery,
+  archiveNames,
+  type FiledRecord,
+} from '../../core/audit-archive.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Postgres } from './connection.ts'
 import { cursorText, parseCursor, whereOf } from './where.ts'
 
-/** Nobody who searches waits longer. */
-const searchMs = 5_000
-/** Lines that are fetched at once. */
-const linesAtOnce = 2_000
+/** Nobody who searches waits longer. The server gives up before the client does: then it is known to be there. */
+const patienceMs = 4_000
+const travelMs = 1_000
+const recordsAtOnce = 2_000
 
 /** The records of all replicas, for whoever reads them. */
-export const archiveOf = (postgres: Postgres): Archive => ({
-  search: (query) => search(postgres, query),
+export const archiveOf = (postgres: Postgres, { searchMs = patienceMs } = {}): Archive => ({
+  search: (query) => search(postgres, query, searchMs),
   async chains() {
     const rows = await postgres.query<ChainRow>(
       `SELECT c.id, c.replica, r.host, c.lane, c.epoch, c.seq, c.hash, c.removed_to
@@ -17,15 +27,16 @@ export const archiveOf = (postgres: Postgres): Archive => ({
     )
     return rows.map(chainOf)
   },
-  async *lines(chain) {
+  async *records(chain) {
     for (let after = 0; ; ) {
-      const rows = await postgres.query<{ seq: string; line: string }>(
-        `SELECT seq, line FROM toolway.records WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT ${linesAtOnce}`,
+      const rows = await postgres.query<FiledRow>(
+        `SELECT seq, line, time, shown, is_error, words, ${archiveNames.join(', ')} FROM toolway.records
+         WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT ${recordsAtOnce}`,
         [chain, after],
       )
       const last = rows.at(-1)
       if (!last) return
-      yield rows.map(({ line }) => line)
+      yield rows.map(filedOf)
       after = Number(last.seq)
     }
   },
@@ -42,34 +53,65 @@ export const archiveOf = (postgres: Postgres): Archive => ({
   },
 })
 
+interface FiledRow extends Record<ArchiveName, string | null> {
+  readonly seq: string
+  readonly line: string
+  readonly time: Date
+  readonly shown: boolean
+  readonly is_error: boolean
+  readonly words: string
+}
+
+const filedOf = ({ seq: _, line, time, shown, is_error, words, ...names }: FiledRow): FiledRecord => ({
+  line,
+  time: time.getTime(),
+  shown,
+  is_error,
+  words,
+  names,
+})
+
 interface FoundRow extends ArchiveFound {
   readonly chain: number
   readonly seq: string
   readonly time: Date
 }
 
-async function search(postgres: Postgres, query: ArchiveQuery): Promise<ArchivePage> {
+async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number): Promise<ArchivePage> {
   const { before, order = 'newest', limit, raw = false, ...filter } = query
   const newestFirst = order === 'newest'
   const cursor = before === undefined ? undefined : parseCursor(before)
   const where = whereOf({ filter, raw, cursor, newestFirst })
   const direction = newestFirst ? 'DESC' : 'ASC'
-  const rows = await postgres.query<FoundRow>(
-    `SELECT c.replica, p.host, c.lane, r.line, b.line AS begin, r.chain, r.seq, r.time
+  const sql = `SELECT c.replica, p.host, c.lane, r.line, b.line AS begin, r.chain, r.seq, r.time
      FROM toolway.records r
      JOIN toolway.chains c ON c.id = r.chain JOIN toolway.replicas p ON p.id = c.replica
      LEFT JOIN toolway.records b ON b.chain = r.chain AND b.seq = r.begin_seq AND b.time = r.begin_time
      WHERE ${where.sql}
-     ORDER BY r.time ${direction}, r.chain ${direction}, r.seq ${direction} LIMIT $${where.values.length + 1}`,
-    [...where.values, limit + 1],
-    searchMs,
-  )
+     ORDER BY r.time ${direction}, r.chain ${direction}, r.seq ${direction} LIMIT $${where.values.length + 1}`
+  const rows = await postgres
+    .transaction(async (client) => {
+      await client.query(`SET LOCAL statement_timeout = ${searchMs}`, [], searchMs)
+      return client.query<FoundRow>(sql, [...where.values, limit + 1], searchMs + travelMs)
+    })
+    .catch((error) => {
+      throw (error as { code?: string }).code === cancelled ? tooSlow(searchMs, error) : error
+    })
   const last = rows.length > limit ? rows[limit - 1] : undefined
   return {
     found: rows.slice(0, limit).map(({ replica, host, lane, line, begin }) => ({ replica, host, lane, line, begin })),
     next: last ? cursorText({ time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }) : null,
   }
 }
+
+const cancelled = '57014'
+
+const tooSlow = (searchMs: number, cause: unknown) =>
+  new ToolwayError(
+    'TIMEOUT',
+    `The search in PostgreSQL took longer than ${searchMs / 1000} s; narrow it down, by time, agent or server.`,
+    { cause },
+  )
 
 /** PostgreSQL's large numbers come as texts. */
 interface ChainRow {

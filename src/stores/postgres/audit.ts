@@ -1,5 +1,6 @@
 import type { Archive, Spool } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { archiveOf } from './archive.ts'
 import { connectMs, connectPostgres, type Postgres } from './connection.ts'
@@ -63,6 +64,8 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
         { ...where, ...facts },
         'the audit log of this replica does not go on from what PostgreSQL has of it: its files were replaced or put back; they are kept as a new chain',
       ),
+    unpartitioned: (facts) =>
+      log.warn({ ...where, ...facts }, 'PostgreSQL made no table for a month: its records are kept in records_other'),
     missing: (facts) => log.error({ ...where, ...facts }, 'audit records were removed here before PostgreSQL had them'),
   })
 
@@ -154,7 +157,8 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
       try {
         return await question(archive)
       } catch (thrown) {
-        if (isAnswer(thrown)) throw thrown
+        // What was wrong with the question, and not with PostgreSQL.
+        if (thrown instanceof ToolwayError) throw thrown
         settle(false, reasonOf(thrown))
         return undefined
       }
@@ -175,9 +179,6 @@ async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> 
   if (how === 'manual') throw new Error('its tables are not those of this version; run `toolway migrate`')
   await migrate(postgres)
 }
-
-/** What was wrong with the question, and not with PostgreSQL. */
-const isAnswer = (thrown: unknown): boolean => (thrown as { name?: string }).name === 'ToolwayError'
 
 async function within(work: PromiseLike<unknown>, ms: number, clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()

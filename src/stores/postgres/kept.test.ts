@@ -7,6 +7,9 @@ import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { canonical } from '../../telemetry/audit/canonical.ts'
+import { sealLine } from '../../telemetry/audit/seal-line.ts'
+import { archiveOf } from './archive.ts'
 import { connectPostgres } from './connection.ts'
 import { migrate, wantedNumber } from './migrate.ts'
 import { openReplica, verified } from './replica.fixture.ts'
@@ -50,11 +53,28 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
 
   test('F11: a record that was changed is found, also where somebody made its hash fit', async () => {
     const url = await filled()
-    await ask(url, `UPDATE toolway.records SET line = replace(line, '"agent":"dev"', '"agent":"eve"') WHERE seq = 7`)
+    await ask(
+      url,
+      `UPDATE toolway.records SET agent = 'eve', line = replace(line, '"agent":"dev"', '"agent":"eve"') WHERE seq = 7`,
+    )
     expect(await kinds(url)).toEqual(['changed 7'])
     const again = await filled()
-    await ask(again, `UPDATE toolway.records r SET line = o.line FROM toolway.records o WHERE r.seq = 7 AND o.seq = 9`)
-    expect((await kinds(again)).length).toBeGreaterThan(0)
+    const [{ line } = { line: '' }] = await ask<{ line: string }>(
+      again,
+      'SELECT line FROM toolway.records WHERE seq = 7',
+    )
+    const { hash: _, ...record } = JSON.parse(line.replace('"agent":"dev"', '"agent":"eve"'))
+    const forged = sealLine(canonical(record)).line.trim()
+    await ask(again, `UPDATE toolway.records SET line = $1, agent = 'eve' WHERE seq = 7`, [forged])
+    expect(await kinds(again)).toEqual(['changed 8'])
+  })
+
+  test('F11: a record that is as it was, but that searches would not find any more, is found', async () => {
+    const url = await filled()
+    await ask(url, `UPDATE toolway.records SET agent = 'eve' WHERE seq = 7`)
+    await ask(url, `UPDATE toolway.records SET words = '' WHERE seq = 9`)
+    await ask(url, 'UPDATE toolway.records SET shown = false WHERE seq = 12')
+    expect(await kinds(url)).toEqual(['changed 7', 'changed 9', 'changed 12'])
   })
 
   test('F11: a record that was deleted is found, at the beginning and in the middle', async () => {
@@ -118,6 +138,17 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
       'SELECT min(time) AS oldest FROM toolway.records',
     )
     expect(oldest.getTime()).toBeGreaterThanOrEqual(Date.parse('2026-03-20T00:00:00Z'))
+  })
+
+  test('a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {
+    const url = await filled()
+    await using postgres = await connectPostgres({ url })
+    const { search } = archiveOf(postgres, { searchMs: 100 })
+    await postgres.transaction(async (client) => {
+      await client.query('LOCK TABLE toolway.replicas IN ACCESS EXCLUSIVE MODE')
+      await expect(search({ limit: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    })
+    expect((await search({ limit: 1 })).found).toHaveLength(1)
   })
 
   test('migrations: once, twice and by several at a time; a dry run changes nothing', async () => {

@@ -26,10 +26,12 @@ export interface ShipperOptions {
   diverged(facts: { readonly lane: string; readonly seq: number }): void
   /** Records that the database should have got are gone from the local log. */
   missing(facts: { readonly lane: string; readonly from: number; readonly to: number }): void
+  /** A month cannot have a table of its own: its records go where those without one are kept. */
+  unpartitioned(facts: { readonly table: string; readonly why: string }): void
 }
 
-/** Records of one transaction: some hundred kilobytes. */
-const batchSize = 500
+/** Records of one transaction: few enough that calls which run meanwhile do not notice. */
+const batchSize = 250
 /** What another process writes is its own to copy, unless it has not done so for this long. */
 const patienceMs = 5_000
 
@@ -114,7 +116,10 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
       const month = monthOf(time)
       // What says it is of another age is kept with all other such: nobody's wrong clock makes tables.
       if (months.has(month.table) || Math.abs(time - now()) > longestAge) continue
-      await makePartition(postgres, month)
+      await makePartition(postgres, month).catch((error) => {
+        if (!lasting.includes((error as { code?: string }).code ?? '')) throw error
+        told.unpartitioned({ table: month.table, why: (error as Error).message })
+      })
       months.add(month.table)
     }
   }
@@ -144,6 +149,9 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
     },
   }
 }
+
+/** We may not make tables, or records of that month are kept elsewhere already: trying again would not help. */
+const lasting = ['42501', '23514']
 
 /** Three years. */
 const longestAge = 3 * 366 * 24 * 60 * 60_000

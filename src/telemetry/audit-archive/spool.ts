@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ArchiveRecord, archiveNames, type ChainEnd, type Spool } from '../../core/audit-archive.ts'
+import type { ArchiveRecord, ChainEnd, Spool } from '../../core/audit-archive.ts'
 import { readHead } from '../audit/head.ts'
 import { firstSeqOf, lanesOf, publicKeyFile, segmentsOf } from '../audit/layout.ts'
-import { type Position, readRecords, type StoredRecord } from '../audit/read.ts'
-import { textOf } from '../audit-search/filter.ts'
-import { isGap } from '../audit-search/row.ts'
+import { type Position, readRecords } from '../audit/read.ts'
+import { archived } from './archived.ts'
 
 /** Where somebody has read a lane up to. */
 interface Place extends Position {
@@ -15,7 +14,7 @@ interface Place extends Position {
 
 /** The log in a folder, as whoever copies it elsewhere sees it. Others may be writing to it. */
 export function openSpool(folder: string): Spool {
-  const replica = replicaOf(folder)
+  let replica: string | undefined
   /** Where the last reading of each lane began and ended, so that the next one need not look for either. */
   const places = new Map<string, readonly Place[]>()
 
@@ -28,8 +27,11 @@ export function openSpool(folder: string): Spool {
   }
 
   return {
-    folder,
-    replica,
+    // Asked for when there is something to copy: a disk that is full now must not keep anybody from starting.
+    get replica() {
+      replica ??= replicaOf(folder)
+      return replica
+    },
     publicKeys: () => textOfFile(publicKeyFile(folder)) ?? '',
     lanes: () => {
       const ends = new Map<string, ChainEnd>()
@@ -52,7 +54,7 @@ export function openSpool(folder: string): Spool {
         if (seq > head.head.seq) break
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
-          records.push(archived(stored))
+          records.push(archived(stored.record, stored.text))
         }
         last = { file: stored.file, offset: stored.offset + stored.bytes, seq }
         if (records.length >= most) break
@@ -84,27 +86,6 @@ function replicaOf(folder: string): string {
     unlinkSync(made)
   }
   return knownReplica(folder) as string
-}
-
-function archived({ record, text }: StoredRecord): ArchiveRecord {
-  const fields = record as unknown as Readonly<Record<string, unknown>>
-  const names = archiveNames.flatMap((name) => {
-    const value = fields[name]
-    return value === undefined || value === null ? [] : [[name, typeof value === 'string' ? value : '?']]
-  })
-  const time = Date.parse(record.time)
-  return {
-    seq: record.seq,
-    hash: String(record.hash),
-    prev: String(record.prev),
-    time: Number.isNaN(time) ? 0 : time,
-    line: text,
-    phase: record.phase ?? null,
-    gap: isGap(record),
-    is_error: record.phase === 'after' && Boolean(record.is_error),
-    names: Object.fromEntries(names),
-    words: record.phase === 'before' ? textOf(record.arguments) : '',
-  }
 }
 
 function textOfFile(path: string): string | undefined {

@@ -4,6 +4,7 @@ import { createLaneCheck, type LaneFacts } from '../audit/lane-check.ts'
 import { parseRecord } from '../audit/parse-record.ts'
 import { createProblems, type VerifyProblem } from '../audit/problem.ts'
 import { openLine } from '../audit/seal-line.ts'
+import { misfiled } from './archived.ts'
 
 export interface VerifyArchiveOptions {
   readonly archive: Archive
@@ -80,13 +81,16 @@ async function verifyChain(
   const signed = await signedOf(archive, chain)
   let read = 0
   let lastHash: unknown
-  for await (const lines of archive.lines(chain.id)) {
-    for (const text of lines) {
-      check.line({ bytes: Buffer.from(text), offset: 0, whole: true })
-      lastHash = parseRecord(text)?.hash
+  for await (const records of archive.records(chain.id)) {
+    for (const filed of records) {
+      check.line({ bytes: Buffer.from(filed.line), offset: 0, whole: true })
+      const record = parseRecord(filed.line)
+      lastHash = record?.hash
       signed.delete(lastHash)
+      const wrong = record && misfiled(record, filed)
+      if (wrong) problem({ kind: 'changed', seq: record.seq, message: misfiledWords(record.seq, wrong) })
     }
-    read += lines.length
+    read += records.length
     onProgress?.({ chain: name, records: read })
   }
   const { lanes: _, torn: __, ...facts } = check.end()
@@ -98,6 +102,9 @@ async function verifyChain(
   for (const found of endProblems({ ...chain, removedTo }, facts, signed, verifiers)) problem(found)
   return { replica: chain.replica, host: chain.host, lane: chain.lane, epoch: chain.epoch, ...facts }
 }
+
+const misfiledWords = (seq: number, by: string): string =>
+  `record ${seq} is as it was written, but searches find it by another ${by}`
 
 /** What was signed, by hash. */
 async function signedOf(archive: Archive, { id }: ArchiveChain): Promise<Map<unknown, string>> {

@@ -1,4 +1,4 @@
-import type { Isolation, Language } from '../../core/executor.ts'
+import type { Language } from '../../core/executor.ts'
 import { codeLimits, longestAnswer } from './limits.ts'
 
 const spelt: Readonly<Record<Language, string>> = {
@@ -17,14 +17,15 @@ const scopes = {
 }
 
 export interface SandboxGrants {
+  readonly languages: readonly Language[]
   readonly timeout: number
   readonly allowNetwork: readonly string[]
   readonly allowPaths: readonly string[]
 }
 
 /** What a model has to know before it writes a program, in few words: they are in every context. */
-export function describeSandbox({ languages, missing }: Isolation, grants: SandboxGrants): string {
-  if (languages.length === 0) return `Runs a program in a sandbox. It cannot be used here: ${missing.join(' ')}`
+export function describeSandbox(grants: SandboxGrants): string {
+  const { languages } = grants
   const python = languages.includes('python')
   const javascript = languages.some((language) => language !== 'python')
   return [

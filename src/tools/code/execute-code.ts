@@ -25,24 +25,17 @@ export interface ExecuteCodeOptions {
 
 const longestSource = 256 * 1024
 
-/** `execute_code` (S7, B9): runs a program that may call all that its caller may call, and nothing else. */
+/**
+ * `execute_code` (S7, B9): runs a program that may call all that its caller may call, and nothing else. What this machine
+ * really offers is found out by the first program: to list a tool, no process should have to be started.
+ */
 export function executeCode(options: ExecuteCodeOptions): Tool {
-  const { executor, config } = options
-  const asConfigured: Isolation = { tier: undefined, languages: config.languages, missing: [] }
-  return {
-    ...toolFor(asConfigured, options),
-    // What this machine really offers is found out when somebody first asks for tools, and nobody waits for it.
-    later: async () => toolFor(await executor.probe(), options),
-  }
-}
-
-function toolFor(isolation: Isolation, options: ExecuteCodeOptions): Tool {
   const { config } = options
-  const languages = isolation.languages.length > 0 ? isolation.languages : config.languages
+  const { languages } = config
   return defineTool({
     name: 'execute_code',
     title: 'Run a program',
-    description: describeSandbox(isolation, config),
+    description: describeSandbox(config),
     input: z.object({
       code: z
         .string()

@@ -16,6 +16,7 @@ const row = {
 
 test('G10: a record is read field by field', () => {
   expect(keyOf(row)).toBe('a:7')
+  expect(keyOf({ ...row, replica: 'r' })).toBe('r:a:7')
   expect(targetOf(row)).toBe('github.delete_repository')
   expect(timeOf(row)).toBe(Date.UTC(2026, 2, 1, 12, 0, 0, 5))
   expect(reasonOf(row)).toBe('tool_not_allowed · agents.ci.deny.tools.github[0]')

@@ -6,8 +6,11 @@ export const textIn = (row: AuditRow, name: string): string => {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** What tells a record apart from all others. */
-export const keyOf = (row: AuditRow): string => `${textIn(row, 'lane')}:${textIn(row, 'seq')}`
+/** What tells a record apart from all others, also from those of other replicas. */
+export const keyOf = (row: AuditRow): string => {
+  const replica = textIn(row, 'replica')
+  return `${replica === '' ? '' : `${replica}:`}${textIn(row, 'lane')}:${textIn(row, 'seq')}`
+}
 
 /** Server and tool, or what else was done. */
 export const targetOf = (row: AuditRow): string =>

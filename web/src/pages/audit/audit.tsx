@@ -52,6 +52,7 @@ function Records() {
       <AuditFilters />
       <div class={chosen ? 'split' : ''}>
         <div class="card split-list">
+          <Source page={audit.pages.at(0)} />
           <Loaded of={audit.first} what="the audit log">
             {() =>
               rows.length === 0 ? <NoRecords filtered={filtered} /> : <List audit={audit} rows={rows} chosen={chosen} />
@@ -62,6 +63,19 @@ function Records() {
       </div>
     </Page>
   )
+}
+
+/** Whose records these are, where there are several replicas. */
+function Source({ page }: { readonly page: AuditPage | undefined }) {
+  if (page?.source === undefined) return null
+  const { source, behind } = page
+  if (source === 'local') {
+    return (
+      <p class="quiet">Only what this replica recorded: PostgreSQL, which has the records of all, does not answer.</p>
+    )
+  }
+  const waiting = behind?.records ? ` ${behind.records} of this one are still on their way there.` : ''
+  return <p class="quiet">{`The records of all replicas, from PostgreSQL.${waiting}`}</p>
 }
 
 interface ListProps {

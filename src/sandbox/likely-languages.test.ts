@@ -1,0 +1,12 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../tests/fixtures/folders.ts'
+import { likelyLanguages } from './likely-languages.ts'
+
+test('S7: Python is offered only where there is a bwrap, and nothing is started to find that out', async () => {
+  await using folder = await temporaryFolder()
+  expect(likelyLanguages(['javascript', 'python'], folder.path)).toEqual(['javascript'])
+  await writeFile(join(folder.path, 'bwrap'), '')
+  expect(likelyLanguages(['javascript', 'python'], `:/nowhere:${folder.path}`)).toEqual(['javascript', 'python'])
+})
