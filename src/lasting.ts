@@ -19,10 +19,12 @@ import { type OAuth, openOAuth } from './sign-in.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
 import { memoryCache } from './stores/cache.ts'
+import type { PostgresAudit, PostgresAuditOptions } from './stores/postgres/audit.ts'
 import type { RedisFleet } from './stores/redis/fleet.ts'
 import type { RedisStoresOptions } from './stores/redis/stores.ts'
 import { keptSealSecret } from './stores/seal.ts'
 import { type AuditLog, openAuditLog } from './telemetry/audit/log.ts'
+import { openSpool } from './telemetry/audit-archive/spool.ts'
 import { createRecentCalls, type RecentCalls } from './telemetry/calls/recent.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics/metrics.ts'
 import type { Readings, ServerReading } from './telemetry/metrics/readings.ts'
@@ -37,6 +39,8 @@ import type { World } from './world/world.ts'
 /** What outlives configurations: what is open, what is counted, what is kept. */
 export interface Lasting extends AsyncDisposable {
   readonly audit: AuditLog
+  /** The audit records of all replicas, where they are kept together. */
+  readonly archive: PostgresAudit | undefined
   /** Counts refusals by principal, so that they do not fill the audit log. */
   readonly refusals: Refusals
   readonly buckets: Buckets
@@ -79,12 +83,16 @@ export async function openLasting(
 ): Promise<Lasting> {
   const { audit: auditing, stores } = config
   await using open = new AsyncDisposableStack()
+  const own: { audit?: AuditLog } = {}
+  // Before the log, so that it is closed after it: what the log writes at its end is copied, too.
+  const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
   const audit = open.use(
     await openAuditLog({
       folder: auditing.path,
       sync: auditing.sync,
       unrecordedReads: auditing.unrecordedReads,
       retainMs: auditing.retain,
+      ...(archive && { copied: archive.shipped }),
       key: await keptAuditKey(stores.path),
       describe: (args) => present().describe(args),
       redact: (text) => present().redactName(text),
@@ -93,6 +101,7 @@ export async function openLasting(
       log,
     }),
   )
+  own.audit = audit
   const redact = (text: string) => present().redactName(text)
   const stats = createStats({ clock, redact })
   const calls = createRecentCalls({ clock, redact })
@@ -119,13 +128,17 @@ export async function openLasting(
         sessions,
         reloads,
         tokens: () => accountOfAll(present()),
-        ...(redis && { stores: () => [{ name: 'redis', up: redis.redis.up }] }),
-        ...(!redis && besides && { stores: () => [{ name: 'workers', up: besides.up }] }),
+        stores: () => [
+          ...(redis ? [{ name: 'redis', up: redis.redis.up }] : []),
+          ...(!redis && besides ? [{ name: 'workers', up: besides.up }] : []),
+          ...(archive ? [archiveReading(archive)] : []),
+        ],
       },
     }),
   )
   const lasting = {
     audit,
+    archive,
     ...counted,
     metrics,
     stats,
@@ -154,6 +167,20 @@ async function openShared({ redis }: Config['stores'], options: Omit<RedisStores
   if (redis === undefined || redis.disabled) return undefined
   const { openRedisStores } = await import('./stores/redis/stores.ts')
   return openRedisStores({ url: redis.url, ...options })
+}
+
+/** The audit records of all replicas, where the configuration names a place for them. */
+async function openArchive({ stores, audit }: Config, options: Pick<PostgresAuditOptions, 'lane' | 'clock' | 'log'>) {
+  const { postgres } = stores
+  if (postgres === undefined || postgres.disabled) return undefined
+  const { openPostgresAudit } = await import('./stores/postgres/audit.ts')
+  const { url, migrate } = postgres
+  return openPostgresAudit({ url, migrate, spool: openSpool(audit.path), retainMs: audit.retain, ...options })
+}
+
+function archiveReading(archive: PostgresAudit) {
+  const { up, behindRecords, behindSeconds } = archive.status()
+  return { name: 'postgres', up, behind: { records: behindRecords, seconds: behindSeconds } }
 }
 
 function readingOf(server: Server): ServerReading {

@@ -22,6 +22,7 @@ export function createAdmin(parts: AdminParts): Admin & AsyncDisposable {
     // The log stays where it was opened, whatever the configuration says since.
     folder: present().loaded.config.audit.path,
     flushed: () => audit.flushed(),
+    ...(parts.archive && { archive: parts.archive }),
     clock,
   })
   const chain = createChain({ desk, auditKey: parts.auditKey, clock, log })

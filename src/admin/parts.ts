@@ -19,7 +19,7 @@ export interface Counted {
 }
 
 /** All that the admin API is put together from. */
-export interface AdminParts extends Pick<Lasting, 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
+export interface AdminParts extends Pick<Lasting, 'archive' | 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
   readonly access: Access
   /** Tokens for servers that want OAuth. */
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>

@@ -3,8 +3,10 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 
 /** A port of this process alone, where others share the one that clients know. */
-export interface Aside extends Disposable {
+export interface Aside {
   readonly port: number
+  /** Nobody else comes in; settles when those who are have left. */
+  close(): Promise<void>
 }
 
 /** Whoever connects there is served as if at the door itself. */
@@ -14,6 +16,6 @@ export async function openAside(door: Server, host: string): Promise<Aside> {
   await once(listener, 'listening')
   return {
     port: (listener.address() as AddressInfo).port,
-    [Symbol.dispose]: () => void listener.close(),
+    close: () => new Promise((resolve) => listener.close(() => resolve())),
   }
 }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Server as NetServer } from 'node:net'
 import { hostname } from 'node:os'
 import type { Config, HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
@@ -32,6 +33,11 @@ export interface HttpDoor extends AsyncDisposable {
   readonly address: string
   /** How many conversations are open. */
   readonly sessions: number
+  /**
+   * Takes no new connections, and serves those that are open until their clients have left, who are asked to with each
+   * answer; no longer than `ms`. For whoever has a successor at the same address.
+   */
+  retire(ms: number): Promise<void>
 }
 
 interface DoorOptions {
@@ -100,6 +106,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`
 
   let draining = false
+  let retiring = false
   let active = 0
   let idle: (() => void) | undefined
   const finished = () => {
@@ -154,6 +161,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     active++
     response.once('close', finished)
+    if (retiring) response.setHeader('Connection', 'close')
     // A write that finds the client gone is no error of ours: `close` tells whoever must know.
     response.on('error', ignored)
     try {
@@ -171,7 +179,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const close = async () => {
     draining = true
-    aside?.[Symbol.dispose]()
+    void aside?.close()
     endpoint.drain()
     for (const { opened } of further) void opened?.then((door) => door[Symbol.dispose]())
     changes[Symbol.dispose]()
@@ -191,8 +199,22 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     await closed
   }
 
+  const retire = async (ms: number) => {
+    retiring = true
+    // Not the server's own `close`, which would cut off whoever is just about to ask.
+    await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
+    // Only then: as long as clients come here, what others hand over belongs here, too.
+    if (aside) await within(handedMs, aside.close())
+  }
+  const within = async (ms: number, done: Promise<void>) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    using _timer = clock.after(ms, resolve)
+    await Promise.race([promise, done])
+  }
+
   let closing: Promise<void> | undefined
   return {
+    retire,
     url,
     port,
     address: addressOf(config, port, aside && { port: aside.port, here: workers?.fleet === fleet }),
@@ -207,6 +229,9 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 }
 
 const ignored = () => {}
+
+/** What has been handed over is answered within this time; streams are opened anew elsewhere. */
+const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
   new Refusal(404, rpc.request, `There is nothing here: the MCP endpoint is ${endpoint}.`)

@@ -17,7 +17,7 @@ export interface Hand {
   /** Another one has its place: when it ends, nobody follows. */
   retired: boolean
   /** Lets it finish what it does; kills it where that takes longer. */
-  stop(patienceMs: number): void
+  stop(patienceMs: number, how?: { readonly replaced: boolean }): void
   kill(): void
 }
 
@@ -62,8 +62,8 @@ export function startHand({ number, of, answers, clock, log }: HandOptions): Han
     listening: listening.promise,
     ended: ended.promise,
     retired: false,
-    stop(patience) {
-      line.tell('stop')
+    stop(patience, { replaced } = { replaced: false }) {
+      line.tell('stop', replaced)
       const timer = clock.after(patience, kill)
       void ended.promise.then(() => timer[Symbol.dispose]())
     },

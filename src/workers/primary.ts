@@ -26,7 +26,8 @@ export type PrimaryAnswers = DeskAnswers & {
 /** What the first process can ask of a worker. */
 export type WorkerAnswers = {
   members(members: readonly Member[]): void
-  stop(): void
+  /** `replaced`: others go on at the same address, so that clients can be led there. */
+  stop(replaced: boolean): void
   reload(): void
   page(accept?: string): Page | undefined
 }
@@ -112,7 +113,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
         return
       }
       next.retired = false
-      before.stop(options.patienceMs)
+      before.stop(options.patienceMs, { replaced: true })
       await before.ended
     }
     log.info({ workers: of }, 'all workers have been replaced')

@@ -12,6 +12,8 @@ export interface Worker {
   readonly shared: Shared
   /** Aborted when it is to end: the first process says so, or is gone. */
   readonly stopped: AbortSignal
+  /** Whether others go on in its place. */
+  readonly replaced: boolean
   /** Tells that it takes requests. */
   listening(facts: unknown): void
   /** Hears that the configuration is to be read again. */
@@ -32,6 +34,7 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   const { name, number, of } = JSON.parse(told) as Started
   const stop = new AbortController()
   const reloads: (() => void)[] = []
+  let replaced = false
   let line: Line<PrimaryAnswers> | undefined
   let fleet: IpcFleet | undefined
   let page: ((accept?: string) => Page) | undefined
@@ -44,7 +47,10 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
 
   const answers: WorkerAnswers = {
     members: (members) => fleet?.heard(members),
-    stop: () => stop.abort(),
+    stop(byAnother) {
+      replaced = byAnother
+      stop.abort()
+    },
     reload() {
       for (const listener of reloads) listener()
     },
@@ -97,6 +103,9 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   return {
     shared,
     stopped: stop.signal,
+    get replaced() {
+      return replaced
+    },
     listening: (facts) => line?.tell('listening', facts),
     onReload: (listener) => void reloads.push(listener),
   }

@@ -31,7 +31,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     shared: worker?.shared,
   })
   using _releasing = releaseWhenIdle(systemClock)
-  const { url, port } = await gateway.listen()
+  const { url, port, retire } = await gateway.listen()
   const facts: Told = { port, token: gateway.token ?? null, banner: factsOf(gateway, url, shell) }
   if (worker) {
     worker.onReload(() => void gateway.reload())
@@ -40,6 +40,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   const stopped = worker ? AbortSignal.any([worker.stopped, shell.interrupted]) : shell.interrupted
   if (!stopped.aborted) await once(stopped, 'abort')
   if (!worker) tellOfEnd(shell, options)
+  if (worker?.replaced) await retire(leaveMs)
   return exit.ok
 }
 
@@ -58,6 +59,9 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   })
   return code as ExitCode
 }
+
+/** Whoever keeps a connection open uses it within this time, and is told to open another one. */
+const leaveMs = 2_000
 
 /** Servers that do not end by themselves are killed before that. */
 const killAfterMs = 15_000

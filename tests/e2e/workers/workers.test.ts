@@ -98,16 +98,3 @@ describe('B10: three workers are one gateway', () => {
     expect(report.lanes.length).toBeGreaterThanOrEqual(3)
   })
 })
-
-test('B10: workers are replaced one after another, and end with the process that looks after them', async () => {
-  await using open = new AsyncDisposableStack()
-  const toolway = open.use(await startCommand({}, { words: ['--workers', '2'] }))
-  const { url } = open.use(await startBalancer([toolway.url]))
-  const caller = open.use(await connect('v1', { endpoint: { url, token: toolway.token } }))
-  const before = toolway.children()
-  process.kill(toolway.pid, 'SIGUSR2')
-  const replaced = () => toolway.said().includes('all workers have been replaced')
-  while (!replaced()) expect((await caller.callTool('time', { name: 'get_time_utc' })).isError).not.toBe(true)
-  expect(toolway.children().filter((pid) => before.includes(pid))).toEqual([])
-  expect((await toolway.stop('SIGKILL', 10_000)).survivors).toEqual([])
-})

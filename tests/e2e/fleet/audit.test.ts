@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { connect, type TestClient } from '../../fixtures/clients.ts'
+import { type Command, startCommand, toolwayMain } from '../../fixtures/command.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { startPostgres } from '../../fixtures/postgres.ts'
+import { startRedis } from '../../fixtures/redis.ts'
+import { until } from '../../fixtures/until.ts'
+import { withPart } from '../../fixtures/with-part.ts'
+
+const run = promisify(execFile)
+
+withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
+  test('every call that was answered is in PostgreSQL, whatever was stopped or killed meanwhile', async () => {
+    await using open = new AsyncDisposableStack()
+    const redis = open.use(await startRedis())
+    const postgres = open.use(await startPostgres())
+    const url = await postgres.database()
+    const token = 'the-token-of-the-whole-fleet'
+    const config = { auth: { token }, stores: { redis: { url: redis.url }, postgres: { url } } }
+    const folders = [open.use(await temporaryFolder()), open.use(await temporaryFolder())] as const
+    const start = async (folder: (typeof folders)[0]): Promise<Command> =>
+      open.use(await startCommand({ ...config, audit: { path: './audit', sync: 'all' } }, { folder }))
+    const [doomed, other] = await Promise.all([start(folders[0]), start(folders[1])])
+    const clientOf = async ({ url }: Command) => open.use(await connect('v1', { endpoint: { url, token } }))
+    const clients = await Promise.all([clientOf(doomed), clientOf(other)])
+    const answered: string[] = []
+    const call = async (client: TestClient, mark: string) => {
+      const { isError } = await client.callTool('hash', { data: mark })
+      if (!isError) answered.push(mark)
+    }
+    const everybody = (name: string) =>
+      Promise.all(clients.flatMap((client, who) => [1, 2, 3].map((n) => call(client, `${name}-${who}-${n}`))))
+
+    await everybody('together')
+    await postgres.stop()
+    await everybody('without')
+    // Killed while it has records that nobody else has: they are on its disk, and are copied when it is back.
+    await call(clients[0] as TestClient, 'last words')
+    await doomed.stop('SIGKILL')
+    await postgres.start()
+    clients[0] = await clientOf(await start(folders[0]))
+    await everybody('again')
+
+    const query = async (text: string) => {
+      const client = new pg.Client(url)
+      await client.connect()
+      try {
+        return (await client.query(text)).rows
+      } finally {
+        await client.end()
+      }
+    }
+    const kept = async () => JSON.stringify(await query('select * from toolway.records'))
+    const missing = async () => {
+      const text = await kept().catch(() => '')
+      return answered.filter((mark) => !text.includes(mark))
+    }
+    expect(answered).toHaveLength(19)
+    await until(async () => (await missing()).length === 0, { what: 'all records', withinMs: 20_000 })
+    const { stdout } = await run(
+      process.execPath,
+      [toolwayMain, 'audit', 'verify', '--postgres', '--json', '--config', other.configFile as string],
+      { cwd: folders[1].path },
+    )
+    expect(JSON.parse(stdout)).toMatchObject({ ok: true })
+  })
+})
