@@ -40,7 +40,6 @@ interface Look {
 }
 
 const looks: readonly Look[] = [
-  { scene: 'usual', device: 'a light desktop', options: desktop, token: 'operator', axe: false },
   { scene: 'usual', device: 'a dark phone', options: phone, token: 'operator', axe: true },
   { scene: 'crowded', device: 'a dark phone', options: phone, token: 'operator', axe: false },
   { scene: 'empty', device: 'a light desktop', options: desktop, token: 'operator', axe: true },
