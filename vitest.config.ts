@@ -13,6 +13,8 @@ export default defineConfig({
           name: 'unit',
           include: ['src/**/*.test.ts', 'web/src/**/*.test.ts', 'tests/*.test.ts', 'tests/contract/**/*.test.ts'],
           globalSetup: ['tests/parts.setup.ts'],
+          // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
+          isolate: false,
           testTimeout: 10_000,
         },
       },
