@@ -7,6 +7,7 @@ import type { Log } from '../core/log.ts'
 import { didYouMean } from '../core/near.ts'
 import { type AgentHooks, agent } from './agent.ts'
 import { createHandovers, type Handovers } from './handovers.ts'
+import { modelNames } from './model-names.ts'
 import type { Model } from './models/model.ts'
 import { compilePrompts } from './prompts.ts'
 import { staged } from './staged.ts'
@@ -37,8 +38,7 @@ export function createChat(options: ChatOptions): Chat & AsyncDisposable {
   return { models: names, answer, [Symbol.asyncDispose]: close }
 
   function names(): readonly string[] {
-    const all = [...models.keys()]
-    return [...all.filter((name) => name === usual), ...all.filter((name) => name !== usual)]
+    return modelNames(models, config)
   }
 
   async function* answer(request: ChatRequest): AsyncGenerator<ChatEvent> {

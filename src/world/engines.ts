@@ -3,7 +3,7 @@ import type { Model } from '../chat/models/model.ts'
 import type { Config } from '../config/schema.ts'
 import type { Executor } from '../core/executor.ts'
 import { moduleFile } from '../here.ts'
-import { createExecutor } from '../sandbox/executor.ts'
+import { lazyExecutor } from './lazy-executor.ts'
 import { type Made, takeOver } from './made.ts'
 import { sandboxFetch } from './sandbox-fetch.ts'
 import type { Surroundings, World } from './world.ts'
@@ -41,5 +41,8 @@ const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
 /** Where programs of agents run, by the configuration. */
 export function openExecutor(config: Config['sandbox'], { clock, log }: Pick<Surroundings, 'clock' | 'log'>): Executor {
   const fetch = config.allowNetwork.length > 0 ? { fetch: sandboxFetch(config.allowNetwork, clock) } : {}
-  return createExecutor({ config, child: moduleFile('sandbox/guest/main'), ...fetch, clock, log })
+  return lazyExecutor(async () => {
+    const { createExecutor } = await import('../sandbox/executor.ts')
+    return createExecutor({ config, child: moduleFile('sandbox/guest/main'), ...fetch, clock, log })
+  })
 }

@@ -1,4 +1,3 @@
-import { repair } from '../chat/repair/repair.ts'
 import { sentenceOf } from '../policy/arguments/problems.ts'
 
 type Found = { readonly value: unknown } | { readonly problem: string }
@@ -9,10 +8,11 @@ export async function readAnswer(
   schema: Readonly<Record<string, unknown>>,
   restore: (value: unknown) => unknown,
 ): Promise<Found> {
+  // Loaded when it is needed: few gateways have a model that is asked for JSON.
+  const { repair } = await import('../chat/repair/repair.ts')
   const found = repair(text, { accepts: () => true })
   if ('unreadable' in found) return { problem: found.unreadable }
   const value = restore(found.value)
-  // Loaded when it is needed: checking schemas takes a large library.
   const { compile } = await import('../policy/arguments/compile.ts')
   const made = compile(schema)
   // A schema that cannot be checked is no fault of the answer.

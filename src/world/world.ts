@@ -2,7 +2,6 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { ServerOrigin } from '../catalog/pins/origin.ts'
 import type { Pins } from '../catalog/pins/pins.ts'
 import { createCatalogs } from '../catalog/profiles.ts'
-import { createChat } from '../chat/chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
@@ -32,6 +31,7 @@ import type { GatewayStatus } from '../tools/meta/index.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
 import { createEngines, type Engines } from './engines.ts'
 import { type Entrance, entranceOf } from './entrance.ts'
+import { lazyChat } from './lazy-chat.ts'
 import type { Made } from './made.ts'
 import { ownSources } from './own-sources.ts'
 import { type Tended, tendAll } from './servers.ts'
@@ -143,7 +143,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     pipeline,
     servers,
     entrance: entranceOf(chosen, surroundings, before),
-    chat: createChat({
+    chat: lazyChat({
       ...{ access, models: engines.models.value.byName, config: config.chat, validate },
       ...{ handovers: surroundings.handovers, clock, log },
     }),

@@ -2,7 +2,6 @@ import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Model } from './model.ts'
-import { openaiModel } from './openai.ts'
 import type { createProfiles } from './profile.ts'
 
 type ModelConfig = Config['models'][string]
@@ -28,7 +27,11 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
     const { total, step, chunk } = model.timeouts
     const timeouts = { totalMs: total, stepMs: step, chunkMs: chunk }
     const profile = profiles && { profile: profiles(model.baseUrl, model.model, model.constraint) }
-    return openaiModel({ name, config: model, timeouts, ...profile, clock, log })
+    return lazyModel(name, async () => {
+      // Many gateways never ask a model, and a client for HTTP is large.
+      const { openaiModel } = await import('./openai.ts')
+      return openaiModel({ name, config: model, timeouts, ...profile, clock, log })
+    })
   }
 
   async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
