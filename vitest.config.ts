@@ -40,6 +40,8 @@ export default defineConfig({
           name: 'browser',
           include: ['tests/browser/**/*.test.ts'],
           globalSetup: ['tests/browser/build.setup.ts'],
+          // What is awaited comes when the machine gets round to it.
+          expect: { poll: { timeout: 10_000 } },
           testTimeout: 120_000,
           hookTimeout: 60_000,
         },

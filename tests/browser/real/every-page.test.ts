@@ -45,11 +45,11 @@ inBrowser('G10: a real gateway', () => {
     await expectWhole(visitor)
   })
 
-  test.each(['light', 'dark'] as const)('every page is whole in the %s', async (colorScheme) => {
+  test('every page is whole', async () => {
     const { client } = world
     await client.callTool('everything__echo', { message: 'hello' })
     await client.callTool('filesystem__list_directory', { path: world.files })
-    await using visitor = await world.visit({ colorScheme })
+    await using visitor = await world.visit({ colorScheme: 'light' })
     const { page } = visitor
     const link = (name: string) => page.getByRole('link', { name, exact: true }).first().click()
     const tab = (name: string) => page.getByRole('tab', { name, exact: true }).click()
