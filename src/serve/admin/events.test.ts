@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { request } from 'undici'
 import { afterEach, describe, expect, test } from 'vitest'
-import { settledMemory } from '../../../tests/fixtures/memory.ts'
+import { settledBuffers } from '../../../tests/fixtures/memory.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { openTestAdmin, people } from './admin.fixture.ts'
 import type { CallView } from './contract.ts'
@@ -188,12 +188,12 @@ describe('abuse: readers', () => {
     await until(() => door.watched(), { what: 'the reader' })
     const { heard } = await follow(door)
     // 400 overviews of 64 KiB: much more than sockets and the bound take together.
-    const before = await settledMemory()
+    const before = await settledBuffers()
     for (let second = 1; second <= 400; second++) {
       await pass(door, 1_000)
       await heard('overview', second)
     }
-    expect((await settledMemory()) - before).toBeLessThan(16 * 1024 * 1024)
+    expect((await settledBuffers()) - before).toBeLessThan(16 * 1024 * 1024)
   })
 
   test('too many are refused, and make room when they leave', async () => {
