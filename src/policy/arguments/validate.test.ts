@@ -383,6 +383,13 @@ describe('hostile schemas and arguments', () => {
     )
   })
 
+  test('F9: an argument that is named as a method confuses no comparison', async () => {
+    const schema = { const: true, enum: [{}] }
+    for (const args of [{ valueOf: 1 }, { toString: 1 }, Object.create(null) as Fields]) {
+      expect(await refusal(schema, args)).toMatch(/do not fit/)
+    }
+  })
+
   test('F9: what is added to a schema for safety does not change what it means', async () => {
     warnings.length = 0
     const type = fc.constantFrom('string', 'number', 'integer', 'boolean', 'object', 'array', 'null')
