@@ -149,7 +149,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const body = await readBody(request, config.maxBody)
     // One that is a batch has a session, and that says whose it is.
     const message = isBatch(body) ? undefined : readInbound(body)
-    if (await elsewhere?.lead({ request, response, identity, body, inbound: message })) return
+    // Asked only where there are others: without them nothing is to be waited for.
+    if (elsewhere && (await elsewhere.lead({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
     const inbound = placed(message ?? readInbound(body), request)
     if (inbound.kind === 'unreadable') {

@@ -390,6 +390,13 @@ describe('hostile schemas and arguments', () => {
     }
   })
 
+  test('F9: nor does it turn the check off for those who come after', async () => {
+    const schema = { properties: { a: { enum: [{ x: 1 }] } } }
+    expect(await refusal(schema, { a: { valueOf: 1 } })).toMatch(/do not fit/)
+    expect(await refusal(schema, { a: 'something else' })).toMatch(/do not fit/)
+    expect(await refusal(schema, { a: { x: 1 } })).toBeUndefined()
+  })
+
   test('F9: what is added to a schema for safety does not change what it means', async () => {
     warnings.length = 0
     const type = fc.constantFrom('string', 'number', 'integer', 'boolean', 'object', 'array', 'null')

@@ -62,6 +62,8 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
       const given = problems?.length ? withoutNulls(schema, args) : args
       if (given !== args) problems = attempt(() => made.check(given))
     } catch {
+      // Members named as methods are (`valueOf`) confuse comparison: who sends them must not turn the check off for all.
+      if (!failsForAll(made)) throw refused('they cannot be compared with its schema; send plainer ones')
       return giveUp(keys.get(schema) as string, tool, 'the check of it fails')
     }
     if (problems === undefined) throw refused('they are too many to be checked; send fewer or simpler ones')
@@ -81,6 +83,16 @@ function withoutNulls({ required }: Fields, args: Fields): Fields {
   const needed = new Set(Array.isArray(required) ? required : [])
   const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
   return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
+}
+
+/** Whether it is the schema that cannot be checked by, and not these arguments. */
+function failsForAll({ check }: Compiled): boolean {
+  try {
+    attempt(() => check({}))
+    return false
+  } catch {
+    return true
+  }
 }
 
 /** `undefined` where checking takes too long, or goes deeper than the stack. */
