@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { archiveNames } from '../../core/audit-archive.ts'
 import { firstSeqOf } from '../audit/layout.ts'
 import type { StoredRecord } from '../audit/read.ts'
 import type { AuditRecord } from '../audit/record.ts'
@@ -14,19 +15,8 @@ export interface Entry {
   forget(lane: number, before?: number): void
 }
 
-const columns = [
-  'operation',
-  'call',
-  'parent',
-  'agent',
-  'principal',
-  'server',
-  'tool',
-  'decision',
-  'reason',
-  'code',
-  'latency_ms',
-] as const
+/** The names that both places of search know, and what only this one has a column for. */
+const columns = [...archiveNames, 'latency_ms'] as const
 
 /** Statements are prepared once for all records. */
 export function createEntry(database: DatabaseSync): Entry {
