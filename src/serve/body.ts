@@ -1,10 +1,15 @@
 import type { IncomingMessage } from 'node:http'
+import type { HttpRequest } from './http1/request.ts'
 import { Refusal, rpc } from './refusal.ts'
 
-/** Reads a JSON body of at most `limit` bytes; rejects with a refusal as soon as it is clear that there is none. */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+/** Reads a JSON body of at most `limit` bytes; throws or rejects with a refusal as soon as it is clear that there is none. */
+export function readBody(request: HttpRequest, limit: number): Promise<Buffer> | Buffer {
   const refusal = refusedByHeaders(request, limit)
-  if (refusal !== undefined) return Promise.reject(refusal)
+  if (refusal !== undefined) throw refusal
+  return request.body ?? bodyOf(request as IncomingMessage, limit)
+}
+
+function bodyOf(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
@@ -26,7 +31,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
   })
 }
 
-function refusedByHeaders(request: IncomingMessage, limit: number): Refusal | undefined {
+function refusedByHeaders(request: HttpRequest, limit: number): Refusal | undefined {
   const type = request.headers['content-type']
   if (type === undefined || !/^application\/json *(;|$)/i.test(type)) {
     return new Refusal(415, rpc.request, 'The body must be JSON: send "Content-Type: application/json".')

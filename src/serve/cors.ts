@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import type { HttpRequest } from './http1/request.ts'
 
 const requestHeaders = [
   'Authorization',
@@ -28,7 +29,7 @@ export function allowOrigin(response: ServerResponse, origin: string): void {
 }
 
 /** Whether a browser asks, on behalf of a page, what it may send. Such a question never carries a credential. */
-export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
+export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
   method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 
 export function answerPreflight(response: ServerResponse): void {

@@ -4,6 +4,7 @@ import { joined, lengthOf, type Pieces } from '../wire/pieces.ts'
 import type { HttpHeaders } from './answer.ts'
 import { batchBytes } from './batch.ts'
 import type { Feed } from './feed.ts'
+import { WholeResponse } from './http1/response.ts'
 import type { Outlet } from './peer.ts'
 import { dropWhenStalled, EventStream, keepAliveMs } from './stream.ts'
 import type { Streams } from './streams.ts'
@@ -76,12 +77,15 @@ export class Exchange implements Outlet {
   #write(message: Pieces, status: number, headers: HttpHeaders | undefined): void {
     const response = this.#response
     const length = lengthOf(message)
+    let text = ''
+    if (length < small) {
+      for (const piece of message) text += piece.toString('latin1')
+      if (headers === undefined && response instanceof WholeResponse && response.sendWhole(status, text)) return
+    }
     const shared = { 'Content-Type': 'application/json', 'Content-Length': length }
     response.writeHead(status, headers ? { ...headers, ...shared } : shared)
     if (length < small) {
       // Node sends a text together with the head, and bytes after it.
-      let text = ''
-      for (const piece of message) text += piece.toString('latin1')
       response.end(text, 'latin1')
       return
     }

@@ -184,16 +184,17 @@ export function createChain(options: ChainOptions): Chain {
   }
 }
 
-/** The text of a time, made once for all records of a millisecond. */
+/** The text of a time; all but its milliseconds is made once for all records of a second. */
 function isoTime(): (ms: number) => string {
-  let last = Number.NaN
+  let second = Number.NaN
   let text = ''
   return (ms) => {
-    if (ms !== last) {
-      last = ms
-      text = new Date(ms).toISOString()
+    const now = Math.floor(ms / 1000)
+    if (now !== second) {
+      second = now
+      text = new Date(now * 1000).toISOString().slice(0, -4)
     }
-    return text
+    return `${text}${String(ms - now * 1000).padStart(3, '0')}Z`
   }
 }
 

@@ -11,7 +11,6 @@ export interface PastCalls {
 /** A ring: taking the oldest out of a large Map would have to step over all that were taken out before it. */
 export function createPastCalls(most: number, mostBytes: number): PastCalls {
   const places = new Array<KeptCall | undefined>(most)
-  const byId = new Map<string, KeptCall>()
   let oldest = 0
   let count = 0
   let bytes = 0
@@ -22,9 +21,9 @@ export function createPastCalls(most: number, mostBytes: number): PastCalls {
     oldest = (oldest + 1) % most
     count--
     bytes -= call.bytes
-    // Somebody may have used an id twice.
-    if (byId.get(call.id) === call) byId.delete(call.id)
   }
+
+  const all = () => Array.from({ length: count }, (_, index) => places[(oldest + index) % most] as KeptCall)
 
   return {
     add(call) {
@@ -32,10 +31,10 @@ export function createPastCalls(most: number, mostBytes: number): PastCalls {
       places[(oldest + count) % most] = call
       count++
       bytes += call.bytes
-      byId.set(call.id, call)
       while (bytes > mostBytes) dropOldest()
     },
-    find: (id) => byId.get(id),
-    all: () => Array.from({ length: count }, (_, index) => places[(oldest + index) % most] as KeptCall),
+    // Calls come in thousands and people who look for one of them do not: there is no index to keep up.
+    find: (id) => all().findLast((call) => call.id === id),
+    all,
   }
 }

@@ -12,6 +12,8 @@ const longestName = 64
  * commands, `--token …`, `X-Api-Key: …`, and `"secret": …` in JSON that is cut or inside something else.
  */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
+  // Most texts give nothing to anything, and to see that is much cheaper than to look for all the places.
+  if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text
   let result = ''
   let done = 0
   for (const place of text.matchAll(/[=:]|--(?=[A-Za-z])/g)) {

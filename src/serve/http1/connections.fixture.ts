@@ -1,0 +1,89 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import { type Connections, takeConnections } from './connections.ts'
+import type { HttpRequest } from './request.ts'
+import { keepAliveMs, WholeResponse } from './response.ts'
+
+export type Handle = (request: HttpRequest, response: ServerResponse) => void
+
+interface Taken extends AsyncDisposable {
+  readonly port: number
+  readonly server: ReturnType<typeof createServer>
+  readonly connections: Connections
+  /** The server's ends of all connections, in the order in which they came. */
+  readonly sockets: readonly Socket[]
+}
+
+/** A server of node:http alone, or with us before it. */
+export const createTestServer = (handle: Handle) =>
+  createServer({ requireHostHeader: false, keepAliveTimeout: keepAliveMs }, handle)
+
+/** A listening server that has its connections taken. */
+export async function openTaken(handle: Handle, leaving = () => false): Promise<Taken> {
+  const server = createTestServer(handle)
+  const connections = takeConnections({ server, path: '/mcp', handle, leaving })
+  const sockets: Socket[] = []
+  server.on('connection', (socket: Socket) => sockets.push(socket))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    server,
+    connections,
+    sockets,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      connections.closeAll()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** The ways in which an answer may be made. */
+const ways: Record<string, (response: ServerResponse, body: string) => void> = {
+  whole(response, body) {
+    if (!(response instanceof WholeResponse && response.sendWhole(200, body))) this.head?.(response, body)
+  },
+  head(response, body) {
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body, 'latin1')
+  },
+  unsaid(response, body) {
+    response.setHeader('Content-Type', 'application/json').end(body)
+  },
+  empty(response) {
+    response.writeHead(202, { 'Content-Length': 0 }).end()
+  },
+  nothing(response) {
+    response.writeHead(204).end()
+  },
+  bits(response, body) {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders()
+    for (const bit of body.match(/.{1,7}/gs) ?? []) response.write(bit)
+    response.end()
+  },
+}
+
+/** Answers with what was asked, after some turns, and in one way or another, as the body decides. */
+export const echo: Handle = async (request, response) => {
+  const body = request.body ?? Buffer.concat(await Array.fromAsync(request as IncomingMessage))
+  const { method, url, headers } = request
+  const names = Object.keys(ways)
+  const way = names[body.length % names.length] as string
+  for (let turns = body.length % 3; turns > 0; turns--) await turn()
+  ways[way]?.(response, JSON.stringify({ method, url, headers, body: body.toString('hex') }))
+}
+
+/** Keeps what is asked until the test answers it. */
+export function keeper() {
+  const asked: { readonly request: HttpRequest; readonly response: WholeResponse; gone: number }[] = []
+  const handle: Handle = (request, response) => {
+    const one = { request, response: response as WholeResponse, gone: 0 }
+    asked.push(one)
+    response.on('close', () => one.gone++)
+  }
+  return { asked, handle, body: (index: number) => asked[index]?.request.body?.toString() }
+}
+
+export const sendWhole = (response: ServerResponse | undefined, json = '{}') =>
+  (response as WholeResponse).sendWhole(200, json)

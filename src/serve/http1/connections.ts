@@ -1,0 +1,139 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { wholePosts } from './read-whole.ts'
+import { type HttpRequest, WholeRequest } from './request.ts'
+import { keepAliveMs, WholeResponse } from './response.ts'
+
+export interface ConnectionsOptions {
+  readonly server: Server
+  /** Where whole requests are expected. */
+  readonly path: string
+  handle(request: HttpRequest, response: ServerResponse): void
+  /** Whether a connection is to be closed when it has answered. */
+  leaving(): boolean
+}
+
+/** The connections on which nothing but whole requests has come so far. */
+export interface Connections {
+  closeIdle(): void
+  closeAll(): void
+}
+
+interface Connection {
+  readonly socket: Socket
+  /** Between two requests. Whoever has just come is about to ask. */
+  idle: boolean
+}
+
+/** What whoever connects may take to say something. */
+const silentMs = 10_000
+
+/** A little more than clients are told, so that whoever asks at the last moment is heard. */
+const idleMs = keepAliveMs + 1_000
+
+/** What a client may send ahead. As long as it is heard, it is heard leaving, too. */
+const mostHeld = 16 * 1024
+
+/**
+ * Stands before node:http. Requests that come whole are read here, at half the cost; a connection on which anything else
+ * comes is node:http's from there on, beginning with what has not been answered.
+ */
+export function takeConnections({ server, path, handle, leaving }: ConnectionsOptions): Connections {
+  const handOn = server.listeners('connection')
+  const read = wholePosts(path)
+  const connections = new Set<Connection>()
+  server.removeAllListeners('connection')
+  server.on('connection', take)
+  return {
+    closeIdle() {
+      for (const { socket, idle } of connections) if (idle) socket.destroySoon()
+    },
+    closeAll() {
+      for (const { socket } of connections) socket.destroy()
+    },
+  }
+
+  function take(socket: Socket): void {
+    let response: WholeResponse | undefined
+    /** What has come before the last answer has left. */
+    let held: Buffer | undefined
+    const connection: Connection = { socket, idle: false }
+    const line = { leaving, done }
+    const listeners = { data: heard, end: () => socket.end(), close: closed, timeout: silent, error: ignored }
+    connections.add(connection)
+    for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
+    socket.setNoDelay(true)
+    socket.setTimeout(silentMs)
+
+    function heard(bytes: Buffer): void {
+      // What could not be answered must not be done.
+      if (!socket.writable) return
+      if (response === undefined && held === undefined) next(bytes)
+      else hold(held ? Buffer.concat([held, bytes]) : bytes)
+    }
+
+    function hold(bytes: Buffer): void {
+      held = bytes
+      if (bytes.length > mostHeld) socket.pause()
+    }
+
+    function next(bytes: Buffer): void {
+      const whole = read(bytes)
+      if (whole === undefined) {
+        leave(bytes)
+        return
+      }
+      if (whole.length < bytes.length) hold(bytes.subarray(whole.length))
+      const request = new WholeRequest(socket, path, whole.headers, whole.body)
+      response = new WholeResponse(request, line)
+      connection.idle = false
+      allow(idleMs)
+      handle(request, response)
+    }
+
+    function done(last: boolean): void {
+      response = undefined
+      if (last) {
+        socket.destroySoon()
+        return
+      }
+      connection.idle = held === undefined
+      allow(idleMs)
+      // Who does not read answers is asked no further questions.
+      if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
+      else if (held !== undefined) process.nextTick(goOn)
+    }
+
+    function goOn(): void {
+      const bytes = held
+      held = undefined
+      socket.resume()
+      if (bytes !== undefined && socket.writable) next(bytes)
+    }
+
+    function leave(bytes: Buffer): void {
+      connections.delete(connection)
+      for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener)
+      socket.setTimeout(0)
+      socket.pause()
+      socket.unshift(bytes)
+      for (const listener of handOn) listener.call(server, socket)
+      socket.resume()
+    }
+
+    function allow(ms: number): void {
+      if (socket.timeout !== ms) socket.setTimeout(ms)
+    }
+
+    function silent(): void {
+      if (response === undefined || response.limited || response.writableEnded) socket.destroy()
+    }
+
+    function closed(): void {
+      connections.delete(connection)
+      response?.ended()
+    }
+  }
+}
+
+const ignored = () => {}
