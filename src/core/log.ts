@@ -4,6 +4,8 @@ export interface Log {
   info(facts: object, message: string): void
   warn(facts: object, message: string): void
   error(facts: object, message: string): void
+  /** Has each line go through this before it is written; a log that is not written down may do without. */
+  conceal?(conceal: (line: string) => string): void
   /** Whether lines of a level go anywhere; a log that does not say takes all of them. */
   isLevelEnabled?(level: string): boolean
 }

@@ -29,8 +29,34 @@ test('people get one readable line, with the server first', () => {
   )
 })
 
+test.each([true, false])('B6: what is to be concealed stands in no line (pretty: %s)', (pretty) => {
+  const { log, lines } = logged(pretty)
+  log.conceal?.((line) => line.replaceAll('hunter22', '[redacted]'))
+  log.warn({ server: 'files', err: new Error('refused hunter22') }, 'its answer to hunter22')
+  expect(lines.join()).not.toContain('hunter22')
+  expect(lines.join()).toContain('its answer to [redacted]')
+})
+
 test('the level decides what is written', () => {
   const { log, lines } = logged(true, 'error')
   log.info({}, 'nothing')
   expect(lines).toEqual([])
+})
+
+test('an error is written down with what caused it, and what JSON does not know costs no message', () => {
+  const { log, lines } = logged(false)
+  log.error({ err: new TypeError('lost', { cause: new Error('closed') }) }, 'failed')
+  log.error({ count: 1n }, 'counted')
+  const [first, second] = lines.map((line) => JSON.parse(line))
+  expect(first.err).toMatchObject({ type: 'TypeError', message: 'lost', cause: { message: 'closed' } })
+  expect(first.err.stack).toContain('log.test')
+  expect(second).toMatchObject({ level: 50, msg: 'counted' })
+})
+
+test('whether a level goes anywhere can be asked; nothing goes to a silent log', () => {
+  const { log, lines } = logged(false, 'silent')
+  log.error({}, 'nothing')
+  expect(lines).toEqual([])
+  expect([log.isLevelEnabled?.('error'), logged(false).log.isLevelEnabled?.('debug')]).toEqual([false, false])
+  expect(logged(false, 'debug').log.isLevelEnabled?.('debug')).toBe(true)
 })

@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
-import pino from 'pino'
 import type { Log } from '../core/log.ts'
 
 export interface LogOptions {
@@ -11,14 +10,47 @@ export interface LogOptions {
   readonly pretty?: boolean
 }
 
+/** The numbers by which programs that collect logs know the levels. */
+const levels = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 } as const
+type Level = keyof typeof levels
+
+/** Writes a line for every message of this level and above; none where it is `silent`. */
 export function createLog({ level, destination = process.stderr, pretty = false }: LogOptions): Log {
-  const write = pretty
-    ? (line: string) => destination.write(readable(line, destination))
-    : (line: string) => destination.write(line)
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write })
+  const least = levels[level as Level] ?? Number.POSITIVE_INFINITY
+  let clean = (line: string): string => line
+  const write = (line: string): void =>
+    void destination.write(pretty ? readable(clean(line), destination) : clean(line))
+  const at = (name: Level): Log['info'] =>
+    levels[name] < least ? () => {} : (facts, message) => write(lineOf(levels[name], facts, message))
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    conceal(conceal) {
+      clean = conceal
+    },
+    isLevelEnabled: (name) => levels[name as Level] >= least,
+  }
 }
 
-const names: Record<number, string> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
+function lineOf(level: number, facts: object, msg: string): string {
+  const head = { level, time: new Date().toISOString() }
+  try {
+    return `${JSON.stringify({ ...head, ...facts, msg }, (_, fact) => (fact instanceof Error ? told(fact) : fact))}\n`
+  } catch {
+    // Facts that JSON does not know must not cost us the message.
+    return `${JSON.stringify({ ...head, msg })}\n`
+  }
+}
+
+/** An error as it is written down, with what caused it. */
+function told(error: Error): object {
+  const { message, stack, code } = error as NodeJS.ErrnoException
+  return { type: error.constructor.name, message, code, stack, cause: error.cause }
+}
+
+const names: Record<number, string> = Object.fromEntries(Object.entries(levels).map(([name, number]) => [number, name]))
 const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
 /** `12:30:01 warn  filesystem: lost the line … (error="…")` */

@@ -66,8 +66,9 @@ export async function takeAuthSteps({ scenario, url, version, context = '{}' }: 
 async function signInBeside({ loaded: { config } }: Gateway): Promise<void> {
   const server = config.mcpServers[serverName]
   if (!server) throw new Error('the server is not configured')
+  await using oauth = await openOAuth(config, { clock: systemClock, log: silentLog })
   await signIn({
-    oauth: openOAuth(config, { clock: systemClock, log: silentLog }),
+    oauth,
     server: serverName,
     config: server,
     browse: async (url) => void (await fetch(url)),

@@ -50,7 +50,7 @@ export async function runSuite(options: SuiteTarget & SuiteOptions): Promise<Sce
 }
 
 /** Its exit code says less than the checks do: with an unmet requirement it is 1, as with a suite that has crashed. */
-async function output(args: string[]): Promise<string> {
+export async function output(args: string[]): Promise<string> {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)])
   return said + complained
@@ -75,7 +75,7 @@ function requiredScenarios(suite: string, revision: Revision, leg: 'server' | 'c
 }
 
 /** Of this project, or of the variable CONFORMANCE_BIN, by which another version can be tried. */
-function installedSuite(): string {
+export function installedSuite(): string {
   return (
     process.env.CONFORMANCE_BIN ?? fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
   )

@@ -67,6 +67,51 @@ test('B6, B11: auth --json has the address first and the outcome last; the same 
   expect(issuer.registrations).toHaveLength(1)
 })
 
+/** Begins to sign in, with somebody at another machine: where their browser is sent back to is not reached by it. */
+async function elsewhere(words: readonly string[], cwd: string, interactive = false) {
+  const stdin = Object.assign(new PassThrough(), interactive && { isTTY: true, setRawMode: () => stdin })
+  const { shell, stdout, stderr } = recordedShell({ cwd, stdin, columns: interactive ? 80 : undefined })
+  const finished = run(words, shell)
+  const url = await until(() => /https?:\/\/\S+\/authorize\?[^\s"]+/.exec(stdout() + stderr())?.[0], {
+    what: 'the address',
+  })
+  const { headers } = await fetch(url, { redirect: 'manual' })
+  return { stdin, stdout, stderr, finished, address: headers.get('location') ?? '' }
+}
+
+test('B6, B11: from another machine the address is pasted, and checked as if the browser had come', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  await using at = await place(resource.url)
+  const { stdin, stdout, stderr, finished, address } = await elsewhere(['auth', 'files', '--paste'], at.cwd)
+  expect(stderr()).toContain('paste the address of that page here')
+  const forged = new URL(address)
+  forged.searchParams.set('state', 'x'.repeat(43))
+  const wrong = ['', 'what?', 'https://evil.example.com/', forged.href]
+  stdin.write(wrong.map((line) => `${line}\n`).join(''))
+  await until(() => stderr().split('That is not what is waited for').length === wrong.length, { what: 'the refusals' })
+  expect(issuer.tokenRequests).toEqual([])
+  stdin.write(`  ${address}  \n`)
+  expect(await finished).toBe(0)
+  expect(stdout()).toMatch(/^Signed in to files\./)
+  expect(stdin.isPaused()).toBe(true)
+})
+
+test('B6, B11: a terminal is read without being told to, and leaving it leaves', async () => {
+  await using issuer = await startIssuer({ iss: 'https://evil.example.com' })
+  await using resource = await startResource({ issuers: [issuer] })
+  await using at = await place(resource.url)
+  const words = ['auth', 'files', '--no-browser']
+  const mixedUp = await elsewhere(words, at.cwd, true)
+  mixedUp.stdin.write(`${mixedUp.address}\r`)
+  expect(await mixedUp.finished).toBe(4)
+  expect(mixedUp.stderr()).toContain('another authorization server')
+  const leaving = await elsewhere(words, at.cwd, true)
+  leaving.stdin.write('\u0003')
+  expect(await leaving.finished).toBe(130)
+  expect(issuer.tokenRequests).toEqual([])
+})
+
 test('B6, B11: what goes wrong says what to do, and who knocks without being asked changes nothing', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })

@@ -13,12 +13,15 @@ import { createOutput, type Output } from '../output.ts'
 import { type Shell, spelling } from '../shell.ts'
 import { UsageError } from '../usage.ts'
 import { printGrants } from './auth-list.ts'
+import { createPasting } from './auth-paste.ts'
 
 export interface AuthOptions extends CommonOptions {
   readonly list?: boolean
   readonly logout?: boolean
   /** False where the address is only to be printed. */
   readonly browser: boolean
+  /** Whether to read the answer from stdin although nobody sits there. */
+  readonly paste?: boolean
   readonly principal?: string
   readonly timeout: number
 }
@@ -32,7 +35,7 @@ export async function auth(shell: Shell, name: string | undefined, options: Auth
     destination: shell.stderr,
     pretty: shell.stderr.isTTY === true,
   })
-  const oauth = openOAuth(loaded.config, { clock: systemClock, log })
+  await using oauth = await openOAuth(loaded.config, { clock: systemClock, log })
   if (options.list) await printGrants(oauth, loaded.config, name, output)
   else if (name === undefined) throw unnamed(loaded, spelling(shell.env))
   else if (options.logout) await forget(oauth, name, options, output)
@@ -53,24 +56,29 @@ async function enter(
     const hint = `Set mcpServers.${server}.auth.perPrincipal, or leave --principal out.`
     throw new UsageError(`All calls to ${server} go by one grant.`, hint)
   }
+  using pasting = options.paste || isInteractive(shell) ? createPasting(shell, output) : undefined
   const granted = await signIn({
     oauth,
     server,
     config,
     principal,
     browse(url, issuer) {
+      pasting?.begin(url)
       if (options.json) return output.value({ url, issuer })
       output.note(`To let Toolway use ${server}, sign in at ${issuer}:\n\n  ${url}\n`)
-      output.note(output.paintNote('dim', 'Waiting for you to come back …'))
-      if (options.browser && isInteractive(shell)) openBrowser(url)
+      output.note(output.paintNote('dim', `Waiting for you to come back …${pasting ? `\n${elsewhere}` : ''}`))
+      if (options.browser && !options.paste && isInteractive(shell)) openBrowser(url)
     },
     withinMs: options.timeout,
     clock: systemClock,
-    signal: shell.interrupted,
+    signal: pasting ? AbortSignal.any([shell.interrupted, pasting.left]) : shell.interrupted,
   })
   if (options.json) output.value({ server, principal: principal ?? null, ...granted })
   else output.print(`Signed in to ${server}. A running gateway uses it within a few seconds.`)
 }
+
+const elsewhere =
+  'If your browser is on another machine, it will end at a page that it cannot open: paste the address of that page here.'
 
 async function forget(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
   const forgotten = await oauth.forget(server, principal)

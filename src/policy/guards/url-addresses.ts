@@ -9,31 +9,36 @@ interface Range {
   readonly place: Place
 }
 
-/** The special ranges of the IANA registries; the first that fits counts. */
-const ranges4 = table(readIPv4, {
-  private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
-  // Clouds give out credentials in 169.254.0.0/16; two of them at an address that looks public, or like any carrier's.
-  reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
-    192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
-})
-const ranges6 = table(readIPv6, {
-  private: '::1/128 fc00::/7',
-  // fd00:ec2::254 and fd20:ce::254 give out credentials of two clouds; the rest is tunnels, documentation and leftovers.
-  reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
-  public: '2000::/3',
-})
+/** Made when somebody first asks, which most gateways never do: reading them all takes a while. */
+let known: ReturnType<typeof readRanges> | undefined
 
-/** Prefixes whose last four bytes are the IPv4 address that is really reached: mapped, and NAT64. */
-const carriers = [readIPv6('::ffff:0:0')!, readIPv6('64:ff9b::')!]
+const readRanges = () => ({
+  /** The special ranges of the IANA registries; the first that fits counts. */
+  four: table(readIPv4, {
+    private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
+    // Clouds give out credentials in 169.254.0.0/16; two of them at an address that looks public, or like any carrier's.
+    reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
+      192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
+  }),
+  six: table(readIPv6, {
+    private: '::1/128 fc00::/7',
+    // fd00:ec2::254 and fd20:ce::254 give out credentials of two clouds; the rest is tunnels, documentation and leftovers.
+    reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
+    public: '2000::/3',
+  }),
+  /** Prefixes whose last four bytes are the IPv4 address that is really reached: mapped, and NAT64. */
+  carriers: [readIPv6('::ffff:0:0')!, readIPv6('64:ff9b::')!],
+})
 
 /** Where an address leads. What cannot be read as an address, zone ids included, is reserved. */
 export function placeOf(address: string): Place {
+  known ??= readRanges()
   const four = readIPv4(address)
-  if (four) return find(ranges4, four) ?? 'public'
+  if (four) return find(known.four, four) ?? 'public'
   const six = readIPv6(address)
   if (!six) return 'reserved'
-  if (carriers.some((prefix) => fits(six, prefix, 96))) return find(ranges4, six.slice(12)) ?? 'public'
-  return find(ranges6, six) ?? 'reserved'
+  if (known.carriers.some((prefix) => fits(six, prefix, 96))) return find(known.four, six.slice(12)) ?? 'public'
+  return find(known.six, six) ?? 'reserved'
 }
 
 const find = (ranges: readonly Range[], address: readonly number[]) =>

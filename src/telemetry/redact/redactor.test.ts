@@ -150,3 +150,17 @@ describe('F11: how much of the arguments is written down', () => {
     expect(describeArguments('full', redactor)(given)).toEqual({ ...given, note: '[redacted]' })
   })
 })
+
+test('B6: tokens that come while it is in use go like other secrets, and those that are replaced may stay', () => {
+  let tokens: readonly string[] = []
+  const { text, value, known, line } = createRedactor({ secrets: ['s3cr3t-value'], tokens: () => tokens, keys: [] })
+  const said = 's3cr3t-value and access-4711'
+  expect(text(said)).toBe('[redacted] and access-4711')
+  tokens = ['access-4711']
+  for (const clean of [text, value, known, line]) expect(clean(said)).toBe('[redacted] and [redacted]')
+  expect(line(`{"msg":"${Buffer.from('Bearer access-4711').toString('base64')}"}`)).not.toContain('YWNjZXNz')
+  tokens = ['access-4712']
+  expect(text(said)).toBe('[redacted] and access-4711')
+  const long = `${'x'.repeat(20_000)} access-4712`
+  expect(line(long)).toBe(`${'x'.repeat(20_000)} [redacted]`)
+})

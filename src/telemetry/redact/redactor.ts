@@ -8,6 +8,8 @@ import { dropped, type Visit, walk } from './walk.ts'
 export interface RedactorOptions {
   /** Values that must never be seen. Those shorter than six characters are ignored: they would redact everything. */
   readonly secrets: readonly string[]
+  /** Others that come and go; another list whenever they do. */
+  readonly tokens?: () => readonly string[]
   /** Names whose values must never be seen, with `*`. */
   readonly keys: readonly string[]
 }
@@ -24,10 +26,14 @@ export interface Redactor {
   text(text: string): string
   /** Without the known values alone: for whoever wants to see everything else. */
   known(value: unknown): unknown
+  /** The same for a line of any length, of which nothing is cut. */
+  line(text: string): string
 }
 
-export function createRedactor({ secrets, keys }: RedactorOptions): Redactor {
-  const conceal = createConceal(secrets)
+export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions): Redactor {
+  const concealSecrets = createConceal(secrets)
+  const concealTokens = concealThose(tokens)
+  const conceal: Conceal = (text) => concealTokens(concealSecrets(text))
   const isSecretKey = createKeyMatcher(keys)
   const inNumbers = secrets.some((secret) => /^[\d.-]+$/.test(secret.trim()))
 
@@ -69,6 +75,7 @@ export function createRedactor({ secrets, keys }: RedactorOptions): Redactor {
   return {
     value: (value) => undefinedIfDropped(walk(value, visit)),
     known: (value) => undefinedIfDropped(walk(value, visitKnown)),
+    line: conceal,
     text(text) {
       try {
         return cleanText(text, 0)
@@ -76,6 +83,19 @@ export function createRedactor({ secrets, keys }: RedactorOptions): Redactor {
         return redacted
       }
     },
+  }
+}
+
+const noTokens: readonly string[] = []
+const none = () => noTokens
+
+/** Looks for what is in the list at the time. */
+function concealThose(list: () => readonly string[]): Conceal {
+  let [known, conceal]: [readonly string[], Conceal] = [noTokens, (text) => text]
+  return (text) => {
+    const now = list()
+    if (now !== known) [known, conceal] = [now, createConceal(now)]
+    return conceal(text)
   }
 }
 

@@ -11,6 +11,7 @@ export function secretsOf(config: Config, more: readonly string[] = []): string[
   const found = [
     ...more,
     ...(auth.token === 'generated' || auth.token === 'none' ? [] : [auth.token]),
+    stores.key ?? '',
     ...Object.values(mcpServers).flatMap(ofServer),
     ...Object.values(models).flatMap((model) =>
       model.kind === 'openai' ? [model.apiKey ?? '', ...ofUrl(model.baseUrl)] : [],

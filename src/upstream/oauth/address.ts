@@ -9,10 +9,19 @@ export const isLoopback = ({ hostname }: URL): boolean =>
  * for whoever has to mend it.
  */
 export function safeAddress(text: string, what: string): URL {
-  if (!URL.canParse(text)) throw new OAuthProblem(`${what} is no address: ${quoted(text)}`)
+  // A parser leaves out line ends and encodes what is not ASCII; whoever is shown the text itself would see them.
+  if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text))
+    throw new OAuthProblem(`${what} is no address: ${quoted(text)}`)
   const url = new URL(text)
   const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
   if (!safe) throw new OAuthProblem(`${what} is not https: ${quoted(url.origin)}`)
   if (url.username !== '' || url.password !== '') throw new OAuthProblem(`${what} has a password in it`)
   return url
+}
+
+/** Of one origin, or one a part of the other's domain: two that merely share a parent may be strangers to each other. */
+export function isSameSite(one: URL, other: URL): boolean {
+  if (one.origin === other.origin) return true
+  const isWithin = (part: URL, whole: URL) => part.hostname.endsWith(`.${whole.hostname}`)
+  return one.protocol === other.protocol && (isWithin(one, other) || isWithin(other, one))
 }

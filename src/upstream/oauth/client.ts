@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { IssuerMetadata } from './issuer-metadata.ts'
-import { OAuthProblem, quoted } from './problem.ts'
+import { codeIn, OAuthProblem } from './problem.ts'
 import type { Reach, Web } from './web.ts'
 
 const registered = z.object({
@@ -61,8 +61,7 @@ export async function registerClient(
   const answer = await web.post(register, reach, { body, headers: { 'content-type': 'application/json' } })
   const parsed = registered.safeParse(answer.body)
   if (answer.status >= 300 || !parsed.success) {
-    const { error } = (answer.body ?? {}) as { error?: unknown }
-    const why = error === undefined ? `HTTP ${answer.status}` : quoted(error)
+    const why = codeIn((answer.body as { error?: unknown } | null | undefined)?.error) ?? `HTTP ${answer.status}`
     throw new OAuthProblem(
       `${origin} did not register us as a client (${why}): register one there, and set auth.clientId`,
     )

@@ -1,4 +1,4 @@
-import type { ToolwayError } from '../../core/errors.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Authorize } from './authorize.ts'
 import type { Challenge } from './challenge.ts'
@@ -34,14 +34,18 @@ export function createCredential(
   let wanted: { readonly error: ToolwayError; readonly at: number } | undefined
   /** When a token was renewed although its time was not over. */
   let forcedAt = Number.NEGATIVE_INFINITY
+  /** What could not be written down when it was given, and the token that still stands in its place. */
+  let unwritten: { readonly grant: Grant; readonly instead: string } | undefined
   let known: { readonly metadata: IssuerMetadata; readonly at: number } | undefined
 
   return {
     header() {
       if (held && !isEnding(held)) return bearer(held)
-      finding ??= found().finally(() => {
-        finding = undefined
-      })
+      finding ??= found()
+        .catch(goOn)
+        .finally(() => {
+          finding = undefined
+        })
       return finding.then((grant) => {
         if (grant) return bearer(grant)
         if (wanted && clock.now() - wanted.at < believedMs) throw wanted.error
@@ -66,9 +70,15 @@ export function createCredential(
     const good = await alive(kept)
     if (good) return good
     if (itself && demand.issuer !== undefined) return obtain(demand)
-    if (!kept) return undefined
     held = undefined
+    if (!kept) return undefined
     throw want('needs a new sign-in: its token has expired')
+  }
+
+  /** Where nobody can be asked for now, what is good for a few seconds more is better than nothing. */
+  function goOn(error: unknown): Grant {
+    if (error instanceof ToolwayError && error.kind.retryable && held && !isOver(held)) return held
+    throw error
   }
 
   /** A grant that is good, or can be made so. */
@@ -121,18 +131,22 @@ export function createCredential(
   /** One at a time, wherever it runs: a refresh token that is used twice may void the whole grant. */
   async function renewed(old: Grant): Promise<Grant> {
     await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
-    const kept = await grants.grantOf(holder, old.issuer)
+    const written = await grants.grantOf(holder, old.issuer)
+    const kept = written && written.accessToken === unwritten?.instead ? unwritten.grant : written
     if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
     try {
       if (!kept) throw new OAuthProblem('the grant was taken back', { code: 'invalid_grant' })
       const reach = await reachOf(server, placeOf)
       const next = await refreshed(kept, await metadataOf(old.issuer), settings, options, reach)
+      // Calls go on with it, whether or not it can be written down; and it is the only one that can be renewed again.
+      take(next)
+      unwritten = { grant: next, instead: written?.accessToken ?? '' }
       await grants.granted(holder, next)
+      unwritten = undefined
       log.debug({ server: holder.server }, 'a token was renewed')
-      return take(next)
+      return next
     } catch (error) {
       const problem = problemOf(error)
-      // What is good for a few seconds more is better than nothing.
       if (problem.unreachable && kept && !isOver(kept)) return take(kept)
       if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
       held = undefined
@@ -204,7 +218,8 @@ export function createCredential(
 
 const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
 
-const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ')})` : '')
+/** They are the server's words, and callers may be models: no more than it takes to know what is lacking. */
+const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ').slice(0, 200)})` : '')
 
 /** What is no problem of OAuth is one of our own. */
 function problemOf(error: unknown): OAuthProblem {

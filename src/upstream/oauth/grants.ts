@@ -57,7 +57,8 @@ export interface Grants {
   list(): Promise<readonly (Holder & { readonly grant: Grant })[]>
 }
 
-export function createGrants(vault: Vault): Grants {
+/** Tells of every access token that it keeps or finds. */
+export function createGrants(vault: Vault, seen: (accessToken: string) => void): Grants {
   const read = async <T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> => {
     const text = await vault.read(written(key))
     return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data
@@ -66,8 +67,15 @@ export function createGrants(vault: Vault): Grants {
   return {
     demandOf: async (holder) => (await read(demandKey(holder), demand)) ?? {},
     demanded: (holder, value) => write(demandKey(holder), value),
-    grantOf: (holder, issuer) => read(grantKey(holder, issuer), grant),
-    granted: (holder, value) => write(grantKey(holder, value.issuer), value),
+    async grantOf(holder, issuer) {
+      const kept = await read(grantKey(holder, issuer), grant)
+      if (kept) seen(kept.accessToken)
+      return kept
+    },
+    granted(holder, value) {
+      seen(value.accessToken)
+      return write(grantKey(holder, value.issuer), value)
+    },
     ended: (holder, issuer) => vault.remove(written(grantKey(holder, issuer))),
     clientOf: (server, issuer) => read(['client', issuer, server], client),
     registered: (server, issuer, value) => write(['client', issuer, server], value),

@@ -10,6 +10,7 @@ import { createFlows } from './flows.ts'
 import { createGrants, type Grant, type Holder } from './grants.ts'
 import { challengeOf } from './probe.ts'
 import { OAuthProblem } from './problem.ts'
+import { createSeenTokens } from './seen-tokens.ts'
 import type { OAuthSettings } from './settings.ts'
 import { beginSignIn, knownPort, type SignIn } from './sign-in.ts'
 import { createWeb, type PlaceOf } from './web.ts'
@@ -32,6 +33,8 @@ export interface OAuth {
   /** Forgets what is kept for a server; how many grants that were. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly KeptGrant[]>
+  /** The access tokens that were lately in use, which are to be written down nowhere; another list when they change. */
+  tokens(): readonly string[]
 }
 
 /** What may be told of a grant. */
@@ -49,7 +52,8 @@ export interface OAuthOptions {
 }
 
 export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions): OAuth {
-  const grants = createGrants(vault)
+  const seen = createSeenTokens()
+  const grants = createGrants(vault, seen.add)
   const parts = { grants, locks, placeOf, clock, web: createWeb({ placeOf, clock }) }
   const flows = createFlows(clock)
   const credentials = new Map<string, Authorize>()
@@ -87,6 +91,7 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
       return issuer === undefined ? undefined : knownPort(await grants.clientOf(server, issuer))
     },
     forget: grants.forget,
+    tokens: seen.list,
     async list() {
       const kept = await grants.list()
       return kept.map(({ grant, ...holder }) => {

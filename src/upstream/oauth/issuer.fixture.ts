@@ -13,10 +13,16 @@ export interface Behaviour {
   metadata?: Record<string, unknown>
   /** Answers every request for metadata itself. */
   answerMetadata?(response: ServerResponse): void
+  /** Answers every registration itself. */
+  answerRegistration?(response: ServerResponse): void
+  /** Answers every request for a token itself. */
+  answerToken?(response: ServerResponse, asked: Readonly<Record<string, string>>): void
   expiresIn?: number
   /** Refuses every refresh with this error. */
   refuseRefresh?: { status: number; error: string }
   rotates: boolean
+  /** Makes access tokens that are more than a name. */
+  accessToken?(granted: { readonly scope: string; readonly resource: string }): Promise<string>
 }
 
 export interface TestIssuer extends AsyncDisposable {
@@ -31,24 +37,32 @@ export interface TestIssuer extends AsyncDisposable {
   accepts(token: string, scopes?: readonly string[]): boolean
   /** Takes back every access token; refresh tokens stay good. */
   revoke(): void
+  /** How often a refresh token came back that had been used: each time all that came of the same sign-in is taken back. */
+  readonly reused: number
   /** What a browser would bring back after a person has said yes. */
   visit(url: string): Promise<URLSearchParams>
 }
 
-interface Code {
+interface Granted {
+  readonly resource: string
+  readonly scope: string
+}
+
+interface Code extends Granted {
   readonly challenge: string
   readonly redirect: string
   readonly client: string
-  readonly resource: string
-  readonly scope: string
 }
 
 /** An authorization server that keeps to the rules: PKCE, single use of codes and of refresh tokens. */
 export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<TestIssuer> {
   const behaviour: Behaviour = { rotates: true, ...changes }
   const codes = new Map<string, Code>()
-  const refreshTokens = new Map<string, string>()
+  const refreshTokens = new Map<string, Granted>()
   const accessTokens = new Map<string, readonly string[]>()
+  /** Of each token the sign-in that it came of: they are taken back together. */
+  const families = new Map<string, Set<string>>()
+  let reused = 0
   const tokenRequests: TestIssuer['tokenRequests'] = []
   const registrations: Record<string, unknown>[] = []
   const asked: string[] = []
@@ -97,13 +111,16 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
 
   function register(body: Record<string, unknown>, response: ServerResponse): void {
     registrations.push(body)
-    json(response, 201, { client_id: `client-${registrations.length}`, token_endpoint_auth_method: 'none' })
+    const given = { client_id: `client-${registrations.length}`, token_endpoint_auth_method: 'none' }
+    if (behaviour.answerRegistration) behaviour.answerRegistration(response)
+    else json(response, 201, { ...body, ...given })
   }
 
   async function token(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = Object.fromEntries(new URLSearchParams(await text(request)))
     const { authorization } = request.headers
     tokenRequests.push({ ...body, ...(authorization !== undefined && { authorization }) })
+    if (behaviour.answerToken) return behaviour.answerToken(response, body)
     if (body.grant_type === 'authorization_code') {
       const code = codes.get(body.code ?? '')
       codes.delete(body.code ?? '')
@@ -112,25 +129,45 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
         .digest('base64url')
       const fits =
         code && proof === code.challenge && body.redirect_uri === code.redirect && body.resource === code.resource
-      return fits ? give(code.scope, response) : json(response, 400, { error: 'invalid_grant' })
+      return fits ? give(code, response) : json(response, 400, { error: 'invalid_grant' })
     }
     if (body.grant_type === 'refresh_token') {
       if (behaviour.refuseRefresh)
         return json(response, behaviour.refuseRefresh.status, { error: behaviour.refuseRefresh.error })
-      const scope = refreshTokens.get(body.refresh_token ?? '')
-      if (behaviour.rotates) refreshTokens.delete(body.refresh_token ?? '')
-      return scope === undefined ? json(response, 400, { error: 'invalid_grant' }) : give(scope, response)
+      const { refresh_token: used = '' } = body
+      const granted = refreshTokens.get(used)
+      if (behaviour.rotates) refreshTokens.delete(used)
+      if (granted) return give(granted, response, families.get(used))
+      takeBack(families.get(used))
+      return json(response, 400, { error: 'invalid_grant' })
     }
-    if (body.grant_type === 'client_credentials') return give(body.scope ?? '', response)
+    if (body.grant_type === 'client_credentials')
+      return give({ scope: body.scope ?? '', resource: body.resource ?? '' }, response)
     json(response, 400, { error: 'unsupported_grant_type' })
   }
 
-  function give(scope: string, response: ServerResponse): void {
-    const [access, refresh] = [`access-${randomUUID()}`, `refresh-${randomUUID()}`]
+  /** Two have the same refresh token, and nobody can tell which of them has stolen it. */
+  function takeBack(family: ReadonlySet<string> = new Set()): void {
+    if (family.size > 0) reused++
+    for (const token of family) {
+      accessTokens.delete(token)
+      refreshTokens.delete(token)
+    }
+  }
+
+  async function give(
+    { scope, resource }: Granted,
+    response: ServerResponse,
+    family: Set<string> = new Set(),
+  ): Promise<void> {
+    const access = (await behaviour.accessToken?.({ scope, resource })) ?? `access-${randomUUID()}`
+    const refresh = `refresh-${randomUUID()}`
     accessTokens.set(access, scope.split(' '))
-    refreshTokens.set(refresh, scope)
+    refreshTokens.set(refresh, { scope, resource })
+    families.set(refresh, family.add(access).add(refresh))
     const expires = behaviour.expiresIn === undefined ? {} : { expires_in: behaviour.expiresIn }
-    json(response, 200, { access_token: access, token_type: 'Bearer', refresh_token: refresh, ...expires })
+    const given = { access_token: access, token_type: 'Bearer', refresh_token: refresh, ...expires }
+    json(response, 200, given, { 'cache-control': 'no-store' })
   }
 
   return {
@@ -142,6 +179,9 @@ export async function startIssuer(changes: Partial<Behaviour> = {}): Promise<Tes
     accepts: (given, scopes = []) =>
       scopes.every((scope) => accessTokens.get(given)?.includes(scope)) && accessTokens.has(given),
     revoke: () => accessTokens.clear(),
+    get reused() {
+      return reused
+    },
     async visit(address) {
       const { headers } = await fetch(address, { redirect: 'manual' })
       return new URL(headers.get('location') ?? '').searchParams

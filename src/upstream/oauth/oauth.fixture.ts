@@ -1,7 +1,7 @@
 import { configSchema, type ServerConfig } from '../../config/schema.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Locks } from '../../core/locks.ts'
-import { silentLog } from '../../core/log.ts'
+import { type Log, silentLog } from '../../core/log.ts'
 import type { Vault } from '../../core/vault.ts'
 import { placeOf } from '../../policy/guards/url-addresses.ts'
 import { memoryLocks } from '../../stores/locks.ts'
@@ -23,7 +23,7 @@ export function memoryVault(): Vault & { readonly kept: Map<string, string> } {
   }
 }
 
-export const openOAuth = (parts: { vault?: Vault; locks?: Locks; clock?: Clock } = {}): OAuth =>
+export const openOAuth = (parts: { vault?: Vault; locks?: Locks; clock?: Clock; log?: Log } = {}): OAuth =>
   createOAuth({ vault: memoryVault(), locks: memoryLocks(), placeOf, clock: systemClock, log: silentLog, ...parts })
 
 export function serverConfig(url: string, auth: object = {}): ServerConfig {

@@ -19,6 +19,13 @@ interface ProblemDetails {
   readonly cause?: unknown
 }
 
+/**
+ * A code that others gave, such as `invalid_grant` or `DPoP`; undefined for anything else. Whoever is sent a secret may
+ * send it back where a code belongs, and a code ends up in logs and in front of models.
+ */
+export const codeIn = (text: unknown): string | undefined =>
+  typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
+
 /** What others wrote, as it may stand in one of our sentences: short, on one line, plain characters only. */
 export const quoted = (text: unknown): string =>
   JSON.stringify(

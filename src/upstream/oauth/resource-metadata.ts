@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { safeAddress } from './address.ts'
-import type { Challenge } from './challenge.ts'
+import { type Challenge, scopesIn } from './challenge.ts'
 import { OAuthProblem, quoted } from './problem.ts'
 import type { Reach, Web } from './web.ts'
 
@@ -44,7 +44,7 @@ export async function resourceMetadata(
         `its metadata is about another resource, ${quoted(resource)}, so that a token could be used there`,
       )
     }
-    return { resource, issuers, ...(scopes && { scopes }) }
+    return { resource, issuers, ...(scopes && { scopes: scopesIn(scopes.join(' ')) }) }
   }
   return { resource: identifierOf(server), issuers: [server.origin] }
 }
@@ -63,7 +63,7 @@ function places(server: URL, named: string | undefined): URL[] {
 
 /** The server itself, or something that it is a part of by whole components of the path. */
 function isFor(resource: string, server: URL): boolean {
-  if (!URL.canParse(resource)) return false
+  if (!/^[\x21-\x7e]+$/.test(resource) || !URL.canParse(resource)) return false
   const { origin, pathname, hash, search } = new URL(resource)
   if (origin !== server.origin || hash !== '' || (search !== '' && search !== server.search)) return false
   const whole = (path: string) => (path.endsWith('/') ? path : `${path}/`)

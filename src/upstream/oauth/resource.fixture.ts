@@ -22,6 +22,8 @@ export interface TestResource extends AsyncDisposable {
     /** Where it says that its metadata is; null says nothing. */
     metadataAt?: string | null
     answerMetadata?(response: ServerResponse): void
+    /** Answers every message itself. */
+    answer?(response: ServerResponse, authorization: string | undefined): void
   }
 }
 
@@ -39,6 +41,7 @@ export async function startResource(behaviour: TestResource['behaviour']): Promi
     }
     const { authorization } = request.headers
     got.push(authorization)
+    if (behaviour.answer) return behaviour.answer(response, authorization)
     const token = authorization?.replace(/^Bearer /, '') ?? ''
     const needed = method === 'tools/call' && behaviour.callScope ? [behaviour.callScope] : []
     if (!behaviour.issuers.some((issuer) => issuer.accepts(token)))

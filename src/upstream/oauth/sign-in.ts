@@ -1,11 +1,12 @@
 import { timingSafeEqual } from 'node:crypto'
-import { isLoopback } from './address.ts'
+import { isLoopback, isSameSite } from './address.ts'
 import type { Challenge } from './challenge.ts'
 import { type Client, registerClient } from './client.ts'
 import { type Discovered, discoverIssuer } from './discover.ts'
 import type { Grant, Holder } from './grants.ts'
+import type { IssuerMetadata } from './issuer-metadata.ts'
 import { createPkce, unguessable } from './pkce.ts'
-import { OAuthProblem, quoted } from './problem.ts'
+import { codeIn, OAuthProblem, quoted } from './problem.ts'
 import { grantFrom } from './renew.ts'
 import { scopesToAsk } from './scopes.ts'
 import { configuredClient, type OAuthParts, type OAuthSettings, onlyIssuer, signingKey } from './settings.ts'
@@ -49,6 +50,7 @@ export async function beginSignIn(options: SignInOptions): Promise<SignIn> {
   if (!issuer.pkce) {
     throw new OAuthProblem(`${quoted(issuer.issuer)} does not know PKCE with S256, without which a code can be stolen`)
   }
+  if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
   const scopes = scopesToAsk({
     configured: settings.scopes,
     challenged: demand.scopes ?? challenge?.scopes,
@@ -113,6 +115,17 @@ export async function beginSignIn(options: SignInOptions): Promise<SignIn> {
   }
 }
 
+/**
+ * Whoever names somebody else's place to sign in, and their own to bring the code to, is after that code (a mix-up). An
+ * issuer that names itself in each answer cannot do that; the others have to keep people at their own place.
+ */
+function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
+  if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
+  throw new OAuthProblem(
+    `${quoted(issuer)} lets people sign in at ${authorize.origin}, and wants what they bring back for itself; if that is as it should be, set auth.issuer to it`,
+  )
+}
+
 /** Whether an answer is to this sign-in and no other. */
 export const sameState = (answer: URLSearchParams, state: string): boolean => {
   const given = Buffer.from(answer.get('state') ?? '')
@@ -124,6 +137,7 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
  * where the issuer never promised to name itself, and before anything else in it is believed.
  */
 function codeOf(answer: URLSearchParams, { issuer }: Discovered): string {
+  if (new Set(answer.keys()).size < answer.size) throw new OAuthProblem('the answer says something twice')
   const from = answer.get('iss')
   if (from === null && issuer.namesItself) {
     throw new OAuthProblem(`the answer does not say that it is from ${quoted(issuer.issuer)}, as it must`)
@@ -133,8 +147,10 @@ function codeOf(answer: URLSearchParams, { issuer }: Discovered): string {
       `the answer is from another authorization server than the one that was asked, ${quoted(from)}`,
     )
   }
-  const error = answer.get('error')
-  if (error !== null) throw new OAuthProblem(`the authorization server refused (${quoted(error)})`, { code: error })
+  if (answer.has('error')) {
+    const code = codeIn(answer.get('error'))
+    throw new OAuthProblem(`the authorization server refused${code ? ` (${code})` : ''}`, { code })
+  }
   const code = answer.get('code')
   if (code === null || code === '') throw new OAuthProblem('the answer has no code')
   return code

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts'
 import { scopesIn } from './challenge.ts'
 import { type Client, methodOf, type SigningKey } from './client.ts'
 import type { IssuerMetadata } from './issuer-metadata.ts'
-import { OAuthProblem, quoted } from './problem.ts'
+import { codeIn, OAuthProblem } from './problem.ts'
 import type { Reach, Web } from './web.ts'
 
 const answered = z.object({
@@ -14,6 +14,9 @@ const answered = z.object({
   refresh_token: z.string().min(1).optional(),
   scope: z.string().optional(),
 })
+
+/** What is said to be good for longer is good for as long as anybody cares. */
+const longestSeconds = 10 * 365 * 24 * 3_600
 
 /** What a token endpoint gave. */
 export interface Tokens {
@@ -49,11 +52,12 @@ export async function requestTokens(request: TokenRequest): Promise<Tokens> {
   if (!parsed.success) throw new OAuthProblem(`${issuer.token.origin} answered with something that is no token`)
   const { access_token, token_type, expires_in, refresh_token, scope } = parsed.data
   if (token_type.toLowerCase() !== 'bearer') {
-    throw new OAuthProblem(`${issuer.token.origin} gives out tokens of another kind, ${quoted(token_type)}`)
+    const kind = codeIn(token_type)
+    throw new OAuthProblem(`${issuer.token.origin} gives out tokens of another kind${kind ? `, ${kind}` : ''}`)
   }
   return {
     accessToken: access_token,
-    ...(expires_in !== undefined && { expiresAt: asked + expires_in * 1000 }),
+    ...(expires_in !== undefined && { expiresAt: asked + Math.min(expires_in, longestSeconds) * 1000 }),
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
     ...(scope !== undefined && { scopes: scopesIn(scope) }),
   }
@@ -105,9 +109,7 @@ async function assertion({ client, issuer, clock }: TokenRequest, signing: Signi
 
 /** Only the code of it: what else is said may repeat what we sent. */
 function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthProblem {
-  const { error } = (body ?? {}) as { error?: unknown }
-  const code = typeof error === 'string' ? error : undefined
+  const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
   const unreachable = status >= 500 || status === 429
-  const why = code === undefined ? `HTTP ${status}` : quoted(code)
-  return new OAuthProblem(`${token.origin} gave no token (${why})`, { code, unreachable })
+  return new OAuthProblem(`${token.origin} gave no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }

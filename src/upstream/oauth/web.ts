@@ -168,5 +168,7 @@ function json(text: string): unknown {
 export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
   const host = server.hostname.replace(/^\[|\]$/g, '')
   const found = isIP(host) ? [host] : (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address)
-  return found.some((address) => placeOf(address) === 'private') ? 'private' : 'public'
+  // One that is out there, too, by one of its addresses, has chosen the others itself.
+  const inside = found.length > 0 && found.every((address) => placeOf(address) === 'private')
+  return inside ? 'private' : 'public'
 }
