@@ -89,6 +89,22 @@ export interface ArchivePage {
   readonly next: string | null
 }
 
+/** What is wanted of the records in the one order over all replicas, which is that of their arrival. */
+export interface ArrivalQuery extends AuditFilter {
+  /** Only those that arrived after this one. */
+  readonly after?: number
+  /** The first of them, or the last; told in their order either way. */
+  readonly which: 'first' | 'last'
+  readonly limit: number
+  /** All records, not one for each operation. */
+  readonly raw?: boolean
+}
+
+export interface Arrived extends ArchiveFound {
+  /** Its place in that order. */
+  readonly position: number
+}
+
 /** A line in the archive, and what it is found by there. */
 export interface FiledRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_error' | 'words'> {
   readonly names: Readonly<Record<ArchiveName, string | null>>
@@ -99,6 +115,7 @@ export interface FiledRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_e
 /** What can be asked of the records of all replicas. */
 export interface Archive {
   search(query: ArchiveQuery): Promise<ArchivePage>
+  arrivals(query: ArrivalQuery): Promise<readonly Arrived[]>
   chains(): Promise<readonly ArchiveChain[]>
   /** The records of a chain in their order, in lists as they come. */
   records(chain: number): AsyncIterable<readonly FiledRecord[]>

@@ -1,6 +1,8 @@
 import type { Archive } from '../../core/audit-archive.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { archiveOf } from '../../stores/postgres/archive.ts'
 import { connectPostgres, placeOf } from '../../stores/postgres/connection.ts'
+import { reasonOf } from '../../stores/postgres/reason.ts'
 import { type CommonOptions, load } from '../load.ts'
 import type { Shell } from '../shell.ts'
 import { UsageError } from '../usage.ts'
@@ -32,10 +34,25 @@ export async function configuredArchive(
   }
 }
 
-/** For those who asked for it by name. */
-export async function wantedArchive(shell: Shell, options: CommonOptions & PlaceOptions): Promise<ConfiguredArchive> {
+async function wantedArchive(shell: Shell, options: CommonOptions & PlaceOptions): Promise<ConfiguredArchive> {
   if (options.path !== undefined) throw new UsageError('--path names a log on disk; it does not go with --postgres.')
   const archive = await configuredArchive(shell, options)
   if (archive) return archive
   throw new UsageError('No PostgreSQL is configured.', 'Set stores.postgres.url, or leave --postgres out.')
+}
+
+/**
+ * Asks the records of all replicas, for those who asked for them by name: where they cannot be asked, the log of this
+ * machine is no answer.
+ */
+export async function askReplicas<T>(
+  shell: Shell,
+  options: CommonOptions & PlaceOptions,
+  question: (archive: Archive, where: string) => Promise<T>,
+): Promise<T> {
+  const { where, ask } = await wantedArchive(shell, options)
+  return ask((archive) => question(archive, where)).catch((cause) => {
+    if (shell.interrupted.aborted || cause instanceof ToolwayError || cause instanceof UsageError) throw cause
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be read: ${reasonOf(cause)}.`, { cause })
+  })
 }

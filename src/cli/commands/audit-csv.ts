@@ -1,3 +1,4 @@
+import type { ArchiveRow } from '../../telemetry/audit-archive/rows.ts'
 import type { AuditRow } from '../../telemetry/audit-search/row.ts'
 
 const columns = [
@@ -27,9 +28,14 @@ const columns = [
   'seq',
 ] as const satisfies readonly (keyof AuditRow)[]
 
-export const csvHeading = columns.join(',')
+/** Where it was recorded, too, where that may be anywhere. */
+const archiveColumns = [...columns, 'host', 'replica'] as const satisfies readonly (keyof ArchiveRow)[]
 
+export const csvHeading = columns.join(',')
 export const csvLine = (row: AuditRow): string => columns.map((column) => cell(row[column])).join(',')
+
+export const archiveCsvHeading = archiveColumns.join(',')
+export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
 
 /** What a spreadsheet takes for the beginning of a formula, also after blanks and in its full-width form. */
 const formula = /^[\s\0]*[=+\-@＝＋－＠|%]|^[\t\r\n]/

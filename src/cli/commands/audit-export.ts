@@ -3,14 +3,20 @@ import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import type { Archive } from '../../core/audit-archive.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { everyArrival } from '../../telemetry/audit-archive/arrivals.ts'
+import { archiveRows } from '../../telemetry/audit-archive/rows.ts'
+import type { AuditFilter } from '../../telemetry/audit-search/filter.ts'
+import type { AuditQuery, AuditSearch } from '../../telemetry/audit-search/search.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
-import { createOutput } from '../output.ts'
+import { createOutput, type Output } from '../output.ts'
 import type { Shell } from '../shell.ts'
 import { UsageError } from '../usage.ts'
-import { csvHeading, csvLine } from './audit-csv.ts'
+import { askReplicas } from './audit-archive.ts'
+import { archiveCsvHeading, archiveCsvLine, csvHeading, csvLine } from './audit-csv.ts'
 import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
 import type { FilterOptions, PlaceOptions } from './audit-options.ts'
 import { harmlessJson, jsonLine } from './audit-print.ts'
@@ -24,38 +30,65 @@ export interface ExportOptions extends CommonOptions, PlaceOptions, FilterOption
 
 /** Writes out everything that fits, oldest first, as fast as it is taken. */
 export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<ExitCode> {
-  const { format, raw, out } = options
+  const { format, raw } = options
   if (raw && format === 'csv') throw new UsageError('Records come as JSON lines; --raw goes with --format jsonl.')
   const output = createOutput(shell, options.json)
+  const filter = filterOf(options, clock.now())
+  if (options.postgres) {
+    await askReplicas(shell, options, (archive) =>
+      writeOut(archiveLines(archive, filter, options), shell, options, output),
+    )
+    return exit.ok
+  }
   const folder = await auditFolder(shell, options)
-  const query = { ...filterOf(options, clock.now()), order: 'oldest' } as const
   if (!hasRecords(folder, output, shell)) return exit.ok
   using search = await openCurrent(folder, shell)
+  await writeOut(linesOf(search, { ...filter, order: 'oldest' }, options), shell, options, output)
+  return exit.ok
+}
 
-  function* lines(): Generator<string> {
-    if (format === 'csv') yield csvHeading
-    if (raw) for (const { text } of search.records(query)) yield harmlessJson(text)
-    else for (const row of search.query(query)) yield format === 'csv' ? csvLine(row) : jsonLine(row)
+function* linesOf(search: AuditSearch, query: AuditQuery, { format, raw }: ExportOptions): Generator<string> {
+  if (format === 'csv') yield csvHeading
+  if (raw) for (const { text } of search.records(query)) yield harmlessJson(text)
+  else for (const row of search.query(query)) yield format === 'csv' ? csvLine(row) : jsonLine(row)
+}
+
+async function* archiveLines(
+  archive: Archive,
+  filter: AuditFilter,
+  { format, raw = false }: ExportOptions,
+): AsyncGenerator<string> {
+  if (format === 'csv') yield archiveCsvHeading
+  for await (const arrived of everyArrival(archive, { ...filter, raw })) {
+    if (raw) for (const { line } of arrived) yield harmlessJson(line)
+    else for (const row of archiveRows(arrived)) yield format === 'csv' ? archiveCsvLine(row) : jsonLine(row)
   }
+}
 
+type Lines = Iterable<string> | AsyncIterable<string>
+
+async function writeOut(
+  lines: Lines,
+  shell: Shell,
+  { format, raw, out }: ExportOptions,
+  output: Output,
+): Promise<void> {
   const ending = format === 'csv' ? '\r\n' : '\n'
   const target = out === undefined ? undefined : opened(resolve(shell.cwd, out))
-  const count = await write(lines(), ending, target ?? shell.stdout, shell.interrupted)
-  if (target) {
-    target.end()
-    await finished(target).catch((error: Error) => {
-      throw new UsageError(`Cannot write ${out}: ${error.message}.`)
-    })
-    output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
-  }
-  return exit.ok
+  const count = await write(lines, ending, target ?? shell.stdout, shell.interrupted)
+  if (!target) return
+  target.end()
+  await finished(target).catch((error: Error) => {
+    throw new UsageError(`Cannot write ${out}: ${error.message}.`)
+  })
+  output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
 }
 
 /** For its owner alone, as the log is. */
 const opened = (path: string): Writable => createWriteStream(path, { mode: 0o600 }).on('error', () => {})
 
 /** Waits for slow readers, so that a large log never piles up in memory. */
-async function write(lines: Iterable<string>, ending: string, target: Writable, stop: AbortSignal): Promise<number> {
+async function write(lines: Lines, ending: string, target: Writable, stop: AbortSignal): Promise<number> {
   let count = 0
   let block = ''
   const flush = async () => {
@@ -63,7 +96,7 @@ async function write(lines: Iterable<string>, ending: string, target: Writable, 
     block = ''
     if (full && !target.destroyed) await taken(target, stop)
   }
-  for (const line of lines) {
+  for await (const line of lines) {
     if (stop.aborted) throw new ToolwayError('CANCELLED', 'Interrupted.')
     if (target.destroyed) break
     block += line + ending

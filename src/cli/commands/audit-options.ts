@@ -21,6 +21,8 @@ export interface FilterOptions {
 /** Which log is read. */
 export interface PlaceOptions {
   readonly path?: string
+  /** The records of all replicas instead of a log on disk. */
+  readonly postgres?: boolean
 }
 
 /** How many of something are wanted. */
@@ -33,7 +35,9 @@ export function count(text: string): number {
 const decisions = ['allow', 'deny', 'error', 'timeout']
 
 export const placed = (command: Command): Command =>
-  command.option('--path <folder>', 'folder of the log (default: as configured)')
+  command
+    .option('--path <folder>', 'folder of the log (default: as configured)')
+    .option('--postgres', 'the records of all replicas in PostgreSQL instead, in the order in which they arrived')
 
 /** Adds the filters to a command. Names may have `*` in them. */
 export const filtered = (command: Command): Command =>

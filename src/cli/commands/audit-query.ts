@@ -12,7 +12,8 @@ import type { CommonOptions } from '../load.ts'
 import { createOutput, type Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import { type Shell, spelling } from '../shell.ts'
-import { configuredArchive } from './audit-archive.ts'
+import { UsageError } from '../usage.ts'
+import { askReplicas, configuredArchive } from './audit-archive.ts'
 import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
 import type { FilterOptions, PlaceOptions } from './audit-options.ts'
 import { harmlessJson, rowTable } from './audit-print.ts'
@@ -41,6 +42,12 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   const output = createOutput(shell, options.json)
   const folder = await auditFolder(shell, options)
   const asked: Asked = { ...filterOf(options, clock.now()), limit, raw, ...(before !== undefined && { before }) }
+  if (options.postgres) {
+    if (options.local) throw new UsageError('--local asks the log of this machine; it does not go with --postgres.')
+    const page = await askReplicas(shell, options, ({ search }) => search(asked))
+    print(answerOf(page, raw), raw, shell, output)
+    return exit.ok
+  }
   const shared = await inArchive(shell, options, asked, output)
   if (shared.answer) {
     print(shared.answer, raw, shell, output)

@@ -9,9 +9,11 @@ import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
 import { createOutput } from '../output.ts'
 import type { Shell } from '../shell.ts'
+import { askReplicas } from './audit-archive.ts'
 import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
 import type { FilterOptions, PlaceOptions } from './audit-options.ts'
 import { harmlessJson, jsonLine, rowLine } from './audit-print.ts'
+import { tailArchive } from './audit-tail-archive.ts'
 
 export interface TailOptions extends CommonOptions, PlaceOptions, FilterOptions {
   readonly lines: number
@@ -22,9 +24,13 @@ export interface TailOptions extends CommonOptions, PlaceOptions, FilterOptions 
 /** Shows the last operations, and those that come, straight from the files: no index is needed for it. */
 export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
+  const filter = filterOf(options, clock.now())
+  if (options.postgres) {
+    await askReplicas(shell, options, (archive) => tailArchive(archive, filter, options, { output, clock, shell }))
+    return exit.ok
+  }
   const folder = await auditFolder(shell, options)
   if (!hasRecords(folder, output, shell) && !options.follow) return exit.ok
-  const filter = filterOf(options, clock.now())
   const asLine = (row: AuditRow) => (options.json ? jsonLine(row) : rowLine(row, output.paint))
   const createView = options.raw ? () => recordsView(filter) : () => operationsView(filter, asLine)
 

@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { ToolwayError } from '../../core/errors.ts'
 import { keptAuditKey } from '../../stores/audit-key.ts'
-import { reasonOf } from '../../stores/postgres/reason.ts'
 import type { VerifyProblem } from '../../telemetry/audit/problem.ts'
 import { type VerifyReport, verifyAudit } from '../../telemetry/audit/verify.ts'
 import { type ArchiveReport, verifyArchive } from '../../telemetry/audit-archive/verify.ts'
@@ -14,14 +12,13 @@ import { createProgress } from '../progress.ts'
 import { near, type Shell } from '../shell.ts'
 import { UsageError } from '../usage.ts'
 import { oneLine } from '../width.ts'
-import { wantedArchive } from './audit-archive.ts'
+import { askReplicas } from './audit-archive.ts'
 import { auditFolder, hasRecords } from './audit-filter.ts'
 import type { PlaceOptions } from './audit-options.ts'
 import { harmlessJson } from './audit-print.ts'
 
 export interface VerifyOptions extends CommonOptions, PlaceOptions {
   readonly publicKey?: string
-  readonly postgres?: boolean
 }
 
 /** Checks that nobody has changed, removed, moved or cut off a record. */
@@ -41,16 +38,15 @@ export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<E
 }
 
 async function verifyPostgres(shell: Shell, options: VerifyOptions, keys: Keys, output: Output): Promise<ExitCode> {
-  const { where, ask } = await wantedArchive(shell, options)
   using progress = createProgress(shell)
   const onProgress = ({ chain, records }: { readonly chain: string; readonly records: number }) => {
     shell.interrupted.throwIfAborted()
     progress.show(`Checking ${chain}: ${records} records …`)
   }
-  const report = await ask((archive) => verifyArchive({ archive, ...keys, onProgress })).catch((cause) => {
-    if (shell.interrupted.aborted) throw cause
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be checked: ${reasonOf(cause)}.`, { cause })
-  })
+  const { where, ...report } = await askReplicas(shell, options, async (archive, where) => ({
+    where,
+    ...(await verifyArchive({ archive, ...keys, onProgress })),
+  }))
   progress[Symbol.dispose]()
   if (options.json) {
     const value = JSON.stringify({ database: where, ...report }, undefined, output.terminal ? 2 : undefined)

@@ -1,15 +1,21 @@
 import { loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
+import type { Archive } from '../../core/audit-archive.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { createPolicy } from '../../policy/decide.ts'
 import { type Change, createReplay, type Replayed } from '../../policy/replay.ts'
+import { parseRecord } from '../../telemetry/audit/parse-record.ts'
 import { readRecords } from '../../telemetry/audit/read.ts'
+import type { AuditRecord } from '../../telemetry/audit/record.ts'
+import { everyArrival } from '../../telemetry/audit-archive/arrivals.ts'
+import type { AuditFilter } from '../../telemetry/audit-search/filter.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { createOutput, type Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import type { Shell } from '../shell.ts'
 import { table } from '../table.ts'
+import { askReplicas } from './audit-archive.ts'
 import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
 import type { PlaceOptions } from './audit-options.ts'
 
@@ -27,14 +33,19 @@ export async function replayPolicy(
   clock: Clock = systemClock,
 ): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  const folder = await auditFolder(shell, options)
   const proposed = await proposalOf(shell, options)
-  const replayed = hasRecords(folder, output, shell)
-    ? await replay(folder, proposed, options, clock, shell)
-    : { calls: 0, denied: [], allowed: [], gone: [] }
+  const filter = filterOf(options, clock.now())
+  const replayed = options.postgres
+    ? await askReplicas(shell, options, (archive) => replay(inArchive(archive, filter), proposed, shell))
+    : await replayFolder(await auditFolder(shell, options))
   if (options.json) output.value(replayed)
   else print(replayed, output)
   return options.strict && replayed.denied.length + replayed.gone.length > 0 ? exit.refused : exit.ok
+
+  async function replayFolder(folder: string): Promise<Replayed> {
+    if (!hasRecords(folder, output, shell)) return { calls: 0, denied: [], allowed: [], gone: [] }
+    return replay(inFolder(folder, filter), proposed, shell)
+  }
 }
 
 interface Proposal {
@@ -50,20 +61,36 @@ async function proposalOf(shell: Shell, options: ReplayOptions): Promise<Proposa
   return { config: { ...config, mcpServers }, serversProposed: false }
 }
 
-async function replay(folder: string, proposal: Proposal, options: ReplayOptions, clock: Clock, shell: Shell) {
-  const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = filterOf(options, clock.now())
-  const { config, serversProposed } = proposal
+async function* inFolder(folder: string, { since, until }: AuditFilter): AsyncGenerator<AuditRecord> {
+  for await (const { record } of readRecords(folder)) {
+    const time = Date.parse(record.time)
+    if (time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY)) yield record
+  }
+}
+
+async function* inArchive(archive: Archive, filter: AuditFilter): AsyncGenerator<AuditRecord> {
+  for await (const arrived of everyArrival(archive, filter)) {
+    for (const { line } of arrived) {
+      const record = parseRecord(line)
+      if (record) yield record
+    }
+  }
+}
+
+async function replay(
+  records: AsyncIterable<AuditRecord>,
+  { config, serversProposed }: Proposal,
+  shell: Shell,
+): Promise<Replayed> {
   const replaying = createReplay({ policy: createPolicy({ config }), servers: config.mcpServers, serversProposed })
   using progress = createProgress(shell)
   let seen = 0
-  for await (const { record } of readRecords(folder)) {
+  for await (const record of records) {
     if (++seen % 10_000 === 0) {
       shell.interrupted.throwIfAborted()
       progress.show(`Deciding again: ${seen} records …`)
     }
-    if (record.phase !== 'after') continue
-    const time = Date.parse(record.time)
-    if (time >= since && time < until) replaying.add(record)
+    if (record.phase === 'after') replaying.add(record)
   }
   return replaying.result()
 }

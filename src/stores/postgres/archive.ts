@@ -5,6 +5,8 @@ import {
   type ArchiveName,
   type ArchivePage,
   type ArchiveQuery,
+  type ArrivalQuery,
+  type Arrived,
   archiveNames,
   type FiledRecord,
 } from '../../core/audit-archive.ts'
@@ -15,11 +17,14 @@ import { cursorText, parseCursor, whereOf } from './where.ts'
 /** Nobody who searches waits longer. The server gives up before the client does: then it is known to be there. */
 const patienceMs = 4_000
 const travelMs = 1_000
+/** Whoever has the whole archive read has the time for it. */
+const readingMs = 60_000
 const recordsAtOnce = 2_000
 
 /** The records of all replicas, for whoever reads them. */
 export const archiveOf = (postgres: Postgres, { searchMs = patienceMs } = {}): Archive => ({
   search: (query) => search(postgres, query, searchMs),
+  arrivals: (query) => arrivals(postgres, query),
   async chains() {
     const rows = await postgres.query<ChainRow>(
       `SELECT c.id, c.replica, r.host, c.lane, c.epoch, c.seq, c.hash, c.removed_to
@@ -83,24 +88,56 @@ async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number)
   const cursor = before === undefined ? undefined : parseCursor(before)
   const where = whereOf({ filter, raw, cursor, newestFirst })
   const direction = newestFirst ? 'DESC' : 'ASC'
-  const sql = `SELECT c.replica, p.host, c.lane, r.line, b.line AS begin, r.chain, r.seq, r.time
-     FROM toolway.records r
-     JOIN toolway.chains c ON c.id = r.chain JOIN toolway.replicas p ON p.id = c.replica
-     LEFT JOIN toolway.records b ON b.chain = r.chain AND b.seq = r.begin_seq AND b.time = r.begin_time
-     WHERE ${where.sql}
-     ORDER BY r.time ${direction}, r.chain ${direction}, r.seq ${direction} LIMIT $${where.values.length + 1}`
-  const rows = await postgres
-    .transaction(async (client) => {
-      await client.query(`SET LOCAL statement_timeout = ${searchMs}`, [], searchMs)
-      return client.query<FoundRow>(sql, [...where.values, limit + 1], searchMs + travelMs)
-    })
-    .catch((error) => {
-      throw (error as { code?: string }).code === cancelled ? tooSlow(searchMs, error) : error
-    })
+  const rows = await patiently<FoundRow>(
+    postgres,
+    `SELECT ${found}, r.chain, r.seq, r.time ${among} WHERE ${where.sql}
+     ORDER BY r.time ${direction}, r.chain ${direction}, r.seq ${direction} LIMIT $${where.values.length + 1}`,
+    [...where.values, limit + 1],
+    searchMs,
+  )
   const last = rows.length > limit ? rows[limit - 1] : undefined
   return {
-    found: rows.slice(0, limit).map(({ replica, host, lane, line, begin }) => ({ replica, host, lane, line, begin })),
+    found: rows.slice(0, limit).map(foundOf),
     next: last ? cursorText({ time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }) : null,
+  }
+}
+
+async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readonly Arrived[]> {
+  const { after = 0, which, limit, raw = false, ...filter } = query
+  const where = whereOf({ filter, raw, cursor: undefined, newestFirst: false })
+  const count = where.values.length
+  const rows = await patiently<ArchiveFound & { readonly position: string }>(
+    postgres,
+    `SELECT ${found}, r.position ${among} WHERE ${where.sql} AND r.position > $${count + 1}
+     ORDER BY r.position ${which === 'first' ? 'ASC' : 'DESC'} LIMIT $${count + 2}`,
+    [...where.values, after, limit],
+    readingMs,
+  )
+  const told = rows.map((row) => ({ ...foundOf(row), position: Number(row.position) }))
+  return which === 'first' ? told : told.reverse()
+}
+
+/** A record, and the beginning of the operation that it is the end of. */
+const found = 'c.replica, p.host, c.lane, r.line, b.line AS begin'
+const among = `FROM toolway.records r
+  JOIN toolway.chains c ON c.id = r.chain JOIN toolway.replicas p ON p.id = c.replica
+  LEFT JOIN toolway.records b ON b.chain = r.chain AND b.seq = r.begin_seq AND b.time = r.begin_time`
+
+const foundOf = ({ replica, host, lane, line, begin }: ArchiveFound) => ({ replica, host, lane, line, begin })
+
+async function patiently<Row extends object>(
+  postgres: Postgres,
+  sql: string,
+  values: readonly unknown[],
+  withinMs: number,
+): Promise<Row[]> {
+  try {
+    return await postgres.transaction(async (client) => {
+      await client.query(`SET LOCAL statement_timeout = ${withinMs}`, [], withinMs)
+      return client.query<Row>(sql, values, withinMs + travelMs)
+    })
+  } catch (error) {
+    throw (error as { code?: string }).code === cancelled ? tooSlow(withinMs, error) : error
   }
 }
 

@@ -93,7 +93,9 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     try {
       one.call('b')
       await one.audit.flushed()
+      const begun = performance.now()
       expect(await one.postgres.ask(({ search }) => search({ limit: 1 }))).toBeUndefined()
+      expect(performance.now() - begun).toBeLessThan(3_500)
       expect(one.postgres.status()).toMatchObject({ up: false })
     } finally {
       server.thaw()

@@ -97,7 +97,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
         shipper.forget()
       }
       await shipper.ship()
-      if (clock.now() - answeredAt >= probeMs) await postgres.query('SELECT 1')
+      if (clock.now() - answeredAt >= probeMs) await postgres.query('SELECT 1', [], connectMs)
       answeredAt = clock.now()
       settle(true)
       await retire()

@@ -65,7 +65,8 @@ export async function connectPostgres({ url, statementMs = 10_000 }: ConnectionO
       const broken = () => {}
       client.on('error', broken)
       try {
-        await ask(client, 'BEGIN')
+        // Answered at once or not at all: who has gone deaf is noticed here, before anything long is asked.
+        await ask(client, 'BEGIN', [], connectMs)
         const result = await run({ query: (...asked) => ask(client, ...asked) })
         await ask(client, 'COMMIT')
         client.off('error', broken)

@@ -25,7 +25,7 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
 }
 
 /** Time has passed, or nobody wants to wait any longer. */
-async function passed(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function passed(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _ = clock.after(ms, resolve)
   const stop = () => resolve()
