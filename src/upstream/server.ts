@@ -48,6 +48,8 @@ export interface Server extends Source, Advice {
   /** Recalls what was known of it, and connects where the configuration asks for that. Never waits for the server. */
   start(): Promise<void>
   seenBy(capabilities: Capabilities): Source
+  /** The same for every kind of client that it has been heard for in this run, by kind. */
+  kinds(): ReadonlyMap<string, Source>
   inform(caller: Caller, method: string): void
   left(caller: Caller): void
   /** What an operator can do with it while it runs. */
@@ -114,6 +116,7 @@ export function createServer(options: ServerOptions): Server {
       begin()
     },
     seenBy: (capabilities) => sourceOf(outlookOf(capabilities)),
+    kinds: () => new Map([...outlooks].flatMap(([kind, one]) => (one.heard ? [[kind, sourceOf(one)]] : []))),
     get instructions() {
       return (!control.paused && introduction()?.instructions) || ''
     },

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { TakenOver } from '../core/fleet.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
+import { memoryKeepsakes } from '../stores/keepsakes.ts'
 import { createRegistry, type Member, type Registry } from './registry.ts'
 
 /** What workers can ask the first process for. */
@@ -19,6 +20,8 @@ export type DeskAnswers = {
   keep(session: string, record: string): void
   takeOver(session: string, unreachable: string): TakenOver
   forget(session: string): void
+  keepsake(key: string, text: string, ttlMs: number): void
+  keepsakeOf(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
 }
 
 /** Holds what the workers of one machine share. */
@@ -40,6 +43,7 @@ export function createDesk(clock: Clock): Desk {
     },
   })
   const registry = createRegistry(clock)
+  const keepsakes = memoryKeepsakes(clock)
   return {
     registry,
     answersFor: (name, joined) => ({
@@ -60,6 +64,8 @@ export function createDesk(clock: Clock): Desk {
       keep: (session, record) => registry.keep(name, session, record),
       takeOver: (session, unreachable) => registry.takeOver(name, session, unreachable),
       forget: (session) => registry.forget(session),
+      keepsake: (key, text, ttlMs) => void keepsakes.keep(key, text, ttlMs),
+      keepsakeOf: (key, ttlMs) => keepsakes.find(key, ttlMs),
     }),
   }
 }

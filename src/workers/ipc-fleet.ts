@@ -30,7 +30,10 @@ export function ipcFleet(line: Line<DeskAnswers>, secret: string, self: string):
     unreachable(replica) {
       members = members.filter(({ name }) => name !== replica)
     },
-    keep: (session, record) => line.tell('keep', session, record),
+    async keep(session, record) {
+      line.tell('keep', session, record)
+      return true
+    },
     takeOver: (session, unreachable = '') => line.ask('takeOver', session, unreachable),
     forget: (session) => line.tell('forget', session),
     sign: (text) => seal.close(text, 'fleet'),

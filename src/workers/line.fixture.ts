@@ -1,7 +1,10 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
+import type { Bulletin } from '../core/bulletin.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
+import { silentLog } from '../core/log.ts'
 import { createDesk, type Desk, type DeskAnswers } from './desk.ts'
+import { type Hears, ipcBulletin, spreadTo } from './ipc-bulletin.ts'
 import { type Answers, createLine, type Line, type Port } from './line.ts'
 
 const over = (port: MessagePort): Port => ({
@@ -29,4 +32,29 @@ export function lineTo(answers: Answers, clock: Clock = systemClock): TestLine {
   createLine({ port: over(port1), answers, other: 'the worker', clock, log })
   const line = createLine<DeskAnswers>({ port: over(port2), answers: {}, other: 'the first process', clock, log })
   return { line, log, [Symbol.dispose]: () => port1.close() }
+}
+
+export interface TestWorkers extends Disposable {
+  readonly bulletins: readonly Bulletin[]
+}
+
+/** Workers that tell one another by way of a first process, over channels that copy whatever goes through them. */
+export function workersOf(count: number): TestWorkers {
+  const channels = Array.from({ length: count }, () => new MessageChannel())
+  const common = { clock: systemClock, log: silentLog }
+  const hands: { readonly line: Line<Hears> }[] = channels.map(({ port1 }, index) => {
+    const answers = { spread: spreadTo(() => hands.filter((_, other) => other !== index)) }
+    return { line: createLine<Hears>({ ...common, port: over(port1), answers, other: `worker ${index}` }) }
+  })
+  const bulletins = channels.map(({ port2 }) => {
+    const answers: Hears = { hear: (topic, text) => bulletin.hear(topic, text) }
+    const bulletin = ipcBulletin(createLine({ ...common, port: over(port2), answers, other: 'the first' }), silentLog)
+    return bulletin
+  })
+  return {
+    bulletins,
+    [Symbol.dispose]() {
+      for (const { port1 } of channels) port1.close()
+    },
+  }
 }

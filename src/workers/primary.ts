@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { createDesk, type DeskAnswers } from './desk.ts'
 import { type Hand, startHand } from './hand.ts'
+import { type Hears, type Spreads, spreadTo } from './ipc-bulletin.ts'
 import type { Page, WorkerPage } from './merge-pages.ts'
 import type { Member } from './registry.ts'
 
@@ -16,19 +17,18 @@ export interface Started {
 }
 
 /** What workers can ask the first process for. */
-export type PrimaryAnswers = DeskAnswers & {
-  listening(facts: unknown): void
-  reloading(): void
-  /** Those of all workers but the one that asks. */
-  pages(accept?: string): Promise<readonly WorkerPage[]>
-}
+export type PrimaryAnswers = DeskAnswers &
+  Spreads & {
+    listening(facts: unknown): void
+    /** Those of all workers but the one that asks. */
+    pages(accept?: string): Promise<readonly WorkerPage[]>
+  }
 
 /** What the first process can ask of a worker. */
-export type WorkerAnswers = {
+export type WorkerAnswers = Hears & {
   members(members: readonly Member[]): void
   /** `replaced`: others go on at the same address, so that clients can be led there. */
   stop(replaced: boolean): void
-  reload(): void
   page(accept?: string): Page | undefined
 }
 
@@ -67,9 +67,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
 
   const answersFor = (hand: () => Hand, name: string): Omit<PrimaryAnswers, 'listening'> => ({
     ...desk.answersFor(name, tellMembers),
-    reloading() {
-      for (const { line } of others(hand())) line.tell('reload')
-    },
+    spread: spreadTo(() => others(hand())),
     async pages(accept) {
       const asked = others(hand()).map(async ({ number, line }) => {
         const page = await line.ask('page', accept)

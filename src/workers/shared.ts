@@ -1,6 +1,8 @@
 import type { Buckets } from '../core/buckets.ts'
+import type { Bulletin } from '../core/bulletin.ts'
 import type { CacheLimits, CacheStore } from '../core/cache.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Keepsakes } from '../core/keepsakes.ts'
 import type { Log } from '../core/log.ts'
 import type { IpcFleet } from './ipc-fleet.ts'
 import type { Page } from './merge-pages.ts'
@@ -19,8 +21,6 @@ export interface Shared {
   lead(): string | undefined
   /** The metrics of all workers, from those of this one. */
   pages(own: (accept?: string) => Page): (accept?: string) => Promise<Page>
-  /** A reload that the others do as well. */
-  everywhere(reload: () => Promise<void>): () => Promise<void>
 }
 
 export interface SharedOptions {
@@ -37,6 +37,8 @@ export interface SharedStores {
   readonly buckets: Buckets
   readonly cache: CacheStore
   readonly fleet: IpcFleet
+  readonly bulletin: Bulletin
+  readonly keepsakes: Keepsakes
   /** The secret that what callers hold is sealed with. */
   readonly secret: string
   /** Whether the first process answers. */

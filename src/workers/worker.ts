@@ -1,7 +1,10 @@
 import cluster from 'node:cluster'
+import type { Board } from '../core/bulletin.ts'
 import { ipcBuckets } from './ipc-buckets.ts'
+import { ipcBulletin } from './ipc-bulletin.ts'
 import { ipcCache } from './ipc-cache.ts'
 import { type IpcFleet, ipcFleet } from './ipc-fleet.ts'
+import { ipcKeepsakes } from './ipc-keepsakes.ts'
 import { createLine, type Line, type Port, usualMs } from './line.ts'
 import { mergePages, type Page, type WorkerPage } from './merge-pages.ts'
 import type { PrimaryAnswers, Started, WorkerAnswers } from './primary.ts'
@@ -16,8 +19,6 @@ export interface Worker {
   readonly replaced: boolean
   /** Tells that it takes requests. */
   listening(facts: unknown): void
-  /** Hears that the configuration is to be read again. */
-  onReload(listener: () => void): void
 }
 
 /** The variable by which the first process tells a worker who it is. */
@@ -33,10 +34,10 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   if (worker === undefined || told === undefined) return undefined
   const { name, number, of } = JSON.parse(told) as Started
   const stop = new AbortController()
-  const reloads: (() => void)[] = []
   let replaced = false
   let line: Line<PrimaryAnswers> | undefined
   let fleet: IpcFleet | undefined
+  let board: Pick<Board, 'hear'> | undefined
   let page: ((accept?: string) => Page) | undefined
 
   worker.on('disconnect', () => {
@@ -51,9 +52,7 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
       replaced = byAnother
       stop.abort()
     },
-    reload() {
-      for (const listener of reloads) listener()
-    },
+    hear: (topic, text) => board?.hear(topic, text),
     page: (accept) => page?.(accept),
   }
 
@@ -72,10 +71,14 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
       })
       line = opened
       fleet = ipcFleet(opened, secret, name)
+      const bulletin = ipcBulletin(opened, log)
+      board = bulletin
       return {
         buckets: ipcBuckets(opened, local),
         cache: ipcCache(opened, limits),
         fleet,
+        bulletin,
+        keepsakes: ipcKeepsakes(opened),
         secret,
         get up() {
           return opened.up
@@ -95,10 +98,6 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
         return mergePages(all.sort((a, b) => a.number - b.number))
       }
     },
-    everywhere: (reload) => () => {
-      line?.tell('reloading')
-      return reload()
-    },
   }
   return {
     shared,
@@ -107,7 +106,6 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
       return replaced
     },
     listening: (facts) => line?.tell('listening', facts),
-    onReload: (listener) => void reloads.push(listener),
   }
 }
 

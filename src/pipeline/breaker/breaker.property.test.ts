@@ -17,6 +17,8 @@ interface Model {
   row: number
   /** How often it has opened since it was closed. */
   openings: number
+  /** Until when one failure is enough, because the server fails elsewhere. */
+  hintedUntil: number
   /** Calls under way, and the moment they were let through in. */
   calls: { epoch: number }[]
   epoch: number
@@ -110,7 +112,18 @@ function count(model: Model, failed: boolean) {
   const recent = model.ends.filter(({ at }) => Math.floor(at / slice) > Math.floor(now / slice) - 10)
   const share = recent.filter((end) => end.failed).length / recent.length
   const tooMany = recent.length >= config.minimumCalls && share >= config.rate
-  if (failed && (model.row >= config.failures || tooMany)) opens(model)
+  if (failed && (model.row >= config.failures || tooMany || now < model.hintedUntil)) opens(model)
+  else if (!failed) model.hintedUntil = 0
+}
+
+class Hint implements Step {
+  check = () => true
+  async run(model: Model, real: Real) {
+    if (model.state === 'closed') model.hintedUntil = model.now + model.config.openFor
+    real.hint('files')
+    check(model, real)
+  }
+  toString = () => 'hint'
 }
 
 class Pass implements Step {
@@ -145,6 +158,7 @@ const configs = fc.record({
 const steps = fc.commands(
   [
     fc.constant(new Begin()),
+    fc.constant(new Hint()),
     fc.constant(new Begin()),
     fc.tuple(fc.nat({ max: 20 }), fc.constantFrom(...Object.keys(endings))).map(([pick, how]) => new End(pick, how)),
     fc.tuple(fc.nat({ max: 20 }), fc.constantFrom('unavailable', 'unknown')).map(([pick, how]) => new End(pick, how)),
@@ -158,7 +172,7 @@ test('J3: whatever happens in whatever order, the breaker does what its model do
     fc.asyncProperty(configs, steps, async (config, commands) => {
       const real: Real = { ...breakersOf(config), running: [] }
       const now = real.clock.now()
-      const start = { config, now, state: 'closed' as const, since: now, epoch: 0, openings: 0, row: 0 }
+      const start = { config, now, state: 'closed' as const, since: now, epoch: 0, openings: 0, row: 0, hintedUntil: 0 }
       await fc.asyncModelRun(() => ({ model: { ...start, ends: [], calls: [] }, real }), commands)
       real[Symbol.dispose]()
       expect(real.clock.pending).toBe(0)

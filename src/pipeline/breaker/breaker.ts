@@ -24,6 +24,11 @@ export interface Breaker extends Disposable {
   /** Lets a call through, for which `leave` is due with what is given here; undefined if it must not go on. */
   enter(): number | undefined
   leave(ticket: number, outcome: Outcome): void
+  /**
+   * The server fails elsewhere: until it has answered here, or for as long as it would be left alone, one failure is
+   * enough. Holds back nothing by itself. Tells whether that is news.
+   */
+  hint(): boolean
 }
 
 export interface BreakerOptions {
@@ -54,6 +59,7 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
   /** How often it has opened without having closed in between. */
   let openings = 0
   let until = 0
+  let hintedUntil = 0
   let timer: Disposable | undefined
 
   const become = (next: BreakerState) => {
@@ -84,12 +90,15 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
     become('closed')
   }
 
+  const isHinted = () => clock.now() < hintedUntil
+
   const failed = () => {
     const { failures: most, rate, minimumCalls, window: lengthMs } = config()
     failures++
     window.add(true, clock.now(), lengthMs)
     if (state === 'half-open') open('it failed again when it was tried')
     else if (failures >= most) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
+    else if (isHinted()) open('a call failed, as calls of another replica did')
     else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
       open(`${window.failures} of its last ${window.calls} calls failed`)
   }
@@ -97,6 +106,7 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
   const answered = () => {
     if (state === 'half-open') return close()
     failures = 0
+    hintedUntil = 0
     window.add(false, clock.now(), config().window)
   }
 
@@ -119,6 +129,12 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
       if (state === 'half-open') probes--
       if (outcome === 'failed') failed()
       else if (outcome === 'answered') answered()
+    },
+    hint() {
+      if (state !== 'closed') return false
+      const news = !isHinted()
+      hintedUntil = clock.now() + config().openFor
+      return news
     },
     [Symbol.dispose]() {
       time++

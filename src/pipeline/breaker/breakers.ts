@@ -20,6 +20,8 @@ export interface Breakers extends Disposable {
   readonly interceptor: Interceptor
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
+  /** The server fails at another replica: one failure here is enough to open its breaker, for a while. */
+  hint(server: string): void
   /** The server is gone, or another one has its name now. */
   forget(server: string): void
 }
@@ -68,6 +70,10 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
     onChange(listener) {
       listeners.add(listener)
       return { [Symbol.dispose]: () => listeners.delete(listener) }
+    },
+    hint(server) {
+      if (breakerOf(server)?.hint())
+        log.info({ server }, 'a server fails at another replica: the next failure here opens its breaker')
     },
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()

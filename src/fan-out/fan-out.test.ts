@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { silentLog } from '../core/log.ts'
+import { serverWith } from '../upstream/server.fixture.ts'
+import { createTestFleet } from './fan-out.fixture.ts'
+import { createFanOut } from './fan-out.ts'
+
+describe('B10, G8: a reload', () => {
+  test('that is asked of one is done by all, once, and told once', async () => {
+    const fleet = createTestFleet()
+    const [one, other, third] = [fleet.join(), fleet.join(), fleet.join()]
+    await one.reload()
+    expect([one, other, third].map(({ reloads }) => reloads)).toEqual([1, 1, 1])
+    expect(fleet.told).toHaveLength(1)
+    expect(other.log.lines.map(({ message }) => message)).toEqual(['another replica was told to reload, and so do we'])
+  })
+
+  test('is nothing to one that has ended', async () => {
+    const fleet = createTestFleet()
+    const [one, other] = [fleet.join(), fleet.join()]
+    other[Symbol.dispose]()
+    await one.reload()
+    expect([one, other].map(({ reloads }) => reloads)).toEqual([1, 0])
+  })
+
+  test('of one that is alone is its own', async () => {
+    let reloads = 0
+    const reload = async () => void reloads++
+    const breakers = { hint() {}, onChange: () => ({ [Symbol.dispose]() {} }) }
+    const present = () => ({ servers: new Map(), origins: new Map() })
+    const clock = createManualClock()
+    using alone = createFanOut({ bulletin: undefined, breakers, present, reload, clock, log: silentLog })
+    await alone.reload()
+    expect(reloads).toBe(1)
+  })
+})
+
+describe('B10, J3: a breaker that opens', () => {
+  test('is told to those who have the same server', () => {
+    const fleet = createTestFleet()
+    const { server } = serverWith()
+    const one = fleet.join({ server })
+    const same = fleet.join({ server })
+    const another = fleet.join({ server, origin: 'elsewhere' })
+    const none = fleet.join()
+    one.breakerIs('files', 'open')
+    one.breakerIs('files', 'half-open')
+    one.breakerIs('files', 'closed')
+    expect([one, same, another, none].map(({ hints }) => hints)).toEqual([[], ['files'], [], []])
+  })
+
+  test('is nothing to others where each has a process of its own', () => {
+    const fleet = createTestFleet()
+    const { server } = serverWith()
+    fleet.join({ server, transport: 'stdio' }).breakerIs('files', 'open')
+    expect(fleet.told).toEqual([])
+  })
+})

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connected as allConnected, bulletinContract } from '../../../tests/contract/bulletin.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { silentLog } from '../../core/log.ts'
+import { createSeal } from '../../core/seal.ts'
+import { redisBulletin } from './bulletin.ts'
+import type { SharedRedis } from './connection.ts'
+import { connected } from './redis.fixture.ts'
+
+withPart('redis-server', 'B10: a bulletin in Redis', () => {
+  const open = new AsyncDisposableStack()
+  let server: RedisServer
+  beforeAll(async () => {
+    server = open.use(await startRedis())
+  })
+  afterAll(() => open.disposeAsync())
+
+  const secret = 'the secret of the fleet'
+  const replicas = (redis: SharedRedis, count: number) =>
+    Array.from({ length: count }, (_, index) =>
+      open.use(redisBulletin({ redis, self: `replica-${index}`, secret, log: silentLog })),
+    )
+
+  bulletinContract('Redis', async (count) => replicas(open.use(await connected(server.url)), count))
+
+  test('B10: who does not know the secret of the fleet is not believed', async () => {
+    const redis = open.use(await connected(server.url))
+    const log = createKeptLog()
+    const wary = open.use(redisBulletin({ redis, self: 'wary', secret, log }))
+    const [friend] = replicas(redis, 1)
+    const stranger = open.use(redisBulletin({ redis, self: 'stranger', secret: 'a guess', log: silentLog }))
+    await allConnected([wary, friend!])
+    const heard: string[] = []
+    using _ = wary.on('reload', (text) => heard.push(text))
+    stranger.tell('reload', 'guessed')
+    const channel = `${redis.prefix}bulletin`
+    const message = JSON.stringify(['friend', 'reload', 'forged'])
+    await redis.ask((client) => client.publish(channel, message))
+    // What the fleet signs for other purposes is not taken for this either.
+    await redis.ask((client) => client.publish(channel, createSeal(secret).close(message, 'fleet')))
+    friend?.tell('reload', 'true')
+    await until(() => heard.length > 0, { what: 'the friend' })
+    expect(heard).toEqual(['true'])
+    expect(log.lines.filter(({ level }) => level === 'debug')).toHaveLength(3)
+  })
+})
+
+withPart('redis-server', 'B10: a bulletin while Redis is away', () => {
+  test('what is told is lost, nobody waits or fails, and with Redis all hear one another again', async () => {
+    await using server = await startRedis()
+    await using redis = await connected(server.url)
+    const options = { redis, secret: 's', log: silentLog }
+    await using one = redisBulletin({ ...options, self: 'one' })
+    await using other = redisBulletin({ ...options, self: 'other' })
+    await allConnected([one, other])
+    const heard: string[] = []
+    using _ = other.on('a', (text) => heard.push(text))
+    await server.stop()
+    await until(() => !redis.up, { what: 'the loss' })
+    one.tell('a', 'lost')
+    await server.start()
+    await until(
+      () => {
+        one.tell('a', 'found')
+        return heard.length > 0
+      },
+      { what: 'the return' },
+    )
+    expect(new Set(heard)).toEqual(new Set(['found']))
+  })
+})
