@@ -2,8 +2,6 @@ import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { mayTell } from './admin/secret-places.ts'
-import type { Pins } from './catalog/pins/pins.ts'
-import { watchDefinitions } from './catalog/pins/watch-definitions.ts'
 import { chatWithin } from './chat/chat-within.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { watchPlaces } from './config/watch.ts'
@@ -13,7 +11,8 @@ import type { Chat } from './core/chat.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
-import { announce, gatewayStatus, mayInspect } from './gateway-status.ts'
+import { createFanOut } from './fan-out/fan-out.ts'
+import { gatewayStatus, mayInspect } from './gateway-status.ts'
 import { packageFile } from './here.ts'
 import { openLasting } from './lasting.ts'
 import { createHistory } from './reload/history.ts'
@@ -23,11 +22,12 @@ import type { OpenDoor } from './serve/admin/door.ts'
 import { type HttpDoor, openHttpDoor } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
-import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
 import { explain, type Why } from './why.ts'
 import type { Shared } from './workers/shared.ts'
+import { beginWorld, type Watching } from './world/begin.ts'
 import { endWorld } from './world/end.ts'
+import { type NamedIn, namedEnvironment } from './world/named-environment.ts'
 import { offersTo } from './world/offers.ts'
 import { prepare } from './world/prepare.ts'
 import { serversOf } from './world/servers.ts'
@@ -71,7 +71,10 @@ export interface Gateway extends Access, AsyncDisposable {
   worlds(): number
   /** How taking over changed configurations has gone. */
   reloadStatus(): ReloadStatus
-  /** Reads the configuration again and puts it into force, whole or not at all. Never rejects. */
+  /**
+   * Reads the configuration again and puts it into force, whole or not at all; other replicas are told to do so, too.
+   * Never rejects.
+   */
   reload(): Promise<ReloadStatus>
   /** Opens the HTTP door. */
   listen(): Promise<HttpDoor>
@@ -143,8 +146,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       end: (world) => endWorld(world, worlds.living),
     }),
   )
-  await begin(worlds.present)
-
+  const { breakers, bulkhead, bulletin, cache } = lasting
+  const present = () => worlds.present
   const history = createHistory()
   const reload = createReload({
     history,
@@ -155,23 +158,25 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const before = worlds.present
       const chosen = await prepare(loaded, surroundings, before)
       const next = buildWorld(chosen, surroundings, before)
-      await begin(next, before)
+      await beginWorld(next, before, watching)
       worlds.follow(next)
-      const { breakers, bulkhead, cache } = lasting
       for (const [name, { server }] of before.servers) {
         if (next.servers.get(name)?.server !== server) breakers.forget(name)
       }
       bulkhead.limitsChanged()
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
       tell(everyKind)
-      watching?.follow(placesOf(next))
+      files?.follow(placesOf(next))
     },
     clock,
     log,
   })
-  const watching = options.watch
+  const fanOut = open.use(createFanOut({ bulletin, breakers, present, reload: reload.now, clock, log }))
+  const watching: Watching = { present, cache, changed: tell, added: fanOut.watch, log }
+  const files = options.watch
     ? open.use(watchPlaces(placesOf(worlds.present), clock, () => void reload.now()))
     : undefined
+  await beginWorld(worlds.present, undefined, watching)
 
   const chat = chatWithin(
     () => worlds.present.chat,
@@ -199,7 +204,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     worlds: () => worlds.living.length,
     reloadStatus: reload.status,
     async reload() {
-      await reload.now()
+      await fanOut.reload()
       return reload.status()
     },
     async listen() {
@@ -213,8 +218,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         // Loaded when somebody comes to look: most of the time only programs do.
         const { forPeople } = await import('./admin/people.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
-        const reloading = { ...reload, now: shared?.everywhere(reload.now) ?? reload.now, history }
-        const admin = { ...own, present: () => worlds.present, reload: reloading, why, metrics, worker: shared }
+        const reloading = { ...reload, now: fanOut.reload, history }
+        const admin = { ...own, present, reload: reloading, why, metrics, worker: shared }
         return forPeople({ ...lasting, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
       const traced = () => worlds.present.traces !== undefined
@@ -226,6 +231,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         ready: () => true,
         chat: () => (chat.models().length > 0 ? chat : undefined),
         ...{ fleet: lasting.fleet, workers: shared },
+        environmentOf: (...called: NamedIn) => namedEnvironment(worlds.present, ...called),
         jwt: () => worlds.present.entrance.auth.jwt,
         people,
         traced,
@@ -238,32 +244,6 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     },
     stdio: (input, output, agent) => serveStdio({ input, output, access, info, caller: localAs(agent), clock, log }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
-  }
-  /** Starts what is new in a world, and says what there is to say about it. */
-  async function begin(next: World, before?: World): Promise<void> {
-    const { servers, catalog, pins, origins } = next
-    announce(next, before, log)
-    catalog.onChange(tell)
-    if (pins !== before?.pins) watchPins(pins)
-    pins.noteOrigins(origins)
-    const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
-    for (const [name, { server }] of added) watchServer(name, server)
-    await Promise.all(added.map(([, { server }]) => server.start()))
-  }
-
-  // What listens for long is set up in functions of its own: closures of one function share all that any of them
-  // holds, and nothing that outlives a world may hold the one before it.
-
-  function watchPins(pins: Pins): void {
-    pins.onChange((changed) => {
-      for (const name of changed) lasting.cache.invalidate(name)
-      worlds.present.catalog.reconsider()
-    })
-  }
-
-  function watchServer(name: string, server: Server): void {
-    watchDefinitions(server, { check: (entry) => worlds.present.pins.check(entry) })
-    server.onChange(() => lasting.cache.invalidate(name))
   }
 
   function within(handlerOf: (world: World) => Handler): Handler {

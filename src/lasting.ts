@@ -5,6 +5,8 @@ import { createHandovers, type Handovers } from './chat/handovers.ts'
 import { createProfiles } from './chat/models/profile.ts'
 import type { Config } from './config/schema.ts'
 import type { Buckets } from './core/buckets.ts'
+import type { Bulletin } from './core/bulletin.ts'
+import { type Claims, createClaims } from './core/claim.ts'
 import type { Clock } from './core/clock.ts'
 import type { DescriptorStore } from './core/descriptors.ts'
 import type { Fleet } from './core/fleet.ts'
@@ -15,10 +17,11 @@ import { type Breakers, createBreakers } from './pipeline/breaker/breakers.ts'
 import { type Bulkhead, bulkhead } from './pipeline/bulkhead/bulkhead.ts'
 import { type Cache, cache } from './pipeline/cache/cache.ts'
 import { createRefusals, type Refusals } from './pipeline/refusals.ts'
-import { type OAuth, openOAuth } from './sign-in.ts'
+import { type OAuth, oauthIn } from './sign-in.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
 import { memoryCache } from './stores/cache.ts'
+import { memoryKeepsakes } from './stores/keepsakes.ts'
 import type { PostgresAudit, PostgresAuditOptions } from './stores/postgres/audit.ts'
 import type { RedisFleet } from './stores/redis/fleet.ts'
 import type { RedisStoresOptions } from './stores/redis/stores.ts'
@@ -55,6 +58,10 @@ export interface Lasting extends AsyncDisposable {
   readonly seal: Seal
   /** The replicas that this one is one of. */
   readonly fleet: Pick<RedisFleet, keyof Fleet | 'join'> | undefined
+  /** What it tells them, and hears of them. */
+  readonly bulletin: Bulletin | undefined
+  /** Which of what only one replica can hold is held by this one. */
+  readonly claims: Claims | undefined
   readonly store: DescriptorStore
   /** Conversations that clients will come back to with the results of their own tools. */
   readonly handovers: Handovers
@@ -111,6 +118,7 @@ export async function openLasting(
   const redis = open.use(await openShared(stores, sharing))
   const besides = await workers?.open(sharing)
   const shared = redis ?? besides
+  const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.fleet.self)
   const counted = {
     cache: cache({ store: shared?.cache ?? memoryCache(bounds(present)), members, clock }),
     bulkhead: bulkhead({ ...places(present), clock }),
@@ -148,10 +156,12 @@ export async function openLasting(
     refusals: open.use(createRefusals({ audit, clock })),
     buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),
-    seal: createSeal(shared?.secret ?? (await ownSecret()), shared?.fleet.self),
+    seal,
     fleet: shared?.fleet,
-    oauth: openOAuth(config, { clock, log }),
-    handovers: createHandovers(clock),
+    claims: open.use(shared && createClaims(shared.fleet)),
+    bulletin: shared?.bulletin,
+    oauth: oauthIn(redis?.safe, config, { clock, log }),
+    handovers: createHandovers({ keepsakes: shared?.keepsakes ?? memoryKeepsakes(clock), seal }),
     profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),
     leftovers: open.use(createLeftovers({ folder: join(stores.path, 'processes'), log, clock })),
@@ -163,10 +173,10 @@ export async function openLasting(
 }
 
 /** What replicas share, where the configuration names a place for it. */
-async function openShared({ redis }: Config['stores'], options: Omit<RedisStoresOptions, 'url'>) {
+async function openShared({ redis, key }: Config['stores'], options: Omit<RedisStoresOptions, 'url' | 'key'>) {
   if (redis === undefined || redis.disabled) return undefined
   const { openRedisStores } = await import('./stores/redis/stores.ts')
-  return openRedisStores({ url: redis.url, ...options })
+  return openRedisStores({ url: redis.url, key, ...options })
 }
 
 /** The audit records of all replicas, where the configuration names a place for them. */

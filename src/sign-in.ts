@@ -5,6 +5,7 @@ import { ToolwayError } from './core/errors.ts'
 import type { Log } from './core/log.ts'
 import { placeOf } from './policy/guards/url-addresses.ts'
 import { fileLocks } from './stores/locks.ts'
+import type { RedisSafe } from './stores/redis/safe.ts'
 import { fileVault } from './stores/vault.ts'
 import { createOAuth, type OAuth } from './upstream/oauth/index.ts'
 import { openLoopback } from './upstream/oauth/loopback.ts'
@@ -12,9 +13,31 @@ import { sameState } from './upstream/oauth/sign-in.ts'
 
 export type { KeptGrant, OAuth } from './upstream/oauth/index.ts'
 
-/** The tokens for the servers of a configuration, kept in its state folder: of the gateway and of commands alike. */
-export function openOAuth({ stores }: Config, { clock, log }: { readonly clock: Clock; readonly log: Log }): OAuth {
-  return createOAuth({ vault: fileVault(stores.path), locks: fileLocks(stores.path), placeOf, clock, log })
+interface Around {
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * The tokens for the servers of a configuration: in the safe that replicas share, or else in its state folder. The
+ * gateway and commands find the same ones.
+ */
+export function oauthIn(safe: RedisSafe | undefined, { stores }: Config, around: Around): OAuth {
+  const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
+  return createOAuth({ vault, locks, placeOf, ...around })
+}
+
+/** The same for a command, which has nothing open. */
+export async function openOAuth(config: Config, around: Around): Promise<OAuth & AsyncDisposable> {
+  const { redis, key } = config.stores
+  await using open = new AsyncDisposableStack()
+  let safe: RedisSafe | undefined
+  if (redis && !redis.disabled && key !== undefined) {
+    const { openRedisSafe } = await import('./stores/redis/safe.ts')
+    safe = open.use(await openRedisSafe({ url: redis.url, key, ...around }))
+  }
+  const running = open.move()
+  return { ...oauthIn(safe, config, around), [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
 
 export interface SignInOptions {

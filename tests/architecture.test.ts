@@ -25,6 +25,7 @@ const table: Record<string, readonly string[]> = {
   'gateway.ts': ['*'],
   world: ['*'],
   'lasting.ts': ['*'],
+  'fan-out': ['*'],
   'gateway-status.ts': ['*'],
   'why.ts': ['*'],
   'sign-in.ts': ['*'],

@@ -12,6 +12,7 @@ const places = [
   'sinks.*.url',
   'sinks.*.headers',
   'sinks.*.arguments',
+  'stores.key',
   'stores.redis',
   'stores.postgres',
   'telemetry.traces',

@@ -8,7 +8,7 @@ const hidden = '[redacted]'
 const covered: ReadonlySet<string> = new Set(['env', 'headers'])
 
 /** Texts that are secrets by where they stand. */
-const secret: ReadonlySet<string> = new Set(['token', 'apiKey', 'hash', 'clientSecret', 'privateKey'])
+const secret: ReadonlySet<string> = new Set(['token', 'key', 'apiKey', 'hash', 'clientSecret', 'privateKey'])
 
 /** Words that may stand in the place of a token. */
 const harmless: ReadonlySet<unknown> = new Set(['generated', 'none'])

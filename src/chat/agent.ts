@@ -70,7 +70,7 @@ export async function* agent(turn: Turn, hooks: AgentHooks = {}): Loop {
     const ran = warned(steps, yield* execute(turn, ours))
     added.push(...roundMessages(said, calls, ran))
     const theirs = calls.filter(isForClient).map(({ call }) => call)
-    if (theirs.length > 0) return { reason: 'calls', handed: turn.handovers.keep(request.caller, added, theirs) }
+    if (theirs.length > 0) return { reason: 'calls', handed: await turn.handovers.keep(request.caller, added, theirs) }
 
     if (said !== '') before = '\n\n'
     steps.push({ text: said, calls: ran.map(asStep) })

@@ -4,10 +4,14 @@ import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { configSchema } from '../config/schema.ts'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts'
+import type { Keepsakes } from '../core/keepsakes.ts'
+import { createSeal } from '../core/seal.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
+import { memoryKeepsakes } from '../stores/keepsakes.ts'
 import { createHouse, type House, type HouseOptions, mutePeer, user } from '../tools/access.fixture.ts'
 import { defineTool, type Tool } from '../tools/define.ts'
 import { type ChatOptions, createChat } from './chat.ts'
+import { createHandovers, type Handovers } from './handovers.ts'
 import { createModels } from './models/create-models.ts'
 import { key } from './models/model.fixture.ts'
 import { type AskedBody, type ModelServer, modelServer, type Reply } from './models/server.fixture.ts'
@@ -46,6 +50,10 @@ export interface ChattingOptions extends Partial<HouseOptions>, Partial<Pick<Cha
   readonly model?: object
 }
 
+/** Sealed with a secret that all of them share. */
+export const handoversIn = (keepsakes: Keepsakes): Handovers =>
+  createHandovers({ keepsakes, seal: createSeal('a secret of replicas') })
+
 /** A chat over real tools and a model server that replies by script; all of it ends with the test. */
 export async function chatting(replies: readonly Reply[], options: ChattingOptions = {}): Promise<Chatting> {
   const { config = {}, model = {}, hooks, handovers, ...own } = options
@@ -66,7 +74,7 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
     clock,
     log,
     ...(hooks && { hooks }),
-    ...(handovers && { handovers }),
+    handovers: handovers ?? handoversIn(memoryKeepsakes(clock)),
   })
   onTestFinished(async () => {
     await chat[Symbol.asyncDispose]()

@@ -6,7 +6,7 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { didYouMean } from '../core/near.ts'
 import { type AgentHooks, agent } from './agent.ts'
-import { createHandovers, type Handovers } from './handovers.ts'
+import type { Handovers } from './handovers.ts'
 import { modelNames } from './model-names.ts'
 import type { Model } from './models/model.ts'
 import { compilePrompts } from './prompts.ts'
@@ -22,14 +22,14 @@ export interface ChatOptions {
   readonly validate: ValidateArguments
   readonly clock: Clock
   readonly log: Log
-  /** Kept by whoever wants conversations with clients' own tools to outlive this chat. */
-  readonly handovers?: Handovers
+  /** Conversations that clients come back to outlive this chat. */
+  readonly handovers: Handovers
   readonly hooks?: AgentHooks
 }
 
 /** Answers by the staged loop or the agent loop, with any of the models. */
 export function createChat(options: ChatOptions): Chat & AsyncDisposable {
-  const { models, config, clock, log, hooks, handovers = createHandovers(clock) } = options
+  const { models, config, clock, log, hooks, handovers } = options
   const { access, validate } = options
   const around = { access, config, validate, clock, log, handovers, prompts: compilePrompts(config.prompts) }
   const usual = config.model ?? models.keys().next().value
@@ -46,7 +46,7 @@ export function createChat(options: ChatOptions): Chat & AsyncDisposable {
     const own = new AbortController()
     open.add(own)
     const signal = AbortSignal.any([request.signal, own.signal])
-    const messages = handovers.restore(request.caller, request.messages)
+    const messages = await handovers.restore(request.caller, request.messages)
     const turn = openTurn(around, { request, model, signal, messages })
     const loop = (request.mode ?? config.mode) === 'agent' ? agent(turn, hooks) : staged(turn)
     try {

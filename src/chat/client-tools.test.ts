@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
-import { user } from '../tools/access.fixture.ts'
 import { ask, byStage, chatting, type Heard } from './chat.fixture.ts'
-import { createHandovers } from './handovers.ts'
 import { calls, says } from './models/server.fixture.ts'
 
 const paint = {
@@ -144,49 +141,5 @@ describe("tools of the client's own", () => {
     const { chat, server } = await chatting([calls({ name: 'paint', arguments: {} }), says('Well.')], agent)
     expect((await ask(chat, [question], { tools })).text).toBe('Well.')
     expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/^Error: .*paint do not fit.*colour/)
-  })
-})
-
-describe('what is kept for clients', () => {
-  const own: readonly ChatMessage[] = [{ role: 'assistant', content: 'secret', tool_calls: [theirs] }]
-
-  test('B6: nobody else gets it, even with the id', () => {
-    const handovers = createHandovers(createManualClock())
-    const handed = handovers.keep(user, own, [theirs])
-    const back: ChatMessage[] = [
-      { role: 'assistant', content: null, tool_calls: handed },
-      { role: 'tool', tool_call_id: handed[0]?.id ?? '', content: 'x' },
-    ]
-    expect(handovers.restore({ ...user, principal: 'other' }, back)).toEqual(back)
-    expect(handovers.restore({ ...user, agent: 'other' }, back)).toEqual(back)
-    expect(handovers.restore(user, back)).toEqual([...own, { role: 'tool', tool_call_id: 'theirs', content: 'x' }])
-  })
-
-  test('it is kept for an hour after it was last asked for', () => {
-    const clock = createManualClock()
-    const handovers = createHandovers(clock)
-    const handed = handovers.keep(user, own, [theirs])
-    const isKept = () => {
-      const [message] = handovers.restore(user, [{ role: 'assistant', content: null, tool_calls: handed }])
-      return message?.content === 'secret'
-    }
-    clock.advance(3_599_000)
-    expect(isKept()).toBe(true)
-    clock.advance(3_599_000)
-    expect(isKept()).toBe(true)
-    clock.advance(3_600_000)
-    expect(isKept()).toBe(false)
-  })
-
-  test('the oldest make room', () => {
-    const handovers = createHandovers(createManualClock())
-    const large = (text: string): readonly ChatMessage[] => [
-      { role: 'tool', tool_call_id: text, content: 'x'.repeat(12e6) },
-    ]
-    const [first, ...others] = ['a', 'b', 'c'].map((text) => handovers.keep(user, large(text), [theirs]))
-    const isKept = (handed: readonly FunctionCall[] | undefined) =>
-      handovers.restore(user, [{ role: 'assistant', content: null, ...(handed && { tool_calls: handed }) }])[0]
-        ?.role === 'tool'
-    expect([first, ...others].map(isKept)).toEqual([false, true, true])
   })
 })

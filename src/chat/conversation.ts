@@ -51,6 +51,9 @@ export const callsOf = (message: ChatMessage): readonly FunctionCall[] =>
 /** An id that no call has had before. */
 export const newCallId = (): string => `call_${randomUUID().replaceAll('-', '')}`
 
+/** Whether an id may be one of those. */
+export const isCallId = (id: string): boolean => /^call_[0-9a-f]{32}$/.test(id)
+
 /** The calls with ids that the conversation does not have yet: some servers count from zero in every answer. */
 export function freshIds(calls: readonly FunctionCall[], messages: readonly ChatMessage[]): readonly FunctionCall[] {
   const used = new Set(messages.flatMap(callsOf).map(({ id }) => id))

@@ -1,7 +1,8 @@
 import type { Caller } from '../core/call.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
-import type { Clock } from '../core/clock.ts'
-import { callsOf, newCallId } from './conversation.ts'
+import type { Keepsakes } from '../core/keepsakes.ts'
+import type { Seal } from '../core/seal.ts'
+import { callsOf, isCallId, newCallId } from './conversation.ts'
 
 /**
  * What clients do not know of their conversations. A client that is handed calls of its own tools comes back with their
@@ -12,81 +13,65 @@ export interface Handovers {
    * Keeps the messages of our own that end in an answer with the calls to hand over, and gives these calls ids that
    * they will be known by.
    */
-  keep(caller: Caller, own: readonly ChatMessage[], calls: readonly FunctionCall[]): readonly FunctionCall[]
+  keep(caller: Caller, own: readonly ChatMessage[], calls: readonly FunctionCall[]): Promise<readonly FunctionCall[]>
   /** The conversation of a client with what was kept put back where it belongs, and no call without a result. */
-  restore(caller: Caller, messages: readonly ChatMessage[]): readonly ChatMessage[]
+  restore(caller: Caller, messages: readonly ChatMessage[]): Promise<readonly ChatMessage[]>
 }
 
 interface Kept {
-  readonly owner: string
   readonly messages: readonly ChatMessage[]
-  /** The ids that the model knows, by those that the client knows. */
-  readonly ids: ReadonlyMap<string, string>
-  readonly size: number
-  readonly until: number
+  /** The ids that clients know, and those that the model knows. */
+  readonly ids: readonly (readonly [string, string])[]
+}
+
+export interface HandoversOptions {
+  readonly keepsakes: Keepsakes
+  /** Conversations are not for everybody who can read where they are kept. */
+  readonly seal: Seal
 }
 
 /** A client that takes longer has most likely gone. */
 const lifetimeMs = 3_600_000
-const mostBytes = 32 * 1024 * 1024
 
-/** Kept in memory: where it is gone, the conversation still holds, and the model may have to call a tool again. */
-export function createHandovers(clock: Clock): Handovers {
-  const kept = new Map<string, Kept>()
-  let total = 0
-
-  const forget = (key: string): void => {
-    total -= kept.get(key)?.size ?? 0
-    kept.delete(key)
-  }
-
-  const makeRoom = (): void => {
-    for (const [key, { until }] of kept) {
-      if (until > clock.now() && total <= mostBytes) return
-      forget(key)
+/** Where what was kept is gone, the conversation still holds, and the model may have to call a tool again. */
+export function createHandovers({ keepsakes, seal }: HandoversOptions): Handovers {
+  const find = async (caller: Caller, message: ChatMessage): Promise<Kept | undefined> => {
+    // A client may have put its calls in another order; what is kept stands under the first of them.
+    for (const { id } of callsOf(message)) {
+      const sealed = isCallId(id) ? await keepsakes.find(keyOf(id), lifetimeMs) : undefined
+      const text = sealed === undefined ? undefined : seal.open(sealed, bindingOf(caller, id))
+      if (text !== undefined) return JSON.parse(text) as Kept
     }
-  }
-
-  /** What is asked for is kept for longer: it belongs to a conversation that goes on. */
-  const find = (caller: Caller, message: ChatMessage): Kept | undefined => {
-    const id = callsOf(message).find((call) => kept.has(call.id))?.id
-    const found = id === undefined ? undefined : kept.get(id)
-    if (id === undefined || !found || found.owner !== ownerOf(caller) || found.until <= clock.now()) return undefined
-    kept.delete(id)
-    kept.set(id, { ...found, until: clock.now() + lifetimeMs })
-    return found
+    return undefined
   }
 
   return {
-    keep(caller, own, calls) {
+    async keep(caller, own, calls) {
       const handed = calls.map((call) => ({ ...call, id: newCallId() }))
       const [first] = handed
       if (!first) return handed
-      const ids = new Map(handed.map(({ id }, index) => [id, calls[index]?.id ?? id]))
-      const size = JSON.stringify(own).length
-      kept.set(first.id, { owner: ownerOf(caller), messages: own, ids, size, until: clock.now() + lifetimeMs })
-      total += size
-      makeRoom()
+      const ids = handed.map(({ id }, index) => [id, calls[index]?.id ?? id] as const)
+      const text = JSON.stringify({ messages: own, ids } satisfies Kept)
+      await keepsakes.keep(keyOf(first.id), seal.close(text, bindingOf(caller, first.id)), lifetimeMs)
       return handed
     },
-    restore(caller, messages) {
-      const ids = new Map<string, string>()
-      const whole = messages.flatMap((message): readonly ChatMessage[] => {
-        if (message.role === 'tool') {
-          return [{ ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id }]
-        }
-        const known = find(caller, message)
-        if (!known) return [message]
-        for (const [theirs, ours] of known.ids) ids.set(theirs, ours)
-        return known.messages
+    async restore(caller, messages) {
+      const known = await Promise.all(messages.map((message) => find(caller, message)))
+      const ids = new Map(known.flatMap((kept) => kept?.ids ?? []))
+      const whole = messages.flatMap((message, index): readonly ChatMessage[] => {
+        if (message.role !== 'tool') return known[index]?.messages ?? [message]
+        return [{ ...message, tool_call_id: ids.get(message.tool_call_id) ?? message.tool_call_id }]
       })
       return answered(whole)
     },
   }
 }
 
+const keyOf = (id: string): string => `handover:${id}`
+
 /** Whoever has the id of a handed call must still be the one that it was handed to. */
-const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
+const bindingOf = ({ principal, agent }: Caller, id: string): string =>
+  JSON.stringify(['handover', principal, agent, id])
 
 /** A call that nobody has answered makes a conversation that model servers refuse. */
 function answered(messages: readonly ChatMessage[]): readonly ChatMessage[] {

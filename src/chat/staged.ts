@@ -51,7 +51,7 @@ export async function* staged(turn: Turn): Loop {
   const round = roundMessages('', called.calls, ran)
   if (theirs.length > 0) {
     const calls = theirs.map((one) => one.call)
-    return { reason: 'calls', handed: turn.handovers.keep(request.caller, round, calls) }
+    return { reason: 'calls', handed: await turn.handovers.keep(request.caller, round, calls) }
   }
   yield stage('interpret')
   return yield* interpret(turn, [...messages, ...round])

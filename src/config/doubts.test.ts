@@ -18,3 +18,14 @@ test('keys without effect on a kind of server are warnings', async () => {
     'mcpServers.b.cwd has no effect on a server with a url',
   ])
 })
+
+test('B10: a sign-in that not all replicas share is a doubt, and so is a key that seals nothing', async () => {
+  const servers = 'mcpServers: { a: { url: "https://x", auth: { type: oauth } }, b: { url: "http://y" } }'
+  const key = `key: ${'k'.repeat(32)}`
+  expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x" } }`)).toEqual([
+    'stores.redis is set without stores.key: to a each replica signs in for itself, unless they share a key',
+  ])
+  expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x" }, ${key} }`)).toEqual([])
+  expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x", disabled: true } }`)).toEqual([])
+  expect(await warningsOf(`stores: { ${key} }`)).toEqual(['stores.key has no effect without stores.redis'])
+})

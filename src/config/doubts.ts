@@ -1,9 +1,9 @@
-import type { Config } from './schema.ts'
+import type { Config, ServerConfig } from './schema.ts'
 import { find, type Tree } from './tree.ts'
 
 /** What is valid but hardly meant; rules and limits are policy's to doubt. */
 export function doubts(config: Config, tree: Tree): string[] {
-  return [...openToAll(config), ...unknownModel(config), ...withoutEffect(config, tree)]
+  return [...openToAll(config), ...unknownModel(config), ...withoutEffect(config, tree), ...unshared(config)]
 }
 
 /** Whoever reaches the port may use everything behind it. */
@@ -32,3 +32,17 @@ function withoutEffect({ mcpServers }: Config, tree: Tree): string[] {
     })
   })
 }
+
+/** A sign-in that counts for one of several replicas only, and a key that seals nothing. */
+function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
+  const sharing = redis && !redis.disabled
+  if (!sharing) return key === undefined ? [] : ['stores.key has no effect without stores.redis']
+  const signedIn = Object.keys(mcpServers).filter((name) => usesOAuth(mcpServers[name] as ServerConfig))
+  if (key !== undefined || signedIn.length === 0) return []
+  const servers = signedIn.join(', ')
+  return [
+    `stores.redis is set without stores.key: to ${servers} each replica signs in for itself, unless they share a key`,
+  ]
+}
+
+const usesOAuth = (server: ServerConfig): boolean => server.transport !== 'stdio' && server.auth?.type === 'oauth'

@@ -18,7 +18,8 @@ export const asText = (part: Leaf, path: Path): Leaf =>
 /** Checks a document against the schema and fills in every default. */
 export function validate(document: Tree): Outcome {
   const tree = mapLeaves(document, asText)
-  const parsed = configSchema.safeParse(plain(tree))
+  // Compiling the schema takes longer than reading the few documents of a run with it as it is.
+  const parsed = configSchema.safeParse(plain(tree), { jitless: true })
   if (parsed.success) return { config: parsed.data }
   const unknown = unknownValues(tree)
   const faulty = parsed.error.issues.filter(({ path }) => unknown.has(placeKey(path as Path)))

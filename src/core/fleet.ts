@@ -6,8 +6,10 @@ export interface Fleet {
   addressOf(replica: string): string | undefined
   /** Another one that could not be reached: it is not asked again before it has been heard of. */
   unreachable(replica: string): void
-  /** Keeps what another one would need to go on with a session of ours. */
-  keep(session: string, record: string): void
+  /** Keeps what another one would need to go on with a session of ours; false where one has done so already. Never rejects. */
+  keep(session: string, record: string): Promise<boolean>
+  /** Hears when what was kept may have been forgotten: whoever holds sessions tells of them again. */
+  onReturn?(listener: () => void): Disposable
   /**
    * The session of one that is gone becomes ours; or somebody else holds it; or nobody knows it. `unreachable` is one
    * that has just been tried in vain, and is as good as gone. Never rejects.

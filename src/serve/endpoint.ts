@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
@@ -8,11 +8,11 @@ import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
 import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
-import { legacyRevisions } from '../wire/revisions.ts'
 import { actingAs, agentFor, agentOfParams, agentOfRequest } from './agent.ts'
 import { type Authenticate, createLifetimes, hasSameRights, type Identity } from './authenticate/index.ts'
 import { answerBatch, isBatch, readBatch } from './batch.ts'
 import { readBody } from './body.ts'
+import { notAcceptable, shuttingDown, unknownEvent, unknownRevision } from './endpoint-refusals.ts'
 import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
 import type { ModernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
@@ -20,6 +20,7 @@ import { type Accepts, Exchange, readAccept } from './exchange.ts'
 import { adoptSession } from './fleet/adopt.ts'
 import { createElsewhere } from './fleet/elsewhere.ts'
 import { clientAddress } from './fleet/hand-over.ts'
+import type { HttpRequest } from './http1/request.ts'
 import { type Inbound, type InboundRequest, readInbound, type Unreadable } from './inbound.ts'
 import type { Outlet } from './peer.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
@@ -29,7 +30,7 @@ import { withTraceOf } from './trace-headers.ts'
 
 /** The MCP endpoint itself: one POST per message, GET for a stream, DELETE to end a session. */
 export interface Endpoint {
-  handle(request: IncomingMessage, response: ServerResponse): void
+  handle(request: HttpRequest, response: ServerResponse): void
   /** No new calls from now on; those in flight go on. */
   drain(): void
 }
@@ -62,10 +63,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, fleet) }),
     })
   let draining = false
-  const placed = (inbound: Inbound | Unreadable, { headers }: IncomingMessage) =>
+  const placed = (inbound: Inbound | Unreadable, { headers }: HttpRequest) =>
     options.traced?.() ? withTraceOf(inbound, headers) : inbound
 
-  const sessionOf = (request: IncomingMessage, identity: Identity, id?: Id): HttpSession => {
+  const sessionOf = (request: HttpRequest, identity: Identity, id?: Id): HttpSession => {
     const given = request.headers['mcp-session-id']
     const details = id === undefined ? {} : { id }
     if (typeof given !== 'string') {
@@ -81,7 +82,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   const initialize = async (
     inbound: InboundRequest,
-    request: IncomingMessage,
+    request: HttpRequest,
     response: ServerResponse,
     identity: Identity,
     accepts: Accepts,
@@ -105,14 +106,14 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   }
 
   /** A client may move between networks and act as another of its agents: each request says where and as whom. */
-  const callerAt = (session: HttpSession, request: IncomingMessage): Caller => {
+  const callerAt = (session: HttpSession, request: HttpRequest): Caller => {
     const caller = actingAs(access, session.caller, agentOfRequest(request))
     const address = clientAddress(request, fleet)
     return address === undefined || address === caller.address ? caller : { ...caller, address }
   }
 
   /** The same for a request, which is refused by its id. */
-  const callerOf = (session: HttpSession, request: IncomingMessage, id: Id): Caller => {
+  const callerOf = (session: HttpSession, request: HttpRequest, id: Id): Caller => {
     try {
       return callerAt(session, request)
     } catch (thrown) {
@@ -123,7 +124,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   /** Revision 2025-03-26 alone has batches: false where the session knows none. */
   const batch = async (
     body: Buffer,
-    request: IncomingMessage,
+    request: HttpRequest,
     response: ServerResponse,
     identity: Identity,
     accepts: Accepts,
@@ -145,8 +146,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return true
   }
 
-  const post = async (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
-    const body = await readBody(request, config.maxBody)
+  const post = async (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+    const coming = readBody(request, config.maxBody)
+    const body = coming instanceof Promise ? await coming : coming
     // One that is a batch has a session, and that says whose it is.
     const message = isBatch(body) ? undefined : readInbound(body)
     // Asked only where there are others: without them nothing is to be waited for.
@@ -158,7 +160,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     // The era is a matter of each message: what follows holds for those with sessions.
-    const taken = modern.take(inbound, { request, response, identity })
+    const taken = modern.take(inbound, { request, response, identity, body })
     if (taken) return taken
     const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
@@ -181,7 +183,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (fleet && changesSession(inbound)) sessions.keep(session)
   }
 
-  const get = (request: IncomingMessage, response: ServerResponse, identity: Identity) => {
+  const get = (request: HttpRequest, response: ServerResponse, identity: Identity) => {
     const session = sessionOf(request, identity)
     if (draining) throw shuttingDown()
     response.once('close', () => sessions.touch(session))
@@ -198,14 +200,14 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   }
 
   /** Who is not let in leaves a record all the same. */
-  const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: IncomingMessage) => {
+  const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: HttpRequest) => {
     // Who asks for an agent that they may not be is written down where that is decided.
     if (status !== 401) return
     const { code } = data as { code: ErrorCode }
     access.turnedAway({ code, ...(address !== undefined && { address }) })
   }
 
-  const route = async (request: IncomingMessage, response: ServerResponse) => {
+  const route = async (request: HttpRequest, response: ServerResponse) => {
     const { method, headers } = request
     if (method !== 'POST' && method !== 'GET' && method !== 'DELETE') {
       throw wrongMethod(method, 'POST, GET, DELETE')
@@ -256,15 +258,14 @@ const changesSession = ({ method }: InboundRequest): boolean =>
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
 
-const addressOf = ({ socket: { remoteAddress: address } }: IncomingMessage) =>
-  address === undefined ? {} : { address }
+const addressOf = ({ socket: { remoteAddress: address } }: HttpRequest) => (address === undefined ? {} : { address })
 
-function checkRevision({ headers }: IncomingMessage): void {
+function checkRevision({ headers }: HttpRequest): void {
   const revision = headers['mcp-protocol-version']
   if (revision !== undefined && !isLegacyRevision(revision)) throw unknownRevision()
 }
 
-function legacyAccepts(request: IncomingMessage): Accepts {
+function legacyAccepts(request: HttpRequest): Accepts {
   checkRevision(request)
   const accepts = readAccept(request.headers.accept)
   if (!accepts.json && !accepts.stream) throw notAcceptable()
@@ -273,28 +274,3 @@ function legacyAccepts(request: IncomingMessage): Accepts {
 
 /** For a batch that nothing is sent for. */
 const nowhere: Outlet = { owner: undefined, send: () => false, abandon() {} }
-
-/** Not a 404: to clients that would mean that their session is over. */
-const unknownEvent = () =>
-  new Refusal(
-    400,
-    rpc.request,
-    'The Last-Event-ID header names no event that is kept here: open a stream without it, and send again what was not answered.',
-  )
-
-const unknownRevision = () =>
-  new Refusal(
-    400,
-    rpc.request,
-    `The MCP-Protocol-Version header names a revision that is not served here: use one of ${legacyRevisions.join(', ')}.`,
-  )
-
-const notAcceptable = () =>
-  new Refusal(406, rpc.request, 'The Accept header must name application/json and text/event-stream.')
-
-const shuttingDown = (id?: Id) =>
-  Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
-    ...(id !== undefined && { id }),
-    retryAfterMs: 1_000,
-    headers: { Connection: 'close' },
-  })

@@ -18,9 +18,13 @@ import { type DoorInfo, legacyEra } from './eras/legacy.ts'
 import { modernEra } from './eras/modern.ts'
 import { modernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
+import { type EnvironmentsOptions, leadToEnvironments } from './fleet/environments.ts'
 import { handedOver } from './fleet/hand-over.ts'
 import { ledElsewhere, type Workers } from './fleet/lead.ts'
 import { allowedHosts, bracketed } from './hosts.ts'
+import { takeConnections } from './http1/connections.ts'
+import type { HttpRequest } from './http1/request.ts'
+import { keepAliveMs } from './http1/response.ts'
 import { listen } from './listen.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import { createSessions } from './sessions.ts'
@@ -55,6 +59,8 @@ interface DoorOptions {
   readonly fleet?: Fleet | undefined
   /** Those that listen on the same port, where this is one of several workers. */
   readonly workers?: Workers | undefined
+  /** Which environment a program is for: it may be held by another replica. */
+  readonly environmentOf?: EnvironmentsOptions['environmentOf']
   /** Whether calls are traced. */
   traced?(): boolean
   readonly clock: Clock
@@ -80,7 +86,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     requireHostHeader: false,
     headersTimeout: 10_000,
     requestTimeout: 60_000,
-    keepAliveTimeout: 65_000,
+    keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: 5_000,
   })
   server.maxConnections = 10_000
@@ -91,7 +97,10 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const aside = workers && (await openAside(server, workers.fleet === fleet ? '127.0.0.1' : config.host))
   const sessions = createSessions({ access, clock, log, fleet })
   const era = legacyEra({ access, info, log })
-  const modern = modernHttp({ era: modernEra({ access, info, replica: fleet?.self, clock, log }), access, clock, log })
+  const { environmentOf } = options
+  const lead = fleet && environmentOf && leadToEnvironments({ fleet, environmentOf })
+  const stateless = modernEra({ access, info, replica: fleet?.self, clock, log })
+  const modern = modernHttp({ era: stateless, access, fleet, lead, clock, log })
   const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, fleet, traced, clock, log })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { people, chat } = options
@@ -114,16 +123,19 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     if (active === 0) idle?.()
   }
 
+  const enter = (request: HttpRequest, response: ServerResponse) => {
+    const { host, origin } = request.headers
+    // Whoever has let it in before has looked at that.
+    if (!handedOver(request, fleet)) hosts.check(host, origin)
+    if (origin !== undefined) allowOrigin(response, origin)
+    if (isPreflight(request)) answerPreflight(response)
+    else endpoint.handle(request, response)
+  }
+
   const route = (request: IncomingMessage, response: ServerResponse) => {
     const path = pathOf(request.url ?? '/')
-    if (path === config.path || path === streamPath) {
-      const { host, origin } = request.headers
-      // Whoever has let it in before has looked at that.
-      if (!handedOver(request, fleet)) hosts.check(host, origin)
-      if (origin !== undefined) allowOrigin(response, origin)
-      if (isPreflight(request)) answerPreflight(response)
-      else endpoint.handle(request, response)
-    } else if (path === '/livez') probe(request, response, true)
+    if (path === config.path || path === streamPath) enter(request, response)
+    else if (path === '/livez') probe(request, response, true)
     else if (path === '/readyz') probe(request, response, !draining && ready())
     else void handOn(request, response, path)
   }
@@ -152,27 +164,32 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     return createMetadataDoor({ jwt, config, hosts })
   }
 
-  const refused = (request: IncomingMessage, response: ServerResponse, thrown: unknown) => {
+  const refused = (request: HttpRequest, response: ServerResponse, thrown: unknown) => {
     const refusal = asRefusal(thrown, log)
     if (refusal.status === 403) turnedAway(request, refusal)
     refuse(response, refusal, clock)
   }
 
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    active++
-    response.once('close', finished)
-    if (retiring) response.setHeader('Connection', 'close')
-    // A write that finds the client gone is no error of ours: `close` tells whoever must know.
-    response.on('error', ignored)
-    try {
-      route(request, response)
-    } catch (thrown) {
-      refused(request, response, thrown)
+  const leaving = () => draining || retiring
+  const serving =
+    <R extends HttpRequest>(by: (request: R, response: ServerResponse) => void) =>
+    (request: R, response: ServerResponse) => {
+      active++
+      response.once('close', finished)
+      if (leaving()) response.setHeader('Connection', 'close')
+      // A write that finds the client gone is no error of ours: `close` tells whoever must know.
+      response.on('error', ignored)
+      try {
+        by(request, response)
+      } catch (thrown) {
+        refused(request, response, thrown)
+      }
     }
-  })
+  const connections = takeConnections({ server, path: config.path, handle: serving(enter), leaving })
+  server.on('request', serving(route))
 
   /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
-  const turnedAway = ({ socket: { remoteAddress: address } }: IncomingMessage, { details }: Refusal) => {
+  const turnedAway = ({ socket: { remoteAddress: address } }: HttpRequest, { details }: Refusal) => {
     const { code } = details.data as { code: ErrorCode }
     access.turnedAway({ code, ...(address !== undefined && { address }) })
   }
@@ -184,6 +201,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     for (const { opened } of further) void opened?.then((door) => door[Symbol.dispose]())
     changes[Symbol.dispose]()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    connections.closeIdle()
     sessions.closeStreams()
     if (active > 0) {
       await new Promise<void>((resolve) => {
@@ -195,6 +213,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
       })
     }
     sessions[Symbol.dispose]()
+    connections.closeAll()
     server.closeAllConnections()
     await closed
   }

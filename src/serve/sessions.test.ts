@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { Fleet } from '../core/fleet.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { createTestAccess } from './access.fixture.ts'
@@ -219,5 +220,51 @@ describe('G3: the way to a client outside any request', () => {
     session.peer.notify('notifications/elicitation/complete', Json.of({ elicitationId: 'e' }))
     expect(heard(listener).map(({ params }) => params)).toEqual([{ level: 'error' }, { elicitationId: 'e' }])
     expect(session.peer.logLevel).toBe('warning')
+  })
+})
+
+describe('B10: sessions of one of several replicas', () => {
+  /** A fleet that answers `keep` as it is told to. */
+  const setUpFleet = () => {
+    const kept: string[] = []
+    const state = { ours: true, back: () => {} }
+    const fleet: Fleet = {
+      self: 'one',
+      addressOf: () => undefined,
+      unreachable() {},
+      async keep(session) {
+        kept.push(session)
+        return state.ours
+      },
+      onReturn(listener) {
+        state.back = listener
+        return { [Symbol.dispose]() {} }
+      },
+      takeOver: async () => undefined,
+      forget() {},
+      sign: (text) => text,
+      verify: (text) => text,
+    }
+    const sessions = createSessions({ access: createTestAccess(), clock: createManualClock(), log: silentLog, fleet })
+    const open = () => sessions.open(anna, client, undefined)
+    return { kept, state, sessions, open }
+  }
+
+  test('are all told of again when what was kept may be forgotten', () => {
+    const { kept, state, open } = setUpFleet()
+    const ids = [open().id, open().id]
+    kept.length = 0
+    state.back()
+    expect(kept).toEqual(ids)
+  })
+
+  test('are let go where another has gone on with them, when nothing is under way in them', async () => {
+    const { state, sessions, open } = setUpFleet()
+    const [idle, busy] = [open(), open()]
+    busy.requests.set(1, {} as RequestPeer)
+    state.ours = false
+    state.back()
+    await Promise.resolve()
+    expect([sessions.holds(idle.id), sessions.holds(busy.id)]).toEqual([false, true])
   })
 })

@@ -25,8 +25,11 @@ export interface HttpSession extends Session {
 
 export interface Sessions extends Disposable {
   readonly count: number
-  /** Opens a session that belongs to this identity's principal; throws OVERLOADED when all places are in use. */
-  open(identity: Acting, client: Client, address: string | undefined, id?: string): HttpSession
+  /**
+   * Opens a session that belongs to this identity's principal, or one that is known from elsewhere; throws OVERLOADED
+   * when all places are in use.
+   */
+  open(identity: Acting, client: Client, address: string | undefined, known?: string): HttpSession
   /** Whether it is held here, whoever's it is. */
   holds(id: string): boolean
   /** Something has changed about it that whoever goes on with it must know. */
@@ -110,8 +113,18 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const keep = (session: HttpSession) => {
     session.keptAt = clock.now()
-    fleet?.keep(session.id, writeRecord(session))
+    void fleet?.keep(session.id, writeRecord(session)).then((ours) => ours || letGo(session))
   }
+
+  /** Another one has gone on with it while we could not be found. What is under way here is finished first. */
+  const letGo = (session: HttpSession) => {
+    if (session.requests.size > 0 || !take(session)) return
+    log.info({ principal: session.caller.principal }, 'another replica has gone on with a session of this one')
+    close(session)
+  }
+  const returned = fleet?.onReturn?.(() => {
+    for (const session of [...sessions.values()]) keep(session)
+  })
 
   const newId = () => {
     const id = randomBytes(16).toString('base64url')
@@ -156,7 +169,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     get count() {
       return sessions.size
     },
-    open(identity, client, address, id = newId()) {
+    open(identity, client, address, known) {
+      const id = known ?? newId()
       makeRoom(identity.principal)
       const { capabilities, revision } = client
       const caller = {
@@ -165,7 +179,13 @@ export function createSessions(options: SessionsOptions): Sessions {
         capabilities,
         ...(address !== undefined && { address }),
       }
-      const streams = new Streams({ events: events.open(), primes: revision >= primedSince, clock })
+      const streams = new Streams({
+        events: events.open(),
+        primes: revision >= primedSince,
+        clock,
+        // Whoever went on with it before began earlier.
+        ...(known !== undefined && { first: clock.now() }),
+      })
       const tell = (message: Buffer) => streams.tell(message)
       // The session itself is one object with what HTTP adds to it: its parts hold on to it.
       const base = createSession({ access, caller, client, log, tell })
@@ -192,6 +212,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     [Symbol.dispose]() {
       timer[Symbol.dispose]()
+      returned?.[Symbol.dispose]()
       // Not ended: another replica may go on with them.
       for (const session of sessions.values()) close(session)
       sessions.clear()

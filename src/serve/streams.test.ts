@@ -205,3 +205,27 @@ describe('B2: the stream for what belongs to no request', () => {
     expect(store.bytes).toBe(0)
   })
 })
+
+describe('B10: the streams of a session that another replica had before', () => {
+  const former = () => {
+    const clock = createManualClock()
+    return new Streams({ events: createEventStore().open(), primes: true, clock, first: clock.now() })
+  }
+
+  test('whoever comes back for what belongs to no request gets a stream with what has been told since', () => {
+    const streams = former()
+    streams.tell(bytes('news'))
+    const connection = createTestConnection()
+    expect(streams.resume('g1-5', () => connection)).toBe('resumed')
+    streams.tell(bytes('more'))
+    expect(messages(connection)).toEqual(['news', 'more'])
+    connection.cut()
+    streams.tell(bytes('last'))
+    const again = comeBack(streams, connection)
+    expect([again.outcome, messages(again.connection)]).toEqual(['resumed', ['last']])
+  })
+
+  test('an answer is gone with the one that was to give it', () => {
+    expect(former().resume('p1-5', createTestConnection)).toBe('unknown')
+  })
+})

@@ -12,6 +12,14 @@ const maxListening = 4
 const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
+interface StreamsOptions {
+  readonly events: Events
+  readonly primes: boolean
+  readonly clock: Clock
+  /** Its streams have numbers beyond this: below are those that the session had elsewhere. */
+  readonly first?: number
+}
+
 /**
  * The event streams of one session over HTTP: one for each answer that has become a stream (p1, p2, …) and those that
  * the client opens for what belongs to no request (g1, g2, …). Each message goes to one of them, once.
@@ -20,6 +28,8 @@ export class Streams implements Disposable {
   readonly #events: Events
   readonly #primes: boolean
   readonly #clock: Clock
+  /** Streams with lower numbers were those of another replica, which is gone. */
+  readonly #first: number
   /** Feeds that something may still be sent on. */
   readonly #feeds = new Map<string, Feed>()
   /** Those that are for what belongs to no request and have a connection, the newest last. */
@@ -27,10 +37,12 @@ export class Streams implements Disposable {
   /** What could not be told because no stream was open; each is kept once. */
   readonly #missed = new Set<Buffer>()
   #missedBytes = 0
-  #count = 0
+  #count: number
   #over = false
 
-  constructor(options: { readonly events: Events; readonly primes: boolean; readonly clock: Clock }) {
+  constructor(options: StreamsOptions) {
+    this.#first = options.first ?? 0
+    this.#count = this.#first
     this.#events = options.events
     this.#primes = options.primes
     this.#clock = options.clock
@@ -61,9 +73,14 @@ export class Streams implements Disposable {
    */
   resume(id: string, connect: () => Connection): 'resumed' | 'over' | 'unknown' {
     const from = readEventId(id)
-    if (from === undefined || from.number > this.#events.newest) return 'unknown'
+    if (from === undefined) return 'unknown'
     const { stream, number } = from
-    if (Number(stream.slice(1)) > this.#count) return 'unknown'
+    if (Number(stream.slice(1)) <= this.#first && stream.startsWith('g')) {
+      // What was told there is gone with it, and what is told from now on is as good on another stream.
+      this.listen(connect())
+      return 'resumed'
+    }
+    if (number > this.#events.newest || Number(stream.slice(1)) > this.#count) return 'unknown'
     if (stream.startsWith('g')) {
       this.#listen(stream, connect(), number)
       return 'resumed'

@@ -11,6 +11,8 @@ import { rpc } from './refusal.ts'
 export interface Subscriptions extends Disposable {
   /** Follows a resource, as another agent of the caller where one is given; to follow it twice is to follow it once. Rejects if it cannot be found or followed. */
   add(uri: string, caller?: Caller): Promise<void>
+  /** Follows what was followed elsewhere before. What has changed meanwhile nobody knows, so that it is told of at once. */
+  goOn(uri: string): Promise<void>
   /** Nothing more is told of it from now on; one that is not followed is no error. */
   remove(uri: string): void
   /** All that are followed. */
@@ -54,7 +56,11 @@ export function createSubscriptions(options: {
       .catch((cause: unknown) => log.debug({ cause }, 'A subscription could not be taken back'))
   }
 
-  return {
+  const subscriptions: Subscriptions = {
+    async goOn(uri) {
+      await subscriptions.add(uri)
+      if (followed.has(uri)) tell(news(uri))
+    },
     async add(uri, acting = caller) {
       const known = followed.get(uri)
       if (known !== undefined) {
@@ -89,6 +95,7 @@ export function createSubscriptions(options: {
       followed.clear()
     },
   }
+  return subscriptions
 }
 
 const updated = (uri: string): Buffer => notificationBytes('notifications/resources/updated', Json.of({ uri }))

@@ -1,22 +1,31 @@
-import { expect, test } from 'vitest'
+import { hash } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { locksContract } from '../../tests/contract/locks.ts'
 import { temporaryFolder } from '../../tests/fixtures/folders.ts'
 import { fileLocks, memoryLocks } from './locks.ts'
 
-test('B10: only one holds a lock at a time, also across processes; other names do not wait', async () => {
-  await using folder = await temporaryFolder()
-  // Two sets of locks on one folder are as good as two processes.
-  const sets = [fileLocks(folder.path), fileLocks(folder.path)]
-  let inside = 0
-  let most = 0
-  const work = async (index: number) => {
-    await using _ = await sets[index % 2]!.hold('grant')
-    most = Math.max(most, ++inside)
-    await new Promise(setImmediate)
-    inside--
-  }
-  await Promise.all(Array.from({ length: 8 }, (_, index) => work(index)))
-  expect(most).toBe(1)
+const open = new AsyncDisposableStack()
+afterAll(() => open.disposeAsync())
+const folder = async () => open.use(await temporaryFolder()).path
+
+locksContract('memory', async () => {
   const locks = memoryLocks()
-  await using _one = await locks.hold('one')
-  await using _two = await locks.hold('two')
+  return [locks, locks]
+})
+
+locksContract('files', async () => {
+  const path = await folder()
+  return [fileLocks(path), fileLocks(path)]
+})
+
+test('B10: who waits in vain for a process that may be alive is told which file says so', async () => {
+  const path = await folder()
+  await mkdir(join(path, 'locks'))
+  await writeFile(join(path, 'locks', hash('sha256', 'grant')), '1 another-machine abc\n')
+  await expect(fileLocks(path, 30).hold('grant')).rejects.toMatchObject({
+    code: 'OVERLOADED',
+    message: expect.stringMatching(/is writing; if it is not, remove that file\.$/),
+  })
 })

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ToolwayError } from '../core/errors.ts'
 import type { Locks } from '../core/locks.ts'
 import { lockFile } from './file-lock.ts'
 
 /** Longer than whatever is done under one: a refresh gives up before. */
-const patienceMs = 30_000
+const usualPatienceMs = 30_000
 
 /** Locks of this process alone. */
 export function memoryLocks(): Locks {
@@ -30,7 +31,7 @@ export function memoryLocks(): Locks {
  * Locks of all processes that share a state folder: several editors may each have started a Toolway with one
  * configuration. Within a process nobody waits by looking at a file.
  */
-export function fileLocks(stateFolder: string): Locks {
+export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Locks {
   const own = memoryLocks()
   const folder = join(stateFolder, 'locks')
   return {
@@ -48,7 +49,9 @@ export function fileLocks(stateFolder: string): Locks {
         }
       } catch (error) {
         await inside[Symbol.asyncDispose]()
-        throw error
+        // What the system says no to will not be had by waiting either.
+        if ((error as NodeJS.ErrnoException).code !== undefined) throw error
+        throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
       }
     },
   }

@@ -4,9 +4,7 @@ import { join } from 'node:path'
 import { createSeal, type Seal } from '../core/seal.ts'
 import type { Vault } from '../core/vault.ts'
 import { keptSecret } from './secret-file.ts'
-
-/** Far above any token: whatever is larger was not written by us. */
-const maxBytes = 256 * 1024
+import { closeRecord, openRecord, type VaultRecord } from './vault-record.ts'
 
 /**
  * A vault in a folder of its own, one sealed file for each key. Names of files say nothing, and a file that is copied
@@ -24,18 +22,16 @@ export function fileVault(stateFolder: string): Vault {
     return opened
   }
 
-  const openedFile = async (name: string): Promise<Kept | undefined> => {
+  const openedFile = async (name: string): Promise<VaultRecord | undefined> => {
     const text = await readFile(join(folder, name), 'utf8').catch(absent)
-    if (text === undefined || text.length > maxBytes) return undefined
-    const content = (await seal()).open(text.trim(), name)
-    return content === undefined ? undefined : (JSON.parse(content) as Kept)
+    return text === undefined ? undefined : openRecord(await seal(), name, text)
   }
 
   return {
     read: async (key) => (await openedFile(nameOf(key)))?.text,
     async write(key, text) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      const sealed = (await seal()).close(JSON.stringify({ key, text } satisfies Kept), nameOf(key))
+      const sealed = closeRecord(await seal(), nameOf(key), { key, text })
       await replace(join(folder, nameOf(key)), `${sealed}\n`)
     },
     remove: (key) => rm(join(folder, nameOf(key)), { force: true }),
@@ -45,12 +41,6 @@ export function fileVault(stateFolder: string): Vault {
       return kept.flatMap((one) => one?.key ?? []).sort()
     },
   }
-}
-
-/** A name hides its key, so the key stands inside. */
-interface Kept {
-  readonly key: string
-  readonly text: string
 }
 
 const make = () => randomBytes(32).toString('base64url')

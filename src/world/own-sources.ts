@@ -45,16 +45,17 @@ export function ownSources(parts: OwnParts, surroundings: Surroundings): readonl
   ]
 }
 
-function builtIn({ config, engines }: OwnParts, { access, clock, log }: Surroundings): Tool[] {
+function builtIn({ config, engines }: OwnParts, { access, claims, clock, log }: Surroundings): Tool[] {
   const { tools: names, fetch } = config.native
   const vet = (url: string) => vetUrl(url, { allowPrivate: fetch.allowPrivate, clock })
   const models = engines.models.value.byName
   const languages = likelyLanguages(config.sandbox.languages)
   const sandbox = { ...config.sandbox, languages: [...languages] }
+  const claiming = claims ? { claim: claims.claim } : {}
   const others = [
     ...inferenceTools({ config, models, read: readAnswer, vet, clock, log }),
     ...(languages.length > 0
-      ? [executeCode({ executor: engines.executor.value, access, config: sandbox, clock })]
+      ? [executeCode({ executor: engines.executor.value, access, config: sandbox, ...claiming, clock })]
       : []),
   ]
   return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })

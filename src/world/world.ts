@@ -108,7 +108,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     log,
   })
   const secrets = secretsOf(config, [token ?? '', ...loaded.secrets, ...Object.values(traces?.settings.headers ?? {})])
-  const redactor = createRedactor({ secrets, keys: config.audit.redact })
+  const redactor = createRedactor({ secrets, tokens: surroundings.oauth.tokens, keys: config.audit.redact })
   const redactName = remember(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)
   const tracer = traces?.tracer({ redact: redactName, servers })

@@ -53,7 +53,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
     pretty: shell.stderr.isTTY === true,
   })
   const { understood } = situation
-  const oauth = understood && openOAuth(understood, { clock: systemClock, log })
+  await using oauth = understood && (await openOAuth(understood, { clock: systemClock, log }))
   await using examiner = createExaminer({ redact: redactor.text, oauth, clock: systemClock, log })
   const found = await looked(checksFor(situation, examiner, shell, options), shell)
   const checks = found.map(concealer(redactor))

@@ -33,10 +33,8 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   using _releasing = releaseWhenIdle(systemClock)
   const { url, port, retire } = await gateway.listen()
   const facts: Told = { port, token: gateway.token ?? null, banner: factsOf(gateway, url, shell) }
-  if (worker) {
-    worker.onReload(() => void gateway.reload())
-    worker.listening(facts)
-  } else tell(shell, options, facts)
+  if (worker) worker.listening(facts)
+  else tell(shell, options, facts)
   const stopped = worker ? AbortSignal.any([worker.stopped, shell.interrupted]) : shell.interrupted
   if (!stopped.aborted) await once(stopped, 'abort')
   if (!worker) tellOfEnd(shell, options)

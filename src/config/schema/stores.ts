@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, flag, path } from './values.ts'
+import { address, flag, path, textLike } from './values.ts'
 
 const disabled = flag().prefault(false).describe('Leaves it unused.')
 
@@ -14,6 +14,11 @@ export const storesSection = z.strictObject({
     .strictObject({ url: address('redis', 'rediss').describe('Address of Redis or Valkey.'), disabled })
     .optional()
     .describe('Shared limits, cache and sessions of several replicas.'),
+  key: textLike(/^.{32,}$/, 'a secret of at least 32 characters, the same in all replicas')
+    .optional()
+    .describe(
+      'Seals what replicas share in Redis, and never goes there: with it they share grants of OAuth, too. A secret such as `${file:./key}`, made by `openssl rand -base64 32`.',
+    ),
   postgres: z
     .strictObject({
       url: address('postgres', 'postgresql').describe('Address of PostgreSQL.'),

@@ -1,6 +1,7 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Fleet } from '../../core/fleet.ts'
 import type { Log } from '../../core/log.ts'
 import type { Id } from '../../wire/message.ts'
 import { headerNames } from '../../wire/modern.ts'
@@ -8,6 +9,9 @@ import { agentFor, agentOfParams, agentOfRequest } from '../agent.ts'
 import type { Identity } from '../authenticate/index.ts'
 import { asRefusal } from '../errors.ts'
 import { Exchange, readAccept } from '../exchange.ts'
+import type { LeadCall } from '../fleet/environments.ts'
+import { clientAddress } from '../fleet/hand-over.ts'
+import type { HttpRequest } from '../http1/request.ts'
 import type { Inbound, InboundRequest } from '../inbound.ts'
 import { Refusal } from '../refusal.ts'
 import { admitNotification, admitRequest } from './admit.ts'
@@ -18,9 +22,10 @@ import { modernFailure } from './modern-failure.ts'
 
 /** One POST of the stateless era, already known to come from somebody who may come in. */
 export interface ModernPost {
-  readonly request: IncomingMessage
+  readonly request: HttpRequest
   readonly response: ServerResponse
   readonly identity: Identity
+  readonly body: Buffer
 }
 
 /** The stateless era over HTTP. */
@@ -31,12 +36,23 @@ export interface ModernHttp {
   drain(): void
 }
 
-export function modernHttp(options: { era: ModernEra; access: Access; clock: Clock; log: Log }): ModernHttp {
-  const { era, access, clock, log } = options
+export interface ModernHttpOptions {
+  readonly era: ModernEra
+  readonly access: Access
+  /** The others, where this is one of several replicas. */
+  readonly fleet?: Fleet | undefined
+  /** Leads calls to the replica that they are for. */
+  readonly lead?: LeadCall | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function modernHttp(options: ModernHttpOptions): ModernHttp {
+  const { era, access, fleet, lead, clock, log } = options
   const admitted = (inbound: InboundRequest, { request, identity }: ModernPost): ModernRequest => {
     const { headers } = request
     const envelope = admitRequest(inbound, headers)
-    const address = request.socket.remoteAddress
+    const address = clientAddress(request, fleet)
     const from = { ...identity, ...(address !== undefined && { address }) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
     const base = { ...from, agent }
@@ -59,6 +75,8 @@ export function modernHttp(options: { era: ModernEra; access: Access; clock: Clo
 
   const answer = async (inbound: InboundRequest, post: ModernPost) => {
     const request = admitted(inbound, post)
+    const led = lead?.(request, post)
+    if (led && (await led)) return
     const { response } = post
     if (request.method === 'subscriptions/listen') {
       listen(request, response)

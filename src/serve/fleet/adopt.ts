@@ -29,6 +29,8 @@ export function adoptSession({ access, sessions, log }: Adoption, { id, record, 
   session.logLevel = logLevel
   log.info({ principal: identity.principal }, 'went on with a session whose replica is gone')
   for (const uri of subscriptions) {
-    session.subscriptions.add(uri).catch((cause: unknown) => log.warn({ uri, err: cause }, 'cannot follow it any more'))
+    session.subscriptions
+      .goOn(uri)
+      .catch((cause: unknown) => log.warn({ uri, err: cause }, 'cannot follow it any more'))
   }
 }

@@ -1,14 +1,15 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { type Fleet, ownerOf } from '../../core/fleet.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import type { Identity } from '../authenticate/index.ts'
+import type { HttpRequest } from '../http1/request.ts'
 import type { Inbound, Unreadable } from '../inbound.ts'
 import { parkedBy } from '../parked.ts'
-import { handOver } from './hand-over.ts'
+import { handedOver, handOver } from './hand-over.ts'
 
 /** One request, as far as it has been read. */
 export interface Coming {
-  readonly request: IncomingMessage
+  readonly request: HttpRequest
   readonly response: ServerResponse
   readonly identity: Identity
   readonly body?: Buffer
@@ -30,12 +31,24 @@ export interface Elsewhere {
   drain(): void
 }
 
+/** Whoever is sent from one to another and back again goes in a circle: the last one takes it. */
+const mostHops = 3
+/** As many as one replica may hold. */
+const mostHeirs = 10_000
+
 /**
  * Sessions, calls that wait for an answer of their caller, and tasks live in the replica that has begun them; requests
  * about them find it there, whichever replica they come to.
  */
 export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): Elsewhere {
   const streams = new Set<ServerResponse>()
+  /** Who goes on with a session that another one has opened: remembered, so that it is found while nobody can be asked. */
+  const heirs = new Map<string, string>()
+  const inherited = (session: string, heir: string) => {
+    heirs.set(session, heir)
+    const [oldest] = heirs.keys()
+    if (oldest !== undefined && heirs.size > mostHeirs) heirs.delete(oldest)
+  }
   return {
     lead: find,
     drain() {
@@ -52,19 +65,23 @@ export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): Else
       return address !== undefined && hand(address)
     }
     if (holds(session)) return false
-    const owner = ownerOf(session)
+    const owner = heirs.get(session) ?? ownerOf(session)
     const address = fleet.addressOf(owner)
     if (address !== undefined && (await hand(address))) return true
     if (address !== undefined) fleet.unreachable(owner)
+    heirs.delete(session)
     let taken = await fleet.takeOver(session, address && owner)
     if (taken && 'heldBy' in taken) {
+      inherited(session, taken.heldBy)
       if (await hand(taken.address)) return true
       taken = await fleet.takeOver(session, taken.heldBy)
     }
-    if (taken && 'record' in taken) adopt(session, taken.record, coming)
+    // Of two requests that come at once the first one has done it.
+    if (taken && 'record' in taken && !holds(session)) adopt(session, taken.record, coming)
     return false
 
     async function hand(address: string): Promise<boolean> {
+      if ((handedOver(request, fleet)?.hops ?? 0) >= mostHops) return false
       if (request.method === 'GET') {
         streams.add(response)
         response.once('close', () => streams.delete(response))

@@ -1,19 +1,23 @@
 import { request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Fleet } from '../../core/fleet.ts'
+import type { HttpRequest } from '../http1/request.ts'
 
 /** Where one replica tells another whose request it hands over; signed, since anybody can send a header. */
 const clientHeader = 'toolway-client'
+
+/** A machine that is gone does not even say no. */
+const connectMs = 1_000
 
 /** Of one hop only, and none of the next one's business. */
 const ofOneHop = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', clientHeader]
 
 export interface HandedOver {
-  readonly request: IncomingMessage
+  readonly request: HttpRequest
   readonly response: ServerResponse
   /** The body, where there is one: it has been read to find out whose the request is. */
   readonly body: Buffer | undefined
-  /** The body has not been read yet, and goes on as it comes. */
-  readonly unread?: boolean
+  /** The request whose body has not been read yet, and goes on as it comes. */
+  readonly unread?: IncomingMessage
   /** The other one answers to the same names. */
   readonly sameHost?: boolean
   readonly address: string
@@ -29,18 +33,24 @@ export function handOver(handed: HandedOver): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
   if (!handed.sameHost) delete headers.host
-  headers[clientHeader] = fleet.sign(`${Date.now()} ${clientAddress(request, fleet) ?? ''}`)
+  const { client = '', hops } = handedOver(request, fleet) ?? { client: request.socket.remoteAddress, hops: 0 }
+  headers[clientHeader] = fleet.sign(`${Date.now()} ${client} ${hops + 1}`)
   if (body !== undefined) headers['content-length'] = String(body.length)
   // A connection of its own: where that cannot be had, the request has surely not been worked on.
   const onward = ask(new URL(request.url ?? '/', address), { agent: false, method: request.method, headers })
   let connected = false
   onward.once('socket', (socket) => {
-    if (!socket.connecting) connected = true
-    else socket.once('connect', () => (connected = true))
+    socket.setTimeout(connectMs, () => onward.destroy())
+    socket.once('connect', () => {
+      connected = true
+      socket.setTimeout(0)
+    })
   })
   onward.once('response', (answer) => {
     resolve(true)
     response.writeHead(answer.statusCode ?? 502, withoutHop(answer.headers))
+    // A stream has begun, although there may be nothing to say on it for long.
+    if (answer.headers['content-type'] === 'text/event-stream') response.flushHeaders()
     answer.pipe(response)
     answer.once('error', () => response.destroy())
   })
@@ -50,7 +60,7 @@ export function handOver(handed: HandedOver): Promise<boolean> {
     resolve(connected)
   })
   response.once('close', () => onward.destroy())
-  if (handed.unread) request.pipe(onward)
+  if (handed.unread) handed.unread.pipe(onward)
   else onward.end(body)
   return promise
 }
@@ -64,19 +74,24 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 /** How old a note of another replica may be: it is written for one request. */
 const freshMs = 60_000
 
-/** Whether another replica has let this request in already, and sends it on; and where its client is. */
-export function handedOver(
-  { headers }: IncomingMessage,
-  fleet: Fleet | undefined,
-): { readonly client: string | undefined } | undefined {
+/** What another replica says of a request that it has let in and sends on. */
+export interface Handed {
+  /** Where its client is. */
+  readonly client: string | undefined
+  /** How often it has been handed over. */
+  readonly hops: number
+}
+
+/** Undefined for a request that has come from its client itself. */
+export function handedOver({ headers }: Pick<HttpRequest, 'headers'>, fleet: Fleet | undefined): Handed | undefined {
   const note = fleet && headers[clientHeader]
-  const [at, address] = typeof note === 'string' ? (fleet?.verify(note)?.split(' ') ?? []) : []
+  const [at, address, hops = 1] = typeof note === 'string' ? (fleet?.verify(note)?.split(' ') ?? []) : []
   if (at === undefined || Math.abs(Date.now() - Number(at)) > freshMs) return undefined
-  return { client: address === '' ? undefined : address }
+  return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 
 /** Where a client is, also behind another replica. */
-export function clientAddress(request: IncomingMessage, fleet: Fleet | undefined): string | undefined {
+export function clientAddress(request: HttpRequest, fleet: Fleet | undefined): string | undefined {
   const handed = handedOver(request, fleet)
   return handed ? handed.client : request.socket.remoteAddress
 }

@@ -28,7 +28,8 @@ export async function ledElsewhere(
   }
   const address = workers.lead()
   if (address === undefined) return false
-  if (await handOver({ request, response, body: undefined, unread: true, sameHost: true, address, fleet })) return true
+  if (await handOver({ request, response, body: undefined, unread: request, sameHost: true, address, fleet }))
+    return true
   throw Refusal.of('OVERLOADED', 'The worker that answers this is being replaced; try again in a second.', {
     retryAfterMs: 1_000,
   })

@@ -60,9 +60,21 @@ export function redisCache(redis: SharedRedis, limits: CacheLimits): CacheStore 
   let usage: CacheUsage = { entries: 0, bytes: 0, evicted: 0 }
   /** A mark that nothing is ever kept under. */
   const away: Found = { mark: '' }
+  /** Marks that could not be changed because Redis was away: nothing is given out before that is made up for. */
+  const owed = new Set<string>()
+  const change = async (mark: string) => {
+    owed.add(mark)
+    if ((await redis.ask((client) => client.incr(mark))) !== undefined) owed.delete(mark)
+  }
+  const makeUp = async (): Promise<boolean> => {
+    await Promise.all([...owed].map(change))
+    return owed.size === 0
+  }
+  redis.onChange((up) => void (up && makeUp()))
 
   return {
     async get(group, key, now) {
+      if (owed.size > 0 && !(await makeUp())) return away
       const field = fieldOf(group, key)
       const read = (client: Redis) => client.mgetBuffer(all, groupKey(group), kept + field)
       const [first, second, value] = (await redis.ask(read)) ?? []
@@ -89,10 +101,10 @@ export function redisCache(redis: SharedRedis, limits: CacheLimits): CacheStore 
       usage = { entries, bytes: used ?? 0, evicted: usage.evicted + (evicted ?? 0) }
     },
     async drop(group) {
-      await redis.ask((client) => client.incr(groupKey(group)))
+      await change(groupKey(group))
     },
     async clear() {
-      await redis.ask((client) => client.incr(all))
+      await change(all)
     },
     usage: () => usage,
   }

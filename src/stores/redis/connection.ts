@@ -77,7 +77,10 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       probe = undefined
       if (ended || up || client.status !== 'ready') return
       client.ping().then(
-        () => settle(true),
+        () => {
+          unanswered = 0
+          settle(true)
+        },
         () => tryAgain(),
       )
     })

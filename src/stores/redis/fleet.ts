@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Redis } from 'ioredis'
 import type { Clock } from '../../core/clock.ts'
 import type { Fleet, TakenOver } from '../../core/fleet.ts'
 import { createSeal, type Seal } from '../../core/seal.ts'
@@ -12,12 +13,24 @@ const goneMs = 4_000
 /** Longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/** KEYS: session, prefix of replicas; ARGV: self, one out of reach. Gives who holds it and where, or what we need for it. */
+/** KEYS: session, prefix of replicas; ARGV: self, record. 0 where another one that is there has gone on with it. */
+const keep = createScript(`
+  local holder = redis.call('HGET', KEYS[1], 'holder')
+  if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
+  redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'record', ARGV[2])
+  redis.call('PEXPIRE', KEYS[1], ${sessionMs})
+  return 1
+`)
+
+/**
+ * KEYS: session, prefix of replicas; ARGV: self, one out of reach, our address. Gives who holds it and where, or what we
+ * need for it. Whoever had our address before us is gone.
+ */
 const takeOver = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if not holder then return false end
   local address = holder ~= ARGV[1] and holder ~= ARGV[2] and redis.call('GET', KEYS[2] .. holder)
-  if address then return { holder, address } end
+  if address and address ~= ARGV[3] then return { holder, address } end
   redis.call('HSET', KEYS[1], 'holder', ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ${sessionMs})
   return { redis.call('HGET', KEYS[1], 'record') }
@@ -39,9 +52,21 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
   let address: string | undefined
   let timer: Disposable | undefined
   let ended = false
+  /** Since when Redis has answered without a break: before that, who is missing there may only not have come back yet. */
+  let steadySince: number | undefined
+  let heldUp = false
+  const listeners = new Set<() => void>()
+
+  const lost = () => {
+    steadySince = undefined
+    heldUp = true
+  }
+  const changes = redis.onChange((up) => {
+    if (up) void beat()
+    else lost()
+  })
 
   const beat = async () => {
-    timer = undefined
     const mine = address
     const names = await redis.ask(async (client) => {
       if (mine !== undefined) {
@@ -53,56 +78,76 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
       }
       return client.smembers(at('replicas'))
     })
-    if (names !== undefined && names.length > 0) await look(names)
+    if (names === undefined) lost()
+    else if (names.length > 0) await look(names)
+    timer?.[Symbol.dispose]()
     if (!ended) timer = clock.after(beatMs, () => void beat())
   }
 
   const look = async (names: readonly string[]) => {
     const addresses = await redis.ask((client) => client.mget(names.map((name) => at(`replica:${name}`))))
-    if (addresses === undefined) return
-    const pairs = names.map((name, index) => [name, addresses[index]] as const)
-    known = new Map(pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string'))
-    const gone = pairs.filter(([, found]) => found === null).map(([name]) => name)
-    if (gone.length > 0) await redis.ask((client) => client.srem(at('replicas'), ...gone))
+    if (addresses === undefined) return lost()
+    const now = clock.now()
+    steadySince ??= now
+    const sure = now - steadySince >= goneMs
+    const found = new Map<string, string>()
+    const missing: string[] = []
+    /** What we were before a restart: they were at our own address. */
+    const former: string[] = []
+    names.forEach((name, index) => {
+      const place = addresses[index]
+      if (typeof place !== 'string') missing.push(name)
+      else if (place === address && name !== self) former.push(name)
+      else found.set(name, place)
+    })
+    known = sure ? found : new Map([...known, ...found])
+    for (const name of former) known.delete(name)
+    if (former.length > 0) await redis.ask((client) => removing(client, former))
+    if (sure && missing.length > 0) await redis.ask((client) => client.srem(at('replicas'), ...missing))
+    if (heldUp) for (const listener of listeners) listener()
+    heldUp = false
   }
+
+  const removing = (client: Redis, names: readonly string[]) =>
+    client
+      .multi()
+      .del(names.map((name) => at(`replica:${name}`)))
+      .srem(at('replicas'), ...names)
+      .exec()
 
   return {
     self,
     async join(own) {
       address = own
-      timer?.[Symbol.dispose]()
       await beat()
     },
     addressOf: (replica) => (replica === self ? undefined : known.get(replica)),
     unreachable: (replica) => void known.delete(replica),
-    keep(session, record) {
-      void redis.ask((client) =>
-        client
-          .multi()
-          .hset(at(`session:${session}`), { holder: self, record })
-          .pexpire(at(`session:${session}`), sessionMs)
-          .exec(),
-      )
+    async keep(session, record) {
+      const keys = [at(`session:${session}`), at('replica:')]
+      return (await redis.ask((client) => keep(client, keys, [self, record]))) !== 0
+    },
+    onReturn(listener) {
+      listeners.add(listener)
+      return { [Symbol.dispose]: () => void listeners.delete(listener) }
     },
     async takeOver(session, unreachable = '') {
       const keys = [at(`session:${session}`), at('replica:')]
-      const told = await redis.ask((client) => takeOver(client, keys, [self, unreachable]))
-      return readTakenOver(told as readonly string[] | null | undefined)
+      const told = await redis.ask((client) => takeOver(client, keys, [self, unreachable, address ?? '']))
+      const taken = readTakenOver(told as readonly string[] | null | undefined)
+      // One that has only just joined.
+      if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
+      return taken
     },
     forget: (session) => void redis.ask((client) => client.del(at(`session:${session}`))),
     sign: (text) => seal.close(text, 'fleet'),
     verify: (signed) => seal.open(signed, 'fleet'),
     async [Symbol.asyncDispose]() {
       ended = true
+      changes[Symbol.dispose]()
       timer?.[Symbol.dispose]()
       // Others need not wait until it is missed.
-      await redis.ask((client) =>
-        client
-          .multi()
-          .del(at(`replica:${self}`))
-          .srem(at('replicas'), self)
-          .exec(),
-      )
+      await redis.ask((client) => removing(client, [self]))
     },
   }
 }

@@ -108,6 +108,21 @@ withPart('redis-server', 'B10: a Redis that goes and comes back', () => {
     expect(heard).toEqual([false, true])
   })
 
+  test('F13: what could not be dropped while it was deaf is not given out when it answers again', async () => {
+    await using server = await startRedis()
+    await using redis = await connected(server.url)
+    const store = redisCache(redis, { maxEntries: 10, maxBytes: 1 << 20 })
+    const { mark } = await store.get('files', 'a', start)
+    await store.put('files', 'a', { bytes: Buffer.from('old'), mark, ttlMs: 60_000 }, start)
+    server.freeze()
+    // Nobody asks in time: not even the commands that were sent arrive.
+    await Promise.all([1, 2, 3].map(() => redis.ask((client) => client.get('a'))))
+    await store.drop('files')
+    server.thaw()
+    await until(() => redis.up, { what: 'the return' })
+    expect((await store.get('files', 'a', start)).bytes).toBeUndefined()
+  })
+
   test('deaf: calls wait a moment, then go on without it, and it is found again when it answers', async () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)

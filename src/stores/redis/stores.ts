@@ -1,12 +1,19 @@
 import type { Buckets } from '../../core/buckets.ts'
+import type { Bulletin } from '../../core/bulletin.ts'
 import type { CacheLimits, CacheStore } from '../../core/cache.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Keepsakes } from '../../core/keepsakes.ts'
 import type { Log } from '../../core/log.ts'
+import { derivedSecret } from '../derived-secret.ts'
 import { redisBuckets } from './buckets.ts'
+import { redisBulletin } from './bulletin.ts'
 import { redisCache } from './cache.ts'
 import { connectRedis, type SharedRedis } from './connection.ts'
 import { type RedisFleet, redisFleet } from './fleet.ts'
+import { redisKeepsakes } from './keepsakes.ts'
+import { type RedisSafe, redisSafe } from './safe.ts'
 import { sharedSecret } from './secret.ts'
+import { isUp } from './up.ts'
 
 /** What replicas share through Redis (B10). */
 export interface RedisStores extends AsyncDisposable {
@@ -14,12 +21,18 @@ export interface RedisStores extends AsyncDisposable {
   readonly buckets: Buckets
   readonly cache: CacheStore
   readonly fleet: RedisFleet
+  readonly bulletin: Bulletin
+  readonly keepsakes: Keepsakes
+  /** Where grants are kept, where there is a key to seal them with. */
+  readonly safe: RedisSafe | undefined
   /** The secret that what callers hold is sealed with. */
   readonly secret: string
 }
 
 export interface RedisStoresOptions {
   readonly url: string
+  /** What all replicas have in their configuration: what they seal is safe from whoever reads Redis. */
+  readonly key?: string | undefined
   readonly limits: CacheLimits
   /** Counts while Redis is away. */
   readonly local: Buckets
@@ -29,35 +42,28 @@ export interface RedisStoresOptions {
   readonly log: Log
 }
 
-/** What a start waits for Redis at most. */
-const patienceMs = 2_000
-
 export async function openRedisStores(options: RedisStoresOptions): Promise<RedisStores> {
-  const { url, limits, local, clock, log } = options
+  const { url, key, limits, local, clock, log } = options
   await using open = new AsyncDisposableStack()
   const redis = open.use(await connectRedis({ url, clock, log }))
   await isUp(redis, clock)
-  const shared = await sharedSecret(redis, 'fleet')
+  const shared = key === undefined ? await sharedSecret(redis, 'fleet') : derivedSecret(key, 'fleet')
   if (shared === undefined) {
     log.warn({}, 'Redis was away at the start: what other replicas have sealed cannot be opened before the next one')
   }
   const secret = shared ?? (await options.ownSecret())
   const fleet = open.use(redisFleet({ redis, clock, secret }))
+  const bulletin = open.use(redisBulletin({ redis, self: fleet.self, secret, log }))
   const running = open.move()
   return {
     redis,
     buckets: redisBuckets({ redis, local }),
     cache: redisCache(redis, limits),
     fleet,
+    bulletin,
+    keepsakes: redisKeepsakes({ redis, clock }),
+    safe: key === undefined ? undefined : redisSafe({ redis, key, clock, log }),
     secret,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
-}
-
-async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {
-  if (redis.up) return
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _listener = redis.onChange(() => resolve())
-  using _timer = clock.after(patienceMs, resolve)
-  await promise
 }

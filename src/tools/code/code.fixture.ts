@@ -23,7 +23,7 @@ export interface RunOptions extends Partial<Call> {
   readonly args?: Readonly<Record<string, unknown>>
 }
 
-export interface WorkshopOptions extends Pick<HouseOptions, 'servers'> {
+export interface WorkshopOptions extends Pick<HouseOptions, 'servers'>, Pick<ExecuteCodeOptions, 'claim'> {
   readonly interceptors?: readonly Interceptor[]
   readonly executor?: FixtureExecutor
   readonly limits?: Partial<CodeLimits>
@@ -60,6 +60,7 @@ export function createWorkshop(options: WorkshopOptions): Workshop {
     executor,
     access,
     config: { ...sandbox, ...options.config },
+    ...(options.claim && { claim: options.claim }),
     clock: createManualClock(),
     limits: { ...codeLimits, ...options.limits },
   })

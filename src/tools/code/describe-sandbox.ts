@@ -31,7 +31,7 @@ export function describeSandbox(grants: SandboxGrants): string {
   return [
     `Runs a program (${languages.map((language) => spelt[language]).join(', ')}) in a sandbox${withheld(grants)}.`,
     'Use it to combine, filter or count the results of many tool calls: only the last expression, or what is returned,',
-    `and what is printed reach you (${longestAnswer.toLocaleString('en-US')} characters).`,
+    `and what is printed reach you (${longestAnswer / 1000},000 characters).`,
     ...(javascript ? [scopes.javascript] : []),
     ...(python ? [`${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`] : []),
     ...granted(grants, javascript),

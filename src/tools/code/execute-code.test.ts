@@ -77,6 +77,36 @@ test('S7: a cancelled run is cancelled for whoever has asked, not a result', asy
   await expect(answer).rejects.toThrow('gone')
 })
 
+test('B10: an environment is claimed before it is used, and one that another process holds is refused', async () => {
+  const claimed: string[] = []
+  const held = new Set<string>()
+  const { run, executor } = createWorkshop({
+    servers: {},
+    async claim(environment) {
+      claimed.push(environment)
+      return held.has(environment) ? { heldBy: 'b', address: 'http://b' } : { ours: true, lost: false }
+    },
+  })
+  await run('1')
+  expect(claimed).toEqual([])
+  expect(await run('let a = 1; a', { args: { environment: 'mine' } })).toMatchObject({ value: 1 })
+  expect(claimed).toEqual([executor.programs.at(-1)?.environment])
+  held.add(claimed[0] ?? '')
+  expect(await refusalOf(run('a', { args: { environment: 'mine' } }))).toMatchObject({
+    code: 'INVALID_ARGUMENTS',
+    message: expect.stringContaining('The environment "mine" lives in another process of this gateway'),
+  })
+  expect(executor.programs).toHaveLength(2)
+})
+
+test('B10: an environment that was lost with its process says so; what the sandbox knows better stays', async () => {
+  const claim = async () => ({ ours: true, lost: true }) as const
+  const workshop = createWorkshop({ servers: {}, claim })
+  const lost = await workshop.run('1', { args: { environment: 'mine' } })
+  expect(lost).toMatchObject({ value: 1, reset: 'The process that held it is gone.' })
+  expect(await workshop.run('1')).not.toHaveProperty('reset')
+})
+
 test('S7: a language that cannot be had is refused with what is missing', async () => {
   const { run } = createWorkshop({ servers: {}, executor: createFixtureExecutor(['javascript'], [noPython]) })
   const refusal = await refusalOf(run('1', { args: { language: 'python' } }))

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Config } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
 import type { Call } from '../../core/call.ts'
+import type { Claim } from '../../core/claim.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Executor, Isolation, Language, Outcome } from '../../core/executor.ts'
@@ -10,7 +11,7 @@ import { defineTool, type Tool } from '../define.ts'
 import { codeAnswer } from './answer.ts'
 import { createBridge } from './bridge.ts'
 import { describeSandbox } from './describe-sandbox.ts'
-import { environmentKey } from './environment.ts'
+import { codeTool, environmentKey, usualLanguage } from './environment.ts'
 import { type CodeLimits, codeLimits } from './limits.ts'
 import { javascriptPrelude } from './prelude-javascript.ts'
 import { pythonPrelude } from './prelude-python.ts'
@@ -19,6 +20,8 @@ export interface ExecuteCodeOptions {
   readonly executor: Executor
   readonly access: Access
   readonly config: Pick<Config['sandbox'], 'languages' | 'timeout' | 'allowNetwork' | 'allowPaths'>
+  /** Makes a named environment ours, where others run programs, too. */
+  claim?(environment: string): Promise<Claim>
   readonly clock: Clock
   readonly limits?: CodeLimits
 }
@@ -33,7 +36,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
   const { config } = options
   const { languages } = config
   return defineTool({
-    name: 'execute_code',
+    name: codeTool,
     title: 'Run a program',
     description: describeSandbox(config),
     input: z.object({
@@ -42,9 +45,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
         .min(1)
         .refine((code) => Buffer.byteLength(code) <= longestSource, `it may have ${longestSource} bytes`)
         .describe('The program; await works at its top level.'),
-      language: z
-        .enum(languages as [Language, ...Language[]])
-        .default(languages.includes('javascript') ? 'javascript' : (languages[0] as Language)),
+      language: z.enum(languages as [Language, ...Language[]]).default(usualLanguage(languages)),
       environment: z
         .string()
         .min(1)
@@ -71,12 +72,15 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
   const { executor, access, clock, limits = codeLimits } = options
   const { code, language, environment, timeout_ms: timeoutMs } = program
   refuseUnavailable(await executor.probe(), language)
+  const key = environment === undefined ? undefined : environmentKey(call.caller, environment, language)
+  const claimed = key === undefined ? undefined : await options.claim?.(key)
+  if (claimed && 'heldBy' in claimed) throw heldElsewhere(environment as string)
   const bridge = createBridge({ access, call, limits, clock })
   const outcome = await executor.run({
     code,
     language,
     prelude: language === 'python' ? pythonPrelude : javascriptPrelude,
-    ...(environment !== undefined && { environment: environmentKey(call.caller, environment, language) }),
+    ...(key !== undefined && { environment: key }),
     timeoutMs,
     signal: call.signal,
     host: bridge.host,
@@ -87,7 +91,8 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     const sentence = outcome.error?.message ?? 'The sandbox could not run this program; try again later.'
     throw new ToolwayError('OVERLOADED', sentence)
   }
-  const answer = codeAnswer(hinted(outcome, language), calls)
+  const reset = outcome.reset ?? (claimed?.lost ? 'The process that held it is gone.' : undefined)
+  const answer = codeAnswer({ ...hinted(outcome, language), ...(reset !== undefined && { reset }) }, calls)
   const failed = answer.status !== 'ok'
   return resultOf({
     content: [{ type: 'text', text: JSON.stringify(answer) }],
@@ -95,6 +100,13 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     ...(failed && { isError: true }),
   })
 }
+
+/** Calls of stateless clients are led there; those of a session, and of a chat, stay where they are. */
+const heldElsewhere = (environment: string) =>
+  new ToolwayError(
+    'INVALID_ARGUMENTS',
+    `The environment ${JSON.stringify(environment)} lives in another process of this gateway, where it was begun, and this call cannot be led there: use another name, or none.`,
+  )
 
 /** Whoever has read TypeScript declarations is likely to write types. */
 function hinted(outcome: Outcome, language: Language): Outcome {

@@ -9,6 +9,7 @@ import { conversationEntry } from '../../fixtures/conversation/entry.ts'
 import { connectTalkers, converseAll } from '../../fixtures/conversation/talkers.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { commandLine } from '../../fixtures/processes.ts'
+import { rawModern } from '../../fixtures/raw-callers.ts'
 import { until } from '../../fixtures/until.ts'
 
 describe('B10: three workers are one gateway', () => {
@@ -21,7 +22,8 @@ describe('B10: three workers are one gateway', () => {
   beforeAll(async () => {
     folder = open.use(await temporaryFolder())
     const talks = await conversationEntry('legacy', 'stdio', open)
-    const config = { mcpServers: { talks }, limits: { tools: { 'native.hash': 50 } } }
+    const sandbox = { languages: ['javascript'] }
+    const config = { mcpServers: { talks }, limits: { tools: { 'native.hash': 50 } }, sandbox }
     toolway = open.use(await startCommand(config, { folder, words: ['--workers', '3'] }))
     balancer = open.use(await startBalancer([toolway.url]))
   })
@@ -52,12 +54,32 @@ describe('B10: three workers are one gateway', () => {
     expect(refused).toBeGreaterThanOrEqual(50 - back)
   })
 
+  test('B10, S7: a stateless caller finds the variables of its environment, whichever worker it comes to', async () => {
+    const ask = rawModern(endpoint())
+    for (let value = 1; value <= 4; value++) {
+      const program = { code: 'globalThis.n = (globalThis.n ?? 0) + 1', environment: 'counted' }
+      const { result } = JSON.parse(await ask('tools/call', { name: 'execute_code', arguments: program }))
+      expect(result.structuredContent).toMatchObject({ value })
+    }
+  })
+
   test('B10, F15: any worker tells the metrics of all', async () => {
     const page = await metrics()
     const workers = [...page.matchAll(/^toolway_build_info\{worker="(\d)"/gm)].map(([, worker]) => worker)
     expect(workers).toEqual(['1', '2', '3'])
     const calls = [...page.matchAll(/^toolway_operations_total\{[^}]*\} (\d+)$/gm)]
     expect(calls.reduce((sum, [, count]) => sum + Number(count), 0)).toBeGreaterThanOrEqual(100)
+  })
+
+  test('B10, G8: a reload that is asked of one worker is done by all', async () => {
+    const headers = { authorization: `Bearer ${toolway.token}`, 'content-type': 'application/json' }
+    const answer = await fetch(new URL('/admin/api/config/reload', toolway.url), { method: 'POST', headers })
+    expect(await answer.json()).toMatchObject({ ok: true })
+    const reloads = async () =>
+      [...(await metrics()).matchAll(/^toolway_reload_attempts_total\{worker="\d"\} (\d+)$/gm)].map(
+        ([, count]) => count,
+      )
+    await until(async () => (await reloads()).join() === '1,1,1', { what: 'three reloads' })
   })
 
   test('B10, B6: who logs in to the dashboard is known to whichever worker is asked next', async () => {

@@ -28,6 +28,7 @@ export const running = {
       'The server (`mcpServers.*.concurrency`), the agent (`agents.*.concurrency`) or the gateway (`limits.concurrency`) has as many calls in flight as allowed, and the queue is full (`limits.queue`) or the wait was too long.',
       'A client has too many requests, questions or subscriptions open, or all sessions are in use.',
       'The gateway is shutting down, or cannot get the keys by which it checks tokens.',
+      'Redis does not answer, and the server needs a token that replicas share there.',
     ],
     model: [
       'Nothing was sent. Wait for `retryAfterMs` (a second if there is none) and call again, with fewer calls at once.',

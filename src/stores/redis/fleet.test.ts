@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { redisFleet } from './fleet.ts'
+import { connected } from './redis.fixture.ts'
+
+const secret = 'the secret of this fleet'
+
+withPart('redis-server', 'B10: replicas that know one another through Redis', () => {
+  const open = new AsyncDisposableStack()
+  let server: RedisServer
+  beforeAll(async () => {
+    server = open.use(await startRedis())
+  })
+  afterAll(() => open.disposeAsync())
+
+  /** Replicas under one prefix, each with a clock of its own, that have heard of one another. */
+  const replicas = async (...addresses: string[]) => {
+    const redis = open.use(await connected(server.url))
+    const all = addresses.map((address) => {
+      const clock = createManualClock()
+      const fleet = open.use(redisFleet({ redis, clock, secret }))
+      /** Says that it is there, and looks who else is. */
+      const beat = () => fleet.join(address)
+      return { clock, fleet, self: fleet.self, beat }
+    })
+    for (const { beat } of [...all, ...all]) await beat()
+    return { redis, all }
+  }
+
+  test('one that is started anew at the same address is not sent to itself, and takes over what it held', async () => {
+    const { all } = await replicas('http://a', 'http://b', 'http://a')
+    const [before, other, after] = all as [(typeof all)[0], (typeof all)[0], (typeof all)[0]]
+    await before.fleet.keep(`${before.self}.1`, 'its record')
+    await after.beat()
+    expect(after.fleet.addressOf(before.self)).toBeUndefined()
+    expect(await after.fleet.takeOver(`${before.self}.1`)).toEqual({ record: 'its record' })
+    await other.beat()
+    expect(other.fleet.addressOf(after.self)).toBe('http://a')
+  })
+
+  test('one that could not be found hears that another has gone on with its session', async () => {
+    const { all } = await replicas('http://a', 'http://b')
+    const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
+    expect(await one.fleet.keep('a.1', 'first')).toBe(true)
+    expect(await one.fleet.keep('a.1', 'second')).toBe(true)
+    expect(await other.fleet.takeOver('a.1', one.self)).toEqual({ record: 'second' })
+    expect(await one.fleet.keep('a.1', 'third')).toBe(false)
+    expect(await other.fleet.keep('a.1', 'fourth')).toBe(true)
+  })
+
+  test('one that has joined since is known as soon as it is heard of, and not only from the next look on', async () => {
+    const { redis, all } = await replicas('http://a')
+    const [one] = all as [(typeof all)[0]]
+    await using newcomer = redisFleet({ redis, clock: createManualClock(), secret })
+    await newcomer.join('http://b')
+    await newcomer.keep(`${newcomer.self}.1`, 'its record')
+    const held = { heldBy: newcomer.self, address: 'http://b' }
+    expect(await one.fleet.takeOver(`${newcomer.self}.1`)).toEqual(held)
+    expect(one.fleet.addressOf(newcomer.self)).toBe('http://b')
+  })
+
+  test('after Redis was away those that were known still are, until they have had the time to come back', async () => {
+    await using own = await startRedis()
+    await using redis = await connected(own.url)
+    const clock = createManualClock()
+    await using one = redisFleet({ redis, clock, secret })
+    await using other = redisFleet({ redis, clock: createManualClock(), secret })
+    await other.join('http://b')
+    await one.join('http://a')
+    let returns = 0
+    using _ = one.onReturn?.(() => returns++)
+    await own.stop()
+    await until(() => !redis.up, { what: 'the loss' })
+    await own.start()
+    await until(() => returns === 1, { what: 'the return' })
+    expect(one.addressOf(other.self)).toBe('http://b')
+    // The clock of the other one stands still: it does not come back.
+    await redis.ask((client) => client.del(`${redis.prefix}{fleet}:replica:${other.self}`))
+    await clock.pass(3_500)
+    await one.join('http://a')
+    expect(one.addressOf(other.self)).toBe('http://b')
+    await clock.pass(1_000)
+    await until(() => one.addressOf(other.self) === undefined, { what: 'its end' })
+  })
+})

@@ -1,0 +1,104 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Locks } from '../../core/locks.ts'
+import type { Log } from '../../core/log.ts'
+import { memoryLocks } from '../locks.ts'
+import { redisAway } from './away.ts'
+import type { SharedRedis } from './connection.ts'
+import { pause } from './pause.ts'
+import { createScript } from './script.ts'
+
+/** A holder that has died keeps the others waiting for no longer than this. */
+const usualLeaseMs = 10_000
+/** Longer than whatever is done under one: a refresh gives up before. */
+const usualPatienceMs = 30_000
+/** Between two looks whether it is free: at first short, since most are held for one request. */
+const [firstPauseMs, longestPauseMs] = [10, 250]
+
+/** KEYS: lock; ARGV: token, lease. Takes one that nobody else holds; the holder's own it prolongs. */
+const take = createScript(`
+  local holder = redis.call('GET', KEYS[1])
+  if holder and holder ~= ARGV[1] then return 0 end
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return 1
+`)
+
+/** KEYS: lock; ARGV: token. One whose lease ran out may be somebody else's by now. */
+const release = createScript(`
+  if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+  return 0
+`)
+
+export interface RedisLocksOptions {
+  readonly redis: SharedRedis
+  readonly clock: Clock
+  readonly log: Log
+  readonly leaseMs?: number
+  readonly patienceMs?: number
+}
+
+/**
+ * Locks of all replicas (B10). A lock is a lease that is prolonged while it is held: it outlives neither its holder nor,
+ * for longer than one lease, a Redis that is away. Within a process nobody waits by asking Redis.
+ */
+export function redisLocks(options: RedisLocksOptions): Locks {
+  const { redis, clock, log, leaseMs = usualLeaseMs, patienceMs = usualPatienceMs } = options
+  const own = memoryLocks()
+
+  const taken = async (key: string, token: string): Promise<void> => {
+    const end = clock.now() + patienceMs
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
+      if (told === 1) return
+      if (told === undefined) throw redisAway('whose turn it is')
+      if (clock.now() >= end) throw held(patienceMs)
+      await pause(clock, pauseMs)
+    }
+  }
+
+  return {
+    async hold(name) {
+      const inside = await own.hold(name)
+      const key = `${redis.prefix}lock:${hash('sha256', name)}`
+      const token = randomBytes(16).toString('base64url')
+      const letGo = async () => {
+        await redis.ask((client) => release(client, [key], [token]))
+        await inside[Symbol.asyncDispose]()
+      }
+      try {
+        await taken(key, token)
+      } catch (error) {
+        // One that was not told of in time may have been taken all the same.
+        await letGo()
+        throw error
+      }
+      let renewal = prolong()
+      let over = false
+      return {
+        async [Symbol.asyncDispose]() {
+          over = true
+          renewal[Symbol.dispose]()
+          await letGo()
+        },
+      }
+
+      function prolong(): Disposable {
+        // Two may come to nothing before it runs out.
+        return clock.after(leaseMs / 3, async () => {
+          const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
+          if (over) return void redis.ask((client) => release(client, [key], [token]))
+          if (told === 0) return log.warn({}, 'a lock ran out while Redis was away, and another replica has it now')
+          renewal = prolong()
+        })
+      }
+    },
+  }
+}
+
+const held = (patienceMs: number) =>
+  new ToolwayError(
+    'OVERLOADED',
+    `Another replica has been at this for ${patienceMs / 1000} s, and one at a time may; try again in a moment.`,
+    { retryAfterMs: 1_000, unsent: true },
+  )

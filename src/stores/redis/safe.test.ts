@@ -1,0 +1,146 @@
+import { hash } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keepsakesContract } from '../../../tests/contract/keepsakes.ts'
+import { locksContract } from '../../../tests/contract/locks.ts'
+import { vaultContract } from '../../../tests/contract/vault.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { withPart } from '../../../tests/fixtures/with-part.ts'
+import { systemClock as clock } from '../../core/clock.ts'
+import { memoryBuckets } from '../buckets.ts'
+import type { SharedRedis } from './connection.ts'
+import { redisKeepsakes } from './keepsakes.ts'
+import { redisLocks } from './locks.ts'
+import { connected } from './redis.fixture.ts'
+import { openRedisStores } from './stores.ts'
+import { redisVault } from './vault.ts'
+
+const key = 'a key of all replicas, and of them only'
+const log = createKeptLog()
+
+withPart('redis-server', 'B10: what replicas own together', () => {
+  const open = new AsyncDisposableStack()
+  let server: RedisServer
+  beforeAll(async () => {
+    server = open.use(await startRedis())
+  })
+  afterAll(() => open.disposeAsync())
+  const connect = async (): Promise<SharedRedis> => open.use(await connected(server.url))
+
+  locksContract('Redis', async () => {
+    const redis = await connect()
+    return [redisLocks({ redis, clock, log }), redisLocks({ redis, clock, log })]
+  })
+
+  vaultContract('Redis', async () => {
+    const redis = await connect()
+    const at = `${redis.prefix}vault`
+    return {
+      vault: redisVault({ redis, key, clock }),
+      again: (other) => redisVault({ redis, key: other ?? key, clock }),
+      records: async () => new Map(Object.entries((await redis.ask((client) => client.hgetall(at))) ?? {})),
+      plant: async (name, record) => void (await redis.ask((client) => client.hset(at, name, record))),
+    }
+  })
+
+  keepsakesContract('Redis', async (most) => {
+    const redis = await connect()
+    return {
+      keepsakes: redisKeepsakes({ redis, clock, most }),
+      over: async () => void (await until(async () => !(await leaves(redis)), { what: 'the end of its time' })),
+    }
+  })
+
+  /** Whether something goes within a second. */
+  const leaves = async (redis: SharedRedis): Promise<boolean | undefined> =>
+    redis.ask(async (client) => {
+      const left = await Promise.all((await client.keys(`${redis.prefix}*`)).map((name) => client.pttl(name)))
+      return left.some((ms) => ms < 1_000)
+    })
+
+  const lockKey = (redis: SharedRedis, name: string) => `${redis.prefix}lock:${hash('sha256', name)}`
+
+  test('B6: the key is never in Redis, and neither is what is made of it', async () => {
+    const limits = { maxEntries: 10, maxBytes: 1_000 }
+    const around = { url: server.url, limits, local: memoryBuckets(), clock, log, ownSecret: async () => 'own' }
+    await using one = await openRedisStores({ ...around, key })
+    await using other = await openRedisStores({ ...around, key })
+    expect(other.secret).toBe(one.secret)
+    await one.safe?.vault.write('a', 'first')
+    expect(await other.safe?.vault.read('a')).toBe('first')
+    const all = await one.redis.ask(async (client) => {
+      const names = await client.keys('toolway:*')
+      return Promise.all(names.map(async (name) => [name, (await client.dump(name)) ?? '']))
+    })
+    expect(all?.length).toBeGreaterThan(0)
+    for (const secret of [key, one.secret]) expect(JSON.stringify(all)).not.toContain(secret)
+    await using without = await openRedisStores(around)
+    expect(without.safe).toBeUndefined()
+    expect(without.secret).not.toBe(one.secret)
+  })
+
+  test('B10: a lock outlives its lease while it is held, and its holder not at all', async () => {
+    const redis = await connect()
+    const [one, other] = [0, 1].map(() => redisLocks({ redis, clock, log, leaseMs: 60, patienceMs: 150 }))
+    const holding = await one?.hold('grant')
+    await expect(other?.hold('grant')).rejects.toMatchObject({ code: 'OVERLOADED', details: { unsent: true } })
+    await holding?.[Symbol.asyncDispose]()
+    // Whoever died with it leaves a lease behind, and no more than that.
+    await redis.ask((client) => client.set(lockKey(redis, 'grant'), 'somebody', 'PX', 60))
+    await using _ = await other?.hold('grant')
+  })
+
+  test('B10: a lock that ran out is let go by nobody but who has it now', async () => {
+    const redis = await connect()
+    const locks = redisLocks({ redis, clock, log })
+    const holding = await locks.hold('grant')
+    await redis.ask((client) => client.set(lockKey(redis, 'grant'), 'another', 'PX', 60_000))
+    await holding[Symbol.asyncDispose]()
+    expect(await redis.ask((client) => client.get(lockKey(redis, 'grant')))).toBe('another')
+  })
+
+  test('B10: who waits looks now and then, and not all the time', async () => {
+    const redis = await connect()
+    let asked = 0
+    const counting: SharedRedis = {
+      ...redis,
+      ask(command) {
+        asked++
+        return redis.ask(command)
+      },
+    }
+    await redis.ask((client) => client.set(lockKey(redis, 'grant'), 'somebody', 'PX', 300))
+    await using _ = await redisLocks({ redis: counting, clock, log }).hold('grant')
+    expect(asked).toBeLessThan(12)
+  })
+})
+
+withPart('redis-server', 'B10: a Redis that is away', () => {
+  test('B6: nothing can be read, which is not to say that there is nothing; what is written waits for its return', async () => {
+    await using server = await startRedis()
+    await using redis = await connected(server.url)
+    const vault = redisVault({ redis, key, clock })
+    await vault.write('a', 'first')
+    await server.stop()
+    await until(() => !redis.up, { what: 'the loss' })
+    const away = {
+      code: 'OVERLOADED',
+      message: expect.stringContaining('Redis does not answer'),
+      details: { unsent: true },
+    }
+    await expect(vault.read('a')).rejects.toMatchObject(away)
+    await expect(vault.keys()).rejects.toMatchObject(away)
+    await expect(vault.remove('a')).rejects.toMatchObject(away)
+    await expect(redisLocks({ redis, clock, log }).hold('a')).rejects.toMatchObject(away)
+    await expect(redisVault({ redis, key, clock, patienceMs: 0 }).write('a', 'b')).rejects.toMatchObject(away)
+    const keepsakes = redisKeepsakes({ redis, clock })
+    await keepsakes.keep('a', 'text', 1_000)
+    expect(await keepsakes.find('a', 1_000)).toBeUndefined()
+    const written = vault.write('a', 'second')
+    await server.start()
+    await written
+    expect(await vault.read('a')).toBe('second')
+    await using _ = await redisLocks({ redis, clock, log }).hold('a')
+  })
+})

@@ -1,0 +1,36 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Locks } from '../../core/locks.ts'
+import type { Log } from '../../core/log.ts'
+import type { Vault } from '../../core/vault.ts'
+import { connectRedis, type SharedRedis } from './connection.ts'
+import { redisLocks } from './locks.ts'
+import { isUp } from './up.ts'
+import { redisVault } from './vault.ts'
+
+/** Grants of all replicas, and who renews them: kept apart, a token would be renewed by two who do not see each other. */
+export interface RedisSafe {
+  readonly vault: Vault
+  readonly locks: Locks
+}
+
+export interface RedisSafeOptions {
+  readonly redis: SharedRedis
+  readonly key: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export const redisSafe = (options: RedisSafeOptions): RedisSafe => ({
+  vault: redisVault(options),
+  locks: redisLocks(options),
+})
+
+/** The same over a connection of its own, for a command that needs nothing else of Redis. */
+export async function openRedisSafe({
+  url,
+  ...around
+}: Omit<RedisSafeOptions, 'redis'> & { readonly url: string }): Promise<RedisSafe & AsyncDisposable> {
+  const redis = await connectRedis({ url, clock: around.clock, log: around.log })
+  await isUp(redis, around.clock)
+  return { ...redisSafe({ redis, ...around }), [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose]() }
+}

@@ -1,0 +1,68 @@
+import { createHmac } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import type { Clock } from '../../core/clock.ts'
+import { createSeal } from '../../core/seal.ts'
+import type { Vault } from '../../core/vault.ts'
+import { derivedSecret } from '../derived-secret.ts'
+import { closeRecord, openRecord } from '../vault-record.ts'
+import { redisAway } from './away.ts'
+import type { SharedRedis } from './connection.ts'
+import { pause } from './pause.ts'
+
+/** For so long it is tried to write something down. */
+const usualPatienceMs = 10_000
+const [firstPauseMs, longestPauseMs] = [50, 500]
+
+export interface RedisVaultOptions {
+  readonly redis: SharedRedis
+  /** What all replicas have in their configuration, and Redis never sees. */
+  readonly key: string
+  readonly clock: Clock
+  readonly patienceMs?: number
+}
+
+/**
+ * A vault that all replicas share, in one hash (B10, B6). Names of fields say nothing without the key, and a value that
+ * is copied over another does not open. Rejects while Redis is away: that nothing can be read does not mean that there
+ * is nothing.
+ */
+export function redisVault({ redis, key: secret, clock, patienceMs = usualPatienceMs }: RedisVaultOptions): Vault {
+  const seal = createSeal(derivedSecret(secret, 'vault'))
+  const naming = derivedSecret(secret, 'vault names')
+  const nameOf = (key: string) => createHmac('sha256', naming).update(key).digest('base64url')
+  const at = `${redis.prefix}vault`
+
+  const asked = async <T>(command: (client: Redis) => Promise<T>): Promise<T> => {
+    const told = await redis.ask(command)
+    if (told === undefined) throw redisAway('what was granted')
+    return told
+  }
+
+  return {
+    async read(key) {
+      const name = nameOf(key)
+      const sealed = await asked((client) => client.hget(at, name))
+      return sealed === null ? undefined : openRecord(seal, name, sealed)?.text
+    },
+    async write(key, text) {
+      const name = nameOf(key)
+      const sealed = closeRecord(seal, name, { key, text })
+      const end = clock.now() + patienceMs
+      // Patiently: a refresh token is void once it was used, so that one that is not written down is a grant lost.
+      for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+        if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
+        if (clock.now() >= end) throw redisAway('what was granted')
+        await pause(clock, pauseMs)
+      }
+    },
+    async remove(key) {
+      await asked((client) => client.hdel(at, nameOf(key)))
+    },
+    async keys() {
+      const all = await asked((client) => client.hgetall(at))
+      return Object.entries(all)
+        .flatMap(([name, sealed]) => openRecord(seal, name, sealed)?.key ?? [])
+        .sort()
+    },
+  }
+}

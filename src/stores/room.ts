@@ -1,0 +1,41 @@
+import type { Clock } from '../core/clock.ts'
+
+/** Keeps account of what takes room and for how long, so that all of it together stays below a bound. */
+export interface Room {
+  /** This takes so much from now on. What was used longest ago leaves where that is too much for all. */
+  take(key: string, size: number, ttlMs: number): void
+  /** Whether it is there and has not had its time. */
+  has(key: string): boolean
+}
+
+export interface RoomOptions {
+  readonly most: number
+  readonly clock: Clock
+  /** It has had its time, or has to make room. */
+  leave(key: string): void
+}
+
+export function createRoom({ most, clock, leave }: RoomOptions): Room {
+  /** In the order of their last use. */
+  const taken = new Map<string, { readonly size: number; readonly until: number }>()
+  let total = 0
+
+  const remove = (key: string): void => {
+    total -= taken.get(key)?.size ?? 0
+    taken.delete(key)
+  }
+
+  return {
+    take(key, size, ttlMs) {
+      remove(key)
+      taken.set(key, { size, until: clock.now() + ttlMs })
+      total += size
+      for (const [oldest, { until }] of taken) {
+        if (until > clock.now() && total <= most) return
+        remove(oldest)
+        leave(oldest)
+      }
+    },
+    has: (key) => (taken.get(key)?.until ?? 0) > clock.now(),
+  }
+}
