@@ -1,14 +1,15 @@
 /**
- * `node bench/fleet.ts [--json] [--rounds N]`: calls through one, two and three replicas that share a Redis, and through
- * one that shares nothing. On a machine with few cores the calls per second say little; CPU per call is what a fleet
- * multiplies.
+ * `node bench/fleet.ts [--json] [--rounds N]`: calls through one, two and three replicas that share a Redis, through two
+ * workers of one machine, and through one process that shares nothing. On a machine with few cores the calls per second say
+ * little; CPU per call is what a fleet multiplies.
  */
 import { parseArgs } from 'node:util'
+import { commandLine, descendants } from '../tests/fixtures/processes.ts'
 import { startRedis } from '../tests/fixtures/redis.ts'
 import { openFolders } from './folders.ts'
 import { type Generator, startGenerator } from './load/generator-process.ts'
 import type { Aim } from './load/orders.ts'
-import { type Era, openSession } from './targets/session.ts'
+import { openSession } from './targets/session.ts'
 import { reads, startToolway, stdioEcho } from './targets/toolway.ts'
 
 const { values: options } = parseArgs({
@@ -18,12 +19,18 @@ const inFlight = 16
 
 interface Arm {
   readonly name: string
-  readonly replicas: readonly { readonly aim: Aim; readonly pid: number; readonly generator: Generator }[]
+  readonly replicas: readonly { readonly aim: Aim; readonly pids: readonly number[]; readonly generator: Generator }[]
+}
+
+interface ArmOptions {
+  readonly replicas?: number
+  readonly more?: Record<string, unknown>
+  readonly words?: readonly string[]
 }
 
 interface Sample {
   readonly callsPerSecond: number
-  /** Of the replicas, not of Redis or the servers behind them. */
+  /** Of the replicas, with the process that looks after workers; not of Redis or the servers behind them. */
   readonly cpuMicros: number
 }
 
@@ -32,24 +39,25 @@ const { make } = open.use(await openFolders())
 const redis = open.use(await startRedis())
 const shared = { stores: { path: './state', redis: { url: redis.url } } }
 
-async function arm(name: string, count: number, more: Record<string, unknown>, era: Era): Promise<Arm> {
+async function arm(name: string, { replicas: count = 1, more = {}, words = [] }: ArmOptions = {}): Promise<Arm> {
   const replicas = []
   for (let number = 0; number < count; number++) {
     const folder = await make(name.replaceAll(' ', '-'))
-    const target = open.use(await startToolway({ folder, servers: { echo: reads(stdioEcho()) }, more }))
-    const session = await openSession({ ...target, era })
-    replicas.push({ aim: session.calls('echo__echo'), pid: target.pid, generator: open.use(startGenerator()) })
+    const target = open.use(await startToolway({ folder, servers: { echo: reads(stdioEcho()) }, more }, { words }))
+    const session = await openSession({ ...target, era: 'modern' })
+    const pids = [target.pid, ...descendants(target.pid).filter(isWorker)]
+    replicas.push({ aim: session.calls('echo__echo'), pids, generator: open.use(startGenerator()) })
   }
   return { name, replicas }
 }
+
+const isWorker = (pid: number) => commandLine(pid).includes('main.ts serve')
 
 /** The same number of calls in flight over all replicas, as a balancer would spread them. */
 async function run({ replicas }: Arm): Promise<Sample> {
   const each = Math.ceil(inFlight / replicas.length)
   const samples = await Promise.all(
-    replicas.map(({ aim, pid, generator }) =>
-      generator.run({ aim, inFlight: each, warmUpMs: 300, ms: 1_500, pids: [pid] }),
-    ),
+    replicas.map(({ aim, pids, generator }) => generator.run({ aim, inFlight: each, warmUpMs: 300, ms: 1_500, pids })),
   )
   const calls = samples.reduce((sum, sample) => sum + sample.calls, 0)
   return {
@@ -59,10 +67,11 @@ async function run({ replicas }: Arm): Promise<Sample> {
 }
 
 const arms = [
-  await arm('alone', 1, {}, 'modern'),
-  await arm('1 replica', 1, shared, 'modern'),
-  await arm('2 replicas', 2, shared, 'modern'),
-  await arm('3 replicas', 3, shared, 'modern'),
+  await arm('alone'),
+  await arm('2 workers', { words: ['--workers', '2'] }),
+  await arm('1 replica', { more: shared }),
+  await arm('2 replicas', { replicas: 2, more: shared }),
+  await arm('3 replicas', { replicas: 3, more: shared }),
 ]
 const found = new Map<string, Sample[]>(arms.map(({ name }) => [name, []]))
 // Interleaved, so that whatever the machine does happens to all of them; the first round only warms up.

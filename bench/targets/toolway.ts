@@ -67,9 +67,10 @@ export async function startToolway(
   options: ToolwayOptions,
   {
     program = new URL(main, import.meta.url),
+    words = [],
     ...how
-  }: { program?: URL; nodeArgs?: readonly string[]; ipc?: boolean } = {},
+  }: { program?: URL; words?: readonly string[]; nodeArgs?: readonly string[]; ipc?: boolean } = {},
 ): Promise<Listening> {
   const config = await writeToolwayConfig(options)
-  return startChild(program, ['serve', '--port', '0', '--json', '--config', config], how)
+  return startChild(program, ['serve', '--port', '0', '--json', '--config', config, ...words], how)
 }
