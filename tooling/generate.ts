@@ -2,11 +2,13 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { editorSchema } from '../src/config/editor-schema.ts'
 import { configurationReference } from './configuration-reference/page.ts'
 import { errorPages } from './error-pages/error-pages.ts'
+import { requirementsPage } from './requirements/page.ts'
 
 const root = new URL('..', import.meta.url)
 
 await writeFile(new URL('toolway.schema.json', root), `${JSON.stringify(editorSchema(), null, 2)}\n`)
 await writeFile(new URL('docs/configuration-reference.md', root), configurationReference())
+await writeFile(new URL('docs/requirements.md', root), requirementsPage())
 
 // Pages of codes that are no more go with the folder.
 await rm(new URL('docs/errors', root), { recursive: true, force: true })

@@ -64,7 +64,7 @@ test('B2: the app page that a tool names can be read through us', () => {
   })
 })
 
-test('F1: lists go meta-tools, native tools, servers as configured, entries as their server lists them', () => {
+test('F1, J1: lists go meta-tools, native tools, servers as configured, entries as their server lists them', () => {
   const sources = [
     fakeSource('z', { tools: ['b', 'a'], resources: ['x://1'], templates: ['x://{a}'], prompts: ['p'] }),
     fakeSource('native', { tools: ['time', 'hash'] }),

@@ -34,7 +34,7 @@ test('F3: every known spelling finds the tool', () => {
   }
 })
 
-test('F3: our own tools are found by their names, behind our name and as a server’s', () => {
+test('F3, J1: our own tools are found by their names, behind our name and as a server’s', () => {
   const { snapshot } = snapshotOf([
     fakeSource('toolway', { tools: ['list_servers'] }),
     fakeSource('native', { tools: ['hash'] }),

@@ -40,7 +40,7 @@ max_size = 500
 `
 const env = { WHERE: '/here', WEB_TOKEN: 'abc' }
 
-test('F7 F8 F13: a file with mcp_client and tool_forwarding becomes our own configuration', async () => {
+test('F7, F8, F13: a file with mcp_client and tool_forwarding becomes our own configuration', async () => {
   const { load, at } = await project({ 'server.toml': forwarding })
   const { config, files, notes, warnings } = await load({ paths: ['server.toml'], env })
   expect(files).toEqual([{ path: at('server.toml'), dialect: 'mcp-client' }])

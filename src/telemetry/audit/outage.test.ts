@@ -49,7 +49,7 @@ test('F11: a write that has run and cannot be recorded says that it has run', as
   expect(lastGap()).toMatchObject({ unrecorded: { writes: 2 } })
 })
 
-test('L7: what was refused or withheld may be tried again, and when; what has run may not', async () => {
+test('F11: what was refused or withheld may be tried again, and when; what has run may not', async () => {
   const files = unreliableFiles()
   await using audit = await openLog(folder.path, { files, unrecordedReads: 'refuse' })
   files.writesFail = { code: 'EIO', bytes: 0 }

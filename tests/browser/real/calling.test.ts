@@ -95,7 +95,7 @@ inBrowser('G10: with real servers', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('F6, F11: a denied call shows its code and its rule, and stands among the calls and in the audit log', async () => {
+  test('G6, F11: a denied call shows its code and its rule, and stands among the calls and in the audit log', async () => {
     await using visitor = await trying('filesystem__move_file')
     const { page } = visitor
     await page.getByLabel('source').fill(join(world.files, 'notes.md'))

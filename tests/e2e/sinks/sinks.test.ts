@@ -41,7 +41,7 @@ async function write(client: TestClient, sink: string, content: string, metadata
 }
 
 describe('sinks and plugins', () => {
-  test('J4: what an agent makes ends where the operator wants it, and a pointer leads there', async () => {
+  test('J4, J1: what an agent makes ends where the operator wants it, and a pointer leads there', async () => {
     await using folder = await temporaryFolder()
     await using hook = await receiver(status(503), status(201, { location: '/artifacts/1' }))
     const notes = join(folder.path, 'notes')
