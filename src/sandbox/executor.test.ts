@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { missing, provide } from '../../tests/fixtures/debian.ts'
 import { descendants } from '../../tests/fixtures/processes.ts'
+import { until } from '../../tests/fixtures/until.ts'
 import type { Outcome } from '../core/executor.ts'
 import { bundleChild } from './bundled-child.fixture.ts'
 import { openWorkshop, type Workshop } from './executor.fixture.ts'
@@ -276,7 +277,8 @@ describe('what it takes to run', { timeout }, () => {
     const running = plain.run('for (;;);')
     await plain[Symbol.asyncDispose]()
     expect(await running).toMatchObject({ status: 'cancelled' })
-    expect(descendants(process.pid).filter((pid) => !before.includes(pid))).toEqual([])
+    const left = () => descendants(process.pid).filter((pid) => !before.includes(pid))
+    await until(() => left().length === 0, { what: 'the end of its processes' })
     expect(await plain.run('1')).toMatchObject({ status: 'refused' })
   })
 })
