@@ -4,7 +4,7 @@ import { exit } from './exit.ts'
 import { createInterrupt } from './interrupt.ts'
 import { run } from './run.ts'
 
-const { stdin, stdout, stderr, env } = process
+const { stdout, stderr, env } = process
 const interrupt = createInterrupt({ clock: systemClock, leave: () => process.exit(exit.interrupted) })
 process.on('SIGINT', interrupt.receive)
 process.on('SIGTERM', interrupt.receive)
@@ -37,7 +37,10 @@ function isDeafToHangup(): boolean {
 }
 
 const code = await run(process.argv.slice(2), {
-  stdin,
+  // Opened by whoever reads it.
+  get stdin() {
+    return process.stdin
+  },
   stdout,
   stderr,
   env,

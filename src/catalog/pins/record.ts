@@ -92,7 +92,8 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   }
   const version = (value as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > recordVersion) return 'newer'
-  const { success, data } = recordSchema.safeParse(value)
+  // Compiling the schema takes longer than reading the few files of a start with it as it is.
+  const { success, data } = recordSchema.safeParse(value, { jitless: true })
   if (!success) return undefined
   const pins = new Map(data.pins.map((item): [string, Pin] => [keyOf(item.kind, item.name), item]))
   return { ...data, pins }

@@ -27,6 +27,20 @@ export function refuse(context: z.core.$RefinementCtx, expected: string, hint?: 
   return z.NEVER
 }
 
+/**
+ * Makes a kind of value once for all keys that hold it: schemas cannot be changed, and half of the time and memory that
+ * they take would go into twins.
+ */
+function shared<Given extends readonly unknown[], Schema>(make: (...given: Given) => Schema) {
+  const made = new Map<string, Schema>()
+  return (...given: Given): Schema => {
+    const key = JSON.stringify(given)
+    const schema = made.get(key) ?? make(...given)
+    made.set(key, schema)
+    return schema
+  }
+}
+
 const amount = ({ factors, expected, hint }: Unit, least: string, most: string) => {
   const units = Object.keys(factors).join('|')
   const pattern = new RegExp(`^(\\d+(?:\\.\\d+)?)(${units})$`)
@@ -46,16 +60,16 @@ const amount = ({ factors, expected, hint }: Unit, least: string, most: string) 
 }
 
 /** `500ms`, `30s`, `5m`, `1h` or 0; milliseconds in the output. A timer set for more than 24 days would fire at once. */
-export const duration = ({ least = '0', most = '24d' } = {}) => amount(time, least, most)
+export const duration = shared(({ least = '0', most = '24d' } = {}) => amount(time, least, most))
 
 /** A time limit: 0 would refuse everything, and no limit at all is not to be had. */
 export const limit = () => duration({ least: '1ms' })
 
 /** `64KiB`, `4MiB`; bytes in the output. */
-export const size = () => amount(memory, '1B', '1024GiB')
+export const size = shared(() => amount(memory, '1B', '1024GiB'))
 
 /** A number; also one that a variable brought along as text. */
-export const numeric = ({ min = 0, max = Number.MAX_SAFE_INTEGER, whole = true } = {}) => {
+export const numeric = shared(({ min = 0, max = Number.MAX_SAFE_INTEGER, whole = true } = {}) => {
   const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
   const expected = `a ${whole ? 'whole ' : ''}number ${range}`
   const written = z.string().meta({ pattern: orVariable('-?\\d+(\\.\\d+)?') })
@@ -66,27 +80,29 @@ export const numeric = ({ min = 0, max = Number.MAX_SAFE_INTEGER, whole = true }
       return number
     return refuse(context, expected)
   })
-}
+})
 
 /** true or false; also as text that a variable brought along. */
-export const flag = () => {
+export const flag = shared(() => {
   const written = z.string().meta({ pattern: orVariable('true|false') })
   return z.union([z.boolean(), written], { error: 'true or false' }).transform((value, context): boolean => {
     if (value === true || value === 'true') return true
     return value === false || value === 'false' ? false : refuse(context, 'true or false')
   })
-}
+})
 
 /** Some text, never empty: an empty variable is no value. */
-export const text = (expected = 'some text') =>
-  z.string({ error: expected }).refine((value) => value !== '' && !value.includes('\0'), { error: expected })
+export const text = shared((expected: string = 'some text') =>
+  z.string({ error: expected }).refine((value) => value !== '' && !value.includes('\0'), { error: expected }),
+)
 
 /** Text that is handed on; a number or a flag counts as it was written. */
-export const verbatim = () =>
+export const verbatim = shared(() =>
   z.union([z.string(), z.number(), z.boolean()], { error: 'some text' }).transform((value, context): string => {
     const written = String(value)
     return written.includes('\0') ? refuse(context, 'text without NUL characters') : written
-  })
+  }),
+)
 
 /** Text of one form. */
 export const textLike = (pattern: RegExp, expected: string) =>
@@ -122,4 +138,4 @@ export function safeAddress(value: string): boolean {
 export const path = () => text('the path of a file or folder')
 
 /** A list of names or patterns. */
-export const names = (expected = 'a name or a pattern with *') => z.array(text(expected))
+export const names = shared((expected: string = 'a name or a pattern with *') => z.array(text(expected)))

@@ -2,80 +2,108 @@ import { createHash } from 'node:crypto'
 import type { ErrorObject } from 'ajv'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { BudgetSpent } from './budget.ts'
+import { BudgetSpent, budget, stepsPerCheck } from './budget.ts'
 import type { Compiled } from './compile.ts'
+import { type Fits, plainCheck } from './plain.ts'
+import { prepare } from './prepare.ts'
 import { sentenceOf } from './problems.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Throws INVALID_ARGUMENTS where a tool's arguments do not fit its schema (F9). The first check of all waits for the
- * compiler to be loaded; from then on there is nothing to wait for.
+ * Throws INVALID_ARGUMENTS where a tool's arguments do not fit its schema (F9). The first that need the compiler wait for
+ * it to be loaded; all others are answered at once.
  */
 export type ValidateArguments = (schema: Fields, args: Fields, tool: string) => Promise<void> | undefined
 
+/** What was made of a schema. */
+interface Made {
+  /** Says yes to most arguments, of most tools. */
+  readonly plain: Fits | undefined
+  /** Made when the plain check does not say yes; nothing where the schema cannot be checked by. */
+  compiled?: Compiled | undefined
+}
+
 /** Some 20 KiB each. */
-const mostCompiled = 1000
+const mostMade = 1000
 
 /** Larger arguments get the first problem only. */
 const mostExplained = 2000
 
-/** Compiles schemas when they are first needed and keeps what the latest ones became. */
+/** Reads schemas when they are first needed and keeps what the latest ones became. */
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
   let compile: typeof import('./compile.ts').compile | undefined
   let loading: Promise<void> | undefined
   const keys = new WeakMap<Fields, string>()
-  const kept = new Map<string, Compiled | undefined>()
+  const kept = new Map<string, Made>()
 
   const load = async () => {
     compile = (await import('./compile.ts')).compile
   }
 
-  const compiled = (schema: Fields, tool: string): Compiled | undefined => {
+  const madeOf = (schema: Fields): Made => {
     let key = keys.get(schema)
     if (key === undefined) {
       key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
       keys.set(schema, key)
     }
-    if (kept.has(key)) return kept.get(key)
-    const made = compile!(schema)
-    if (kept.size >= mostCompiled) kept.delete(kept.keys().next().value as string)
-    if ('unfit' in made) return giveUp(key, tool, made.unfit)
+    const known = kept.get(key)
+    if (known) return known
+    if (kept.size >= mostMade) kept.delete(kept.keys().next().value as string)
+    const prepared = prepare(schema)
+    const made: Made = { plain: 'unfit' in prepared ? undefined : plainCheck(prepared.schema) }
     kept.set(key, made)
     return made
   }
 
+  const compiledOf = (made: Made, schema: Fields, tool: string): Compiled | undefined => {
+    if (!('compiled' in made)) {
+      const compiled = compile!(schema)
+      if ('unfit' in compiled) return giveUp(made, tool, compiled.unfit)
+      made.compiled = compiled
+    }
+    return made.compiled
+  }
+
   /** A schema at fault must not keep anybody from calling the tool; the server still checks for itself. */
-  const giveUp = (key: string, tool: string, reason: string): undefined => {
-    kept.set(key, undefined)
+  const giveUp = (made: Made, tool: string, reason: string): undefined => {
+    made.compiled = undefined
     log.warn({ tool, reason }, 'arguments of this tool are not checked against its schema')
   }
 
-  const check = (schema: Fields, args: Fields, tool: string): undefined => {
-    const made = compiled(schema, tool)
-    if (!made) return
+  const check = (made: Made, schema: Fields, args: Fields, tool: string): undefined => {
+    const compiled = compiledOf(made, schema, tool)
+    if (!compiled) return
     const refused = (problems: string) =>
       new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems}.`)
     let problems: readonly ErrorObject[] | undefined
     try {
-      problems = attempt(() => made.check(args))
+      problems = attempt(() => compiled.check(args))
       const given = problems?.length ? withoutNulls(schema, args) : args
-      if (given !== args) problems = attempt(() => made.check(given))
+      if (given !== args) problems = attempt(() => compiled.check(given))
     } catch {
       // Members named as methods are (`valueOf`) confuse comparison: who sends them must not turn the check off for all.
-      if (!failsForAll(made)) throw refused('they cannot be compared with its schema; send plainer ones')
-      return giveUp(keys.get(schema) as string, tool, 'the check of it fails')
+      if (!failsForAll(compiled)) throw refused('they cannot be compared with its schema; send plainer ones')
+      return giveUp(made, tool, 'the check of it fails')
     }
     if (problems === undefined) throw refused('they are too many to be checked; send fewer or simpler ones')
     if (problems.length === 0) return
-    throw refused(sentenceOf(explained(made, args) ?? problems))
+    throw refused(sentenceOf(explained(compiled, args) ?? problems))
   }
 
   return (schema, args, tool) => {
-    if (compile) return check(schema, args, tool)
+    const made = madeOf(schema)
+    if (made.plain && says(made.plain, args)) return undefined
+    if (compile) return check(made, schema, args, tool)
     loading ??= load()
-    return loading.then(() => check(schema, args, tool))
+    return loading.then(() => check(made, schema, args, tool))
   }
+}
+
+/** Whether a plain check says yes, as far as it gets. */
+function says(plain: Fits, args: Fields): boolean {
+  budget.left = stepsPerCheck
+  return attempt(() => plain(args)) === true
 }
 
 /** Models and clients write null for what they leave out: where a field may be left out, the server may judge that. */

@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { budget, stepsPerCheck } from './budget.ts'
+import { compile } from './compile.ts'
+import { plainCheck } from './plain.ts'
+import { prepare } from './prepare.ts'
+
+type Fields = Record<string, unknown>
+
+function plainOf(schema: Fields) {
+  const prepared = prepare(schema)
+  return 'unfit' in prepared ? undefined : plainCheck(prepared.schema)
+}
+
+function says(schema: Fields, value: unknown): boolean | undefined {
+  budget.left = stepsPerCheck
+  return plainOf(schema)?.(value)
+}
+
+const name = fc.constantFrom('a', 'b', 'c', 'constructor', '__proto__', 'toString')
+const scalar = fc.oneof(
+  fc.constantFrom('', 'a', 'ab', '😀', '2026-11-15', 'x@y', 'https://a.example'),
+  fc.constantFrom(0, -0, 1, 1.5, -3, 1e21, Number.POSITIVE_INFINITY),
+  fc.boolean(),
+  fc.constant(null),
+)
+const { value } = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    scalar,
+    fc.array(tie('value'), { maxLength: 3 }),
+    // As arguments come: read from a text, so that a member may have any name.
+    fc.uniqueArray(fc.tuple(name, tie('value')), { selector: ([key]) => key, maxLength: 3 }).map(parsed),
+  ),
+}))
+
+function parsed(entries: [string, unknown][]): unknown {
+  return JSON.parse(`{${entries.map(([key, member]) => `${JSON.stringify(key)}:${text(member)}`).join()}}`)
+}
+
+/** JSON that keeps what is too large for a number. */
+const text = (member: unknown): string =>
+  member === Number.POSITIVE_INFINITY ? '1e999' : (JSON.stringify(member) ?? 'null')
+
+const kinds = fc.constantFrom('string', 'number', 'integer', 'boolean', 'null', 'array', 'object', 'any')
+const bound = fc.integer({ min: 0, max: 3 })
+const { schema } = fc.letrec<{ schema: Fields; inner: unknown }>((tie) => {
+  const keywords: Record<string, fc.Arbitrary<unknown>> = {
+    type: fc.oneof(kinds, fc.array(kinds, { maxLength: 2 })),
+    enum: fc.array(fc.oneof({ weight: 9, arbitrary: scalar }, { weight: 1, arbitrary: value }), { maxLength: 3 }),
+    const: scalar,
+    minimum: bound,
+    maximum: bound,
+    exclusiveMinimum: bound,
+    exclusiveMaximum: bound,
+    minLength: bound,
+    maxLength: bound,
+    minItems: bound,
+    maxItems: bound,
+    format: fc.constantFrom('date', 'email', 'uri', 'unheard-of', 'constructor'),
+    required: fc.uniqueArray(name, { maxLength: 2 }),
+    properties: fc.dictionary(name, tie('inner'), { maxKeys: 3 }),
+    additionalProperties: tie('inner'),
+    items: tie('inner'),
+    anyOf: fc.array(tie('inner'), { maxLength: 3 }),
+    description: fc.constant('said of it'),
+  }
+  const one = Object.entries(keywords).map(([keyword, said]) => said.map((value) => [keyword, value] as const))
+  return {
+    inner: fc.oneof({ depthSize: 'small' }, fc.boolean(), tie('schema')),
+    schema: fc.array(fc.oneof(...one), { maxLength: 3 }).map((said) => Object.fromEntries(said)),
+  }
+})
+
+test('F9: the plain check never says yes where the compiler says no', () => {
+  let yes = 0
+  let no = 0
+  fc.assert(
+    fc.property(schema, value, (given, tried) => {
+      const said = says(given, tried)
+      if (said === true) yes++
+      if (said === false) no++
+      if (!said) return
+      const compiled = compile(given)
+      expect('unfit' in compiled || compiled.check(tried).length === 0).toBe(true)
+    }),
+    { numRuns: 1500 },
+  )
+  expect(Math.min(yes, no)).toBeGreaterThan(50)
+})
+
+test('F9: it knows what most tools say of their arguments, and leaves the rest to the compiler', () => {
+  const file = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: {
+      path: { type: 'string', minLength: 1, description: 'Where it lies.' },
+      lines: { anyOf: [{ type: 'integer', minimum: 1 }, { type: 'null' }], default: null },
+      mode: { enum: ['text', 'binary'] },
+      tags: { type: 'array', items: { type: 'string' }, maxItems: 2 },
+    },
+    required: ['path'],
+    additionalProperties: false,
+  }
+  expect(says(file, { path: '/a', lines: null, mode: 'text', tags: ['x'] })).toBe(true)
+  for (const bad of [{}, { path: '' }, { path: '/a', other: 1 }, { path: '/a', lines: 0 }, { path: '/a', mode: 'b' }])
+    expect(says(file, bad)).toBe(false)
+  for (const more of [{ pattern: '^a' }, { $ref: '#' }, { type: 'any' }, { not: {} }, { enum: [{}] }])
+    expect(plainOf({ type: 'object', properties: { path: more } })).toBeUndefined()
+})

@@ -1,0 +1,110 @@
+import { charge } from './budget.ts'
+import { formats } from './formats.ts'
+import { isObject } from './keywords.ts'
+import { costKeyword } from './prepare.ts'
+
+/** Whether a value fits. Why it does not is for the compiler to say. */
+export type Fits = (value: unknown) => boolean
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * A check of a prepared schema that says simple things only, as those of most tools do; nothing for any other. It is
+ * ready at once, where the compiler takes 30 ms to be loaded and some 3 MB to be kept. It may say no where the compiler
+ * says yes, never the other way round.
+ */
+export function plainCheck(schema: unknown): Fits | undefined {
+  if (typeof schema === 'boolean') return () => schema
+  const { [costKeyword]: cost, ...said } = schema as Fields
+  const checks: Fits[] = []
+  for (const [keyword, value] of Object.entries(said)) {
+    const check = Object.hasOwn(keywords, keyword) ? keywords[keyword]?.(value as never, said) : undefined
+    if (check === undefined) return undefined
+    checks.push(check)
+  }
+  return (value) => {
+    charge(cost as number)
+    for (const check of checks) if (!check(value)) return false
+    return true
+  }
+}
+
+/** What each keyword makes of its value; nothing where that is not simple. The value has the right form already. */
+const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits | undefined>> = {
+  type: (names: string | readonly string[]) => {
+    const kinds = [names].flat().map((name) => (Object.hasOwn(types, name) ? types[name] : undefined))
+    return kinds.length === 0 || kinds.includes(undefined) ? undefined : oneOf(kinds as Fits[])
+  },
+  enum: (values: readonly unknown[]) => {
+    const allowed = new Set(values)
+    return values.some(isCompound) ? undefined : (value) => allowed.has(value)
+  },
+  const: (wanted: unknown) => (isCompound(wanted) ? undefined : (value) => value === wanted),
+  minimum: (least: number) => (value) => typeof value !== 'number' || value >= least,
+  maximum: (most: number) => (value) => typeof value !== 'number' || value <= most,
+  exclusiveMinimum: (bound: number) => (value) => typeof value !== 'number' || value > bound,
+  exclusiveMaximum: (bound: number) => (value) => typeof value !== 'number' || value < bound,
+  minLength: (least: number) => (value) => typeof value !== 'string' || lengthOf(value) >= least,
+  maxLength: (most: number) => (value) => typeof value !== 'string' || lengthOf(value) <= most,
+  minItems: (least: number) => (value) => !Array.isArray(value) || value.length >= least,
+  maxItems: (most: number) => (value) => !Array.isArray(value) || value.length <= most,
+  format: (name: string) => {
+    const check = Object.hasOwn(formats, name) ? formats[name] : undefined
+    return check ? (value) => typeof value !== 'string' || check(value) : () => true
+  },
+  required: (names: readonly string[]) => (value) => !isObject(value) || names.every((name) => has(value, name)),
+  properties: (schemas: Fields, { additionalProperties }) => {
+    const known = membersOf(schemas)
+    // Whoever names a member as methods are named gets whatever the compiler makes of it.
+    if (known === undefined || Object.keys(schemas).some((name) => name in {})) return undefined
+    const other = additionalProperties === undefined ? () => true : plainCheck(additionalProperties)
+    if (other === undefined) return undefined
+    return (value) => {
+      if (!isObject(value)) return true
+      for (const name of Object.keys(value)) if (!(known.get(name) ?? other)(value[name])) return false
+      return true
+    }
+  },
+  additionalProperties: (schema: unknown, { properties }) =>
+    properties === undefined ? keywords.properties?.({} as never, { additionalProperties: schema }) : () => true,
+  items: (schema: unknown) => {
+    const check = Array.isArray(schema) ? undefined : plainCheck(schema)
+    return check && ((value) => !Array.isArray(value) || value.every((item) => check(item)))
+  },
+  anyOf: (schemas: readonly unknown[]) => {
+    const checks = schemas.map(plainCheck)
+    return checks.includes(undefined) ? undefined : oneOf(checks as Fits[])
+  },
+}
+
+const types: Readonly<Record<string, Fits>> = {
+  string: (value) => typeof value === 'string',
+  number: Number.isFinite,
+  integer: Number.isInteger,
+  boolean: (value) => typeof value === 'boolean',
+  null: (value) => value === null,
+  array: Array.isArray,
+  object: isObject,
+}
+
+/** Most often there is only one. */
+function oneOf(checks: readonly Fits[]): Fits {
+  const [only, ...others] = checks
+  return only && others.length === 0 ? only : (value) => checks.some((check) => check(value))
+}
+
+function membersOf(schemas: Fields): ReadonlyMap<string, Fits> | undefined {
+  const made = Object.entries(schemas).map(([name, schema]) => [name, plainCheck(schema)] as const)
+  return made.some(([, check]) => check === undefined) ? undefined : new Map(made as [string, Fits][])
+}
+
+const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name) && value[name] !== undefined
+
+const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null
+
+/** In characters as people count them, not in halves of some. */
+function lengthOf(text: string): number {
+  let length = 0
+  for (const _ of text) length++
+  return length
+}
