@@ -60,8 +60,8 @@ node bench/profile.ts stdio          # where the time of a call goes: stdio, htt
 - **Ratios count, absolute figures do not.** They are those of this machine on that day. The yardstick is a reverse proxy
   of twenty lines on \`node:http\` in front of an HTTP server that answers from prepared bytes; \`2.00×\` is twice the
   proxy's figure. More is better for calls/s, less for everything else.
-- **Everything takes turns in one run**: proxy, Toolway, peers, again and again, each round beginning with another one.
-  A ratio is taken within each round, and the median of the rounds is reported, with the least and the most of them.
+- **Everything takes turns in one run**: proxy, Toolway, peers, again and again, each round beginning with another one,
+  after five seconds for each to warm up. A ratio is taken within each round, and the median of the rounds is reported, with the least and the most of them.
 - **Noise** is what the yardstick shows against itself, in a second process, or what the ratios scatter by, whichever is
   more. Where the distance to the target is smaller than that, or fewer than three quarters of the rounds agree, the
   verdict is *undecided*: run it on a quieter machine, or with more rounds. A round is *stray* if it lies more than three deviations from the median; it still counts.
