@@ -2,17 +2,21 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ServerConfig } from './config/schema.ts'
+import type { Config, ServerConfig } from './config/schema.ts'
 import type { Clock } from './core/clock.ts'
 import { deadline } from './core/deadline.ts'
 import { ServerError, ToolwayError } from './core/errors.ts'
+import type { Isolation } from './core/executor.ts'
 import type { Log } from './core/log.ts'
 import type { OAuth } from './sign-in.ts'
+import { PluginsRefused } from './tools/plugins/index.ts'
 import { type Connect, createConnect } from './upstream/connect.ts'
 import { discover } from './upstream/discover.ts'
 import { createLeftovers, type Leftovers } from './upstream/leftovers.ts'
 import { statusOf } from './upstream/transports/failures.ts'
 import { version } from './version.ts'
+import { openExecutor } from './world/engines.ts'
+import { openPlugins } from './world/plugins.ts'
 
 /** What was found out about a server by trying it once, apart from any gateway. */
 export interface Examination {
@@ -126,6 +130,29 @@ export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): 
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** What is wrong with plugins, found out by loading them as a gateway does; a sentence each. */
+export async function examinePlugins(
+  paths: readonly string[],
+  surroundings: Pick<ExaminerOptions, 'clock' | 'log'>,
+): Promise<readonly string[]> {
+  try {
+    await using _plugins = await openPlugins(paths, surroundings)
+    return []
+  } catch (thrown) {
+    if (thrown instanceof PluginsRefused) return thrown.problems
+    throw thrown
+  }
+}
+
+/** Which programs of agents can be run here, found out by running some. */
+export async function examineSandbox(
+  config: Config['sandbox'],
+  surroundings: Pick<ExaminerOptions, 'clock' | 'log'>,
+): Promise<Isolation> {
+  await using executor = openExecutor(config, surroundings)
+  return await executor.probe()
 }
 
 /** Times the last start of a process: one that cannot bear to be probed is started twice, and says everything twice. */

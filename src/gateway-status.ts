@@ -1,4 +1,3 @@
-import type { Config } from './config/schema.ts'
 import type { Caller } from './core/call.ts'
 import type { Log } from './core/log.ts'
 import type { ReloadStatus } from './reload/reload.ts'
@@ -21,7 +20,7 @@ export function gatewayStatus({ loaded: { config, files }, warnings }: World, re
 }
 
 /** Who is told. */
-export const mayInspect = ({ defaults }: Config, caller: Caller): boolean => defaults.debug || caller.admin
+export const mayInspect = ({ policy }: World, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
 
 /** Says what there is to say about a configuration, as far as it was not said about the one before. */
 export function announce({ warnings }: World, before: World | undefined, log: Log): void {

@@ -137,7 +137,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     redact: (text) => worlds.present.redactor.text(text),
     print: options.print,
     status: (caller) =>
-      mayInspect(worlds.present.loaded.config, caller) ? gatewayStatus(worlds.present, reload.status()) : undefined,
+      mayInspect(worlds.present, caller) ? gatewayStatus(worlds.present, reload.status()) : undefined,
   }
   const worlds: Worlds<World> = open.use(
     createWorlds<World>({

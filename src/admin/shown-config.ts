@@ -1,5 +1,5 @@
 import type { Config } from '../config/schema.ts'
-import { isSecretName } from '../telemetry/redact/looks-secret.ts'
+import { isSecretName } from '../core/secret-name.ts'
 import type { Redactor } from '../telemetry/redact/redactor.ts'
 
 const hidden = '[redacted]'

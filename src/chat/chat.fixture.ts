@@ -2,7 +2,10 @@ import { onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
+import { createItem } from '../catalog/item.ts'
+import { createSearchIndex } from '../catalog/search/search-index.ts'
 import { configSchema } from '../config/schema.ts'
+import type { View } from '../core/access.ts'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts'
 import type { Keepsakes } from '../core/keepsakes.ts'
 import { createSeal } from '../core/seal.ts'
@@ -54,6 +57,20 @@ export interface ChattingOptions extends Partial<HouseOptions>, Partial<Pick<Cha
 export const handoversIn = (keepsakes: Keepsakes): Handovers =>
   createHandovers({ keepsakes, seal: createSeal('a secret of replicas') })
 
+/** The same view with the search of a real catalog: which tools come into question depends on it. */
+function searching(view: View): View {
+  const among = view.list('tool').map(({ name, entry }) => createItem(entry, { name, origin: 'native', stale: false }))
+  const index = createSearchIndex()
+  index.update(among)
+  return {
+    ...view,
+    search(query, asked) {
+      const { items, total } = index.search(query, { ...asked, among })
+      return { tools: items, total }
+    },
+  }
+}
+
 /** A chat over real tools and a model server that replies by script; all of it ends with the test. */
 export async function chatting(replies: readonly Reply[], options: ChattingOptions = {}): Promise<Chatting> {
   const { config = {}, model = {}, hooks, handovers, ...own } = options
@@ -67,7 +84,7 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
   })
   const made = createModels(models, { clock, log })
   const chat = createChat({
-    access: house,
+    access: { ...house, view: (caller) => searching(house.view(caller)) },
     models: made,
     config: section,
     validate: argumentValidator({ log }),

@@ -1,3 +1,4 @@
+import { chmod } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { project } from './project.fixture.ts'
 
@@ -28,4 +29,36 @@ test('B10: a sign-in that not all replicas share is a doubt, and so is a key tha
   expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x" }, ${key} }`)).toEqual([])
   expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x", disabled: true } }`)).toEqual([])
   expect(await warningsOf(`stores: { ${key} }`)).toEqual(['stores.key has no effect without stores.redis'])
+})
+
+test('B6: a secret that a reference puts among the arguments of a process is a doubt, which does not tell it', async () => {
+  const args = [
+    ...['-y', 'server', '--root=${HOME}', '${GITHUB_TOKEN}', '--api-key', '${ACME}', '--password=${ACME:-letmein1}'],
+    ...['Authorization: ${ACME}', 'postgres://me:${ACME}@db/x', '${DATABASE_URL}', '${file:./key}', '$${API_KEY}'],
+    ...['--token-limit', '${ACME}'],
+  ]
+  const server = { command: 'npx', args }
+  const mcpServers = {
+    'a.b': server,
+    off: { ...server, disabled: true },
+    fine: { command: 'x', env: { A: '${ACME}' } },
+  }
+  const env = { GITHUB_TOKEN: 'hidden-1', ACME: 'hidden-2', DATABASE_URL: 'postgres://me:hidden-3@db/x' }
+  const { load, at } = await project({ 'toolway.json': JSON.stringify({ mcpServers }), key: 'hidden-4' })
+  await chmod(at('key'), 0o600)
+  const { warnings, secrets } = await load({ env })
+  expect(warnings.map((warning) => warning.split(', by `ps`; ')[0])).toEqual(
+    [
+      [3, 'GITHUB_TOKEN'],
+      [5, 'ACME'],
+      [6, 'ACME'],
+      [7, 'ACME'],
+      [8, 'ACME'],
+      [9, 'DATABASE_URL'],
+      [10, 'file:…'],
+    ].map(([at, name]) => `mcpServers["a.b"].args[${at}]: every user of this machine can see what \${${name}} gives`),
+  )
+  for (const warning of warnings) expect(warning).toContain('pass it by mcpServers["a.b"].env')
+  expect(warnings.join()).not.toMatch(/hidden|letmein/)
+  expect(secrets).toEqual(expect.arrayContaining(['hidden-1', 'hidden-4']))
 })

@@ -1,9 +1,17 @@
+import { isSecretName } from '../core/secret-name.ts'
+import { referencesIn, variableOf } from './interpolate.ts'
 import type { Config, ServerConfig } from './schema.ts'
-import { find, type Tree } from './tree.ts'
+import { find, keyPath, type Tree } from './tree.ts'
 
 /** What is valid but hardly meant; rules and limits are policy's to doubt. */
 export function doubts(config: Config, tree: Tree): string[] {
-  return [...openToAll(config), ...unknownModel(config), ...withoutEffect(config, tree), ...unshared(config)]
+  return [
+    ...openToAll(config),
+    ...unknownModel(config),
+    ...withoutEffect(config, tree),
+    ...inArguments(config, tree),
+    ...unshared(config),
+  ]
 }
 
 /** Whoever reaches the port may use everything behind it. */
@@ -31,6 +39,37 @@ function withoutEffect({ mcpServers }: Config, tree: Tree): string[] {
       return empty ? [] : [`mcpServers.${name}.${key} has no effect on ${why}`]
     })
   })
+}
+
+/** Whoever is on the machine can list its processes with all their arguments (B6). */
+function inArguments({ mcpServers }: Config, tree: Tree): string[] {
+  return Object.entries(mcpServers).flatMap(([name, server]) => {
+    if (server.transport !== 'stdio' || server.disabled) return []
+    const env = keyPath(['mcpServers', name, 'env'])
+    return server.args.flatMap((_, index) => {
+      const path = ['mcpServers', name, 'args', index]
+      const secret = secretAt(server.args, index, find(tree, path))
+      const advice = `pass it by ${env} instead, if the server can read it there`
+      return secret === undefined
+        ? []
+        : [`${keyPath(path)}: every user of this machine can see what ${secret} gives, by \`ps\`; ${advice}`]
+    })
+  })
+}
+
+/** The reference in an argument that gives a secret: it leads to one, has such a name, or stands where one belongs. */
+function secretAt(args: readonly string[], index: number, written: Tree | undefined): string | undefined {
+  if (written?.kind !== 'leaf') return undefined
+  const word = String(written.value)
+  const option = /^--?([A-Za-z][\w-]*)$/.exec(args[index - 1] ?? '')?.[1] ?? ''
+  const own = /^-{0,2}([A-Za-z][\w-]*)[=:]/.exec(word)?.[1] ?? ''
+  const password = /:\/\/[^/\s:@]*:[^/\s@]+@/.test(args[index] ?? '')
+  const belongs = password || isSecretName(option) || isSecretName(own)
+  const found = referencesIn(word).find(
+    (body) => belongs || /^(?:file|exec):/.test(body) || isSecretName(variableOf(body) ?? ''),
+  )
+  // Its name alone: what stands in for a variable may be the secret itself, and a command line may hold one.
+  return found && `\${${variableOf(found) ?? found.replace(/(?<=^\w+:).*/s, '…')}}`
 }
 
 /** A sign-in that counts for one of several replicas only, and a key that seals nothing. */

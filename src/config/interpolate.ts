@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { isSecretName } from '../core/secret-name.ts'
 import { inHome } from './absolute-paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
 import { readSecretFile } from './secret-file.ts'
@@ -45,6 +46,13 @@ export function expand(text: string, env: Environment, providers: Providers = {}
   }
 }
 
+/** What stands between the braces of each `${…}` in a text. */
+export const referencesIn = (text: string): string[] =>
+  [...text.matchAll(/(?<!\$)\$\{([^}]*)\}/g)].map(([, body = '']) => body)
+
+/** The variable that one means; undefined where it means something else. */
+export const variableOf = (body: string): string | undefined => variable.exec(body)?.[1]
+
 /** What one `${…}` stands for. */
 function meaning(body: string, env: Environment, providers: Providers): Expansion {
   const [, scheme, named = ''] = /^(file|exec):(.+)$/s.exec(body) ?? []
@@ -73,7 +81,7 @@ interface Interpolated {
   readonly problems: readonly ConfigProblem[]
   /** The files that were read for `${file:PATH}`: a change of one may mean another configuration. */
   readonly files: readonly string[]
-  /** What files and commands gave: none of it is to be written down anywhere. */
+  /** What files, commands and variables with such names gave: none of it is to be written down anywhere. */
   readonly secrets: readonly string[]
 }
 
@@ -102,6 +110,9 @@ export function interpolate(tree: Branch, env: Environment, home = '', run?: Run
       ...(run && !disabled && { exec: (line) => secret(run(line, leaf.at.file.path)) }),
     })
     if ('text' in expansion) {
+      for (const name of referencesIn(leaf.value).map(variableOf)) {
+        if (name !== undefined && isSecretName(name) && env[name]) secrets.add(env[name])
+      }
       return { ...leaf, value: finish(expansion.text), ...(expansion.text !== leaf.value && { variables: 'filled' }) }
     }
     if (disabled) return { ...leaf, variables: 'left' }

@@ -25,7 +25,7 @@ export interface LoadedConfig {
   readonly files: readonly { readonly path: string; readonly dialect: Dialect }[]
   /** Where a change may mean another configuration: files that were read or looked for, rules, secrets. */
   readonly places: readonly string[]
-  /** What files and commands gave, wherever it stands now: none of it is to be written down. */
+  /** What files, commands and secret variables gave, wherever it stands now: none of it is to be written down. */
   readonly secrets: readonly string[]
   /** What was understood, file by file. */
   readonly notes: readonly string[]

@@ -6,10 +6,9 @@ import { agentOf } from './policies.fixture.ts'
 
 const open = { allowedServers: ['*'], allowedTools: [], blockedTools: [], requireAuth: [], pins: 'warn' as const }
 const { caller } = callOf()
-const policyOf = (changes: Partial<Config> = {}) => {
-  const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, debug: false } as const
-  return createPolicy({ config: { agents: {}, policy: open, defaults, mcpServers: {}, ...changes } })
-}
+const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, debug: false } as const
+const policyOf = (changes: Partial<Config> = {}) =>
+  createPolicy({ config: { agents: {}, policy: open, defaults, mcpServers: {}, ...changes } })
 const decideBy = (policy: Config['policy']) => policyOf({ policy }).decide
 const tool = (server: string, name: string) => entryOf({ server, name })
 
@@ -72,6 +71,18 @@ const agents = {
 test('B3: an agent sees tools as it says, as one that it inherits from says, or as the default says', () => {
   const { exposureOf } = policyOf({ agents })
   expect(['team', 'team.junior', 'other', 'nobody'].map(exposureOf)).toEqual(['meta', 'meta', 'both', 'both'])
+})
+
+test('G5: an agent is shown the state of the gateway by its own word, that of its nearest parent, or the default', () => {
+  const told = {
+    ...agents,
+    team: { ...agents.team, debug: true },
+    'team.junior.new': { ...agents.other, debug: false },
+  }
+  const names = ['team', 'team.junior', 'team.junior.new', 'other', 'nobody']
+  expect(names.filter(policyOf({ agents: told }).mayDebug)).toEqual(['team', 'team.junior'])
+  const { mayDebug } = policyOf({ agents: told, defaults: { ...defaults, debug: true } })
+  expect(names.filter((name) => !mayDebug(name))).toEqual(['team.junior.new'])
 })
 
 test('G7: a caller without an agent may use the meta-tools, where it can name one, and nothing else', () => {

@@ -30,18 +30,24 @@ export interface Policy {
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
   /** How an agent sees tools: its own word, else that of an agent it inherits from, else the default. */
   exposureOf(agent: string): Exposure
+  /** Whether an agent is shown the state of the gateway (G5), in the same way. */
+  mayDebug(agent: string): boolean
 }
 
 export function createPolicy({ config, quarantined = () => undefined }: PolicyOptions): Policy {
   const { agents, policy, defaults, mcpServers } = config
   const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
   const writeRefused = createReadOnly(mcpServers)
-  const exposures = new Map<string, Exposure>(
-    Object.keys(agents).map((agent) => {
-      const said = lineage(agent, rules.agents).map((one) => agents[one]?.expose)
-      return [agent, said.find((exposure) => exposure !== undefined) ?? defaults.expose]
-    }),
-  )
+  /** An agent's own word, else that of the nearest it inherits from, else the default. */
+  const wordOf = <Word>(said: (agent: Config['agents'][string] | undefined) => Word | undefined, otherwise: Word) => {
+    const words = new Map(
+      Object.keys(agents).map((agent) => {
+        const family = lineage(agent, rules.agents).map((one) => said(agents[one]))
+        return [agent, family.find((word) => word !== undefined)]
+      }),
+    )
+    return (agent: string): Word => words.get(agent) ?? otherwise
+  }
 
   const decide: Decide = (caller, entry) => {
     const { kind, server, aliases } = entry
@@ -101,7 +107,8 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
       if (!decision.allowed) throw refusalOf(decision, entry.server)
       return acting
     },
-    exposureOf: (agent) => exposures.get(agent) ?? defaults.expose,
+    exposureOf: wordOf<Exposure>((agent) => agent?.expose, defaults.expose),
+    mayDebug: wordOf((agent) => agent?.debug, defaults.debug),
   }
 }
 

@@ -104,7 +104,6 @@ test('B11: a broken configuration is told with its places, and the servers that 
   ])
   expect(of('server.good')).toMatchObject([{ status: 'ok' }])
   expect(of('node')).toMatchObject([{ status: 'ok' }])
-  expect(of('sandbox')).toHaveLength(1)
   expect(checks.map(({ name }) => name)).not.toContain('port')
 })
 
@@ -156,29 +155,6 @@ test('B11: an interruption ends it with 130', async () => {
   await using at = await configured({ mcpServers: { good } })
   const interrupted = AbortSignal.abort(new ToolwayError('CANCELLED', 'Interrupted.'))
   expect(await toolway(['doctor'], { ...at, interrupted })).toMatchObject({ code: 130, stdout: '' })
-})
-
-test('B11: the sandbox tier is told; it counts only for who insists on it', async () => {
-  await using at = await configured()
-  const bin = join(at.cwd, 'bin')
-  await mkdir(bin)
-  const install = async (script: string) => {
-    await writeFile(join(bin, 'bwrap'), script)
-    await chmod(join(bin, 'bwrap'), 0o755)
-  }
-  const env = { ...at.env, PATH: bin }
-  const none = await checkup({ ...at, env })
-  expect(none.of('sandbox')).toMatchObject([{ status: 'ok', message: expect.stringContaining('not installed') }])
-  await install('#!/bin/sh\nexit 0\n')
-  const works = await checkup({ ...at, env })
-  expect(works.of('sandbox')).toMatchObject([{ status: 'ok', message: expect.stringContaining('bwrap works') }])
-  await install('#!/bin/sh\necho "bwrap: No permissions to create a new namespace" >&2\nexit 1\n')
-  const config = { sandbox: { minIsolation: 'bwrap' }, server: { port: 0 }, stores: { path: './state' } }
-  await writeFile(join(at.cwd, 'toolway.json'), JSON.stringify(config))
-  const refused = await checkup({ ...at, env })
-  expect(refused.of('sandbox')).toMatchObject([
-    { status: 'warning', message: expect.stringContaining('No permissions to create a new namespace') },
-  ])
 })
 
 test('B11: clients are told, with the next one to connect', async () => {

@@ -1,7 +1,8 @@
 import type { LoadedConfig } from '../../config/load.ts'
 import { systemClock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
 import { didYouMean } from '../../core/near.ts'
-import { createExaminer, type Examiner } from '../../examine.ts'
+import { createExaminer, type Examiner, examineSandbox } from '../../examine.ts'
 import { openOAuth } from '../../sign-in.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { agentCheck } from '../doctor/agents.ts'
@@ -46,7 +47,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
   const output = createOutput(shell, options.json)
   const begun = performance.now()
   const situation = await situationOf(shell, options)
-  const redactor = await redactorFor(situation.understood)
+  const redactor = await redactorFor(situation)
   const log = createLog({
     level: options.log ?? 'silent',
     destination: shell.stderr,
@@ -55,7 +56,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
   const { understood } = situation
   await using oauth = understood && (await openOAuth(understood, { clock: systemClock, log }))
   await using examiner = createExaminer({ redact: redactor.text, oauth, clock: systemClock, log })
-  const found = await looked(checksFor(situation, examiner, shell, options), shell)
+  const found = await looked(checksFor(situation, { examiner, log }, shell, options), shell)
   const checks = found.map(concealer(redactor))
   const fine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))
   if (options.json) output.value({ checks, ok: fine })
@@ -63,12 +64,18 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
   return fine ? exit.ok : exit.unwell
 }
 
+/** What it looks with. */
+interface Means {
+  readonly examiner: Examiner
+  readonly log: Log
+}
+
 async function looked(checks: readonly Check[], shell: Shell): Promise<Checked[]> {
   using progress = createProgress(shell)
   return await runChecks(checks, { progress, signal: shell.interrupted, command: spelling(shell.env) })
 }
 
-function checksFor(situation: Situation, examiner: Examiner, shell: Shell, options: DoctorOptions): Check[] {
+function checksFor(situation: Situation, { examiner, log }: Means, shell: Shell, options: DoctorOptions): Check[] {
   const { loaded } = situation
   const { server: only, timeout: withinMs } = options
   if (only !== undefined) refuseUnknown(only, situation)
@@ -76,8 +83,7 @@ function checksFor(situation: Situation, examiner: Examiner, shell: Shell, optio
   const command = spelling(shell.env)
   const first = [nodeCheck, configurationCheck(situation, shell)]
   if (only !== undefined) return [...first, ...servers.checks]
-  if (loaded === undefined)
-    return [...first, unlooked, ...servers.checks, sandboxCheck(undefined, shell), clientCheck(shell)]
+  if (loaded === undefined) return [...first, unlooked, ...servers.checks, clientCheck(shell)]
   const { config } = loaded
   return [
     ...first,
@@ -86,7 +92,7 @@ function checksFor(situation: Situation, examiner: Examiner, shell: Shell, optio
     ...servers.checks,
     // After the servers, which it waits for: the checks before it are under way by then.
     agentCheck(config, servers.tools, command),
-    sandboxCheck(config, shell),
+    sandboxCheck(config.sandbox, () => examineSandbox(config.sandbox, { clock: systemClock, log })),
     clientCheck(shell),
   ]
 }
@@ -117,5 +123,6 @@ function keptChecks(loaded: LoadedConfig, shell: Shell): Check[] {
 
 const unlooked: Check = {
   name: 'rest',
-  run: async () => warning('port, credentials and stores were not checked: only a valid configuration says which'),
+  run: async () =>
+    warning('port, credentials, stores and sandbox were not checked: only a valid configuration says which'),
 }

@@ -64,3 +64,36 @@ test('B11: several --config files merge; without any file defaults apply', async
   const none = await toolway(['validate'], place)
   expect(none).toMatchObject({ code: 0, stdout: expect.stringContaining('defaults apply') })
 })
+
+test('B6: a secret among the arguments of a server is warned of, and shown by neither validate nor doctor', async () => {
+  const args = ['-e', 'process.exit(1)', '${GITHUB_TOKEN}']
+  const config = { mcpServers: { git: { command: process.execPath, args } }, sandbox: { languages: [] } }
+  await using place = await folder({ 'toolway.json': config })
+  const around = { ...place, env: { ...place.env, GITHUB_TOKEN: 'hidden-by-name' } }
+  const warning = /mcpServers\.git\.args\[2\]: every user of this machine can see what \$\{GITHUB_TOKEN\} gives/
+  for (const words of [['validate'], ['validate', '--json'], ['doctor']]) {
+    const { stdout, stderr } = await toolway(words, around)
+    expect(stdout).toMatch(warning)
+    expect(stdout).toContain('pass it by mcpServers.git.env')
+    expect(stdout + stderr).not.toContain('hidden')
+  }
+})
+
+test('S2: plugins that are not there or cannot be loaded are problems of the configuration', async () => {
+  const config = { native: { plugins: ['./gone.ts', './broken.ts'] } }
+  await using place = await folder({ 'toolway.json': config, 'broken.ts': 'export const tool = {' })
+  const { code, stdout, stderr } = await toolway(['validate'], place)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(/^toolway\.json: native\.plugins: There is no plugin at .*gone\.ts/)
+  expect(stderr).toMatch(/^toolway\.json: native\.plugins: .*broken\.ts/m)
+  const json = await toolway(['validate', '--json'], place)
+  expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [{ key: 'native.plugins' }, {}] })
+})
+
+test('B6: a token that no client could send is refused, and not repeated', async () => {
+  await using place = await folder({ 'toolway.json': { auth: { token: 'open sesame' } } })
+  const { code, stderr } = await toolway(['validate'], place)
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/auth\.token: expected generated, none, or a token of .* without spaces/)
+  expect(stderr).not.toContain('sesame')
+})

@@ -1,9 +1,13 @@
 import type { LoadedConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
+import { systemClock } from '../../core/clock.ts'
 import { policyDoubts } from '../../policy/doubts.ts'
+import { createRedactor } from '../../telemetry/redact/redactor.ts'
+import { secretsOf } from '../../telemetry/redact/secrets.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { type CommonOptions, load } from '../load.ts'
+import { openLog } from '../open-log.ts'
 import { createOutput, type Output } from '../output.ts'
 import { near, type Shell, spelling } from '../shell.ts'
 import { table } from '../table.ts'
@@ -13,6 +17,7 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
   const output = createOutput(shell, options.json)
   try {
     const loaded = await load(shell, options)
+    await tryPlugins(loaded, shell)
     if (options.json) output.value(asJson(loaded))
     else print(loaded, output, shell)
     return exit.ok
@@ -23,6 +28,16 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
   }
 }
 
+/** Loads the plugins as a gateway would: only then is it known whether they can be. */
+async function tryPlugins(loaded: LoadedConfig, shell: Shell): Promise<void> {
+  const { plugins } = loaded.config.native
+  if (plugins.length === 0) return
+  const { examinePlugins } = await import('../../examine.ts')
+  const problems = await examinePlugins(plugins, { clock: systemClock, log: openLog(shell, loaded, 'silent') })
+  const file = loaded.files.at(-1)?.path ?? ''
+  if (problems.length > 0) throw new ConfigError(problems.map((message) => ({ file, key: 'native.plugins', message })))
+}
+
 interface Understood {
   readonly name: string
   readonly transport: string
@@ -30,10 +45,12 @@ interface Understood {
   readonly disabled: boolean
 }
 
-const understood = ({ config }: LoadedConfig): readonly Understood[] =>
-  Object.entries(config.mcpServers).map(([name, server]) => {
-    return { name, transport: server.transport, target: target(server), disabled: server.disabled }
+const understood = ({ config, secrets }: LoadedConfig): readonly Understood[] => {
+  const { line: conceal } = createRedactor({ secrets: secretsOf(config, secrets), keys: [] })
+  return Object.entries(config.mcpServers).map(([name, server]) => {
+    return { name, transport: server.transport, target: conceal(target(server)), disabled: server.disabled }
   })
+}
 
 /** Where a server is, without the parts of a URL that often hold a secret. */
 function target(server: ServerConfig): string {

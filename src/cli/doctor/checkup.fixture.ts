@@ -20,6 +20,8 @@ export async function checkup(at: Surroundings, ...words: string[]): Promise<Che
   return { code, ...answer, said: stdout + stderr, of: (wanted) => answer.checks.filter(({ name }) => name === wanted) }
 }
 
-/** A folder with this configuration, whose state stays in it and whose port is any free one. */
+/** A folder with this configuration, whose state stays in it and whose port is any free one; no code is run for it. */
 export const configured = (config: object = {}) =>
-  folder({ 'toolway.json': { server: { port: 0 }, stores: { path: './state' }, ...config } })
+  folder({
+    'toolway.json': { server: { port: 0 }, stores: { path: './state' }, sandbox: { languages: [] }, ...config },
+  })

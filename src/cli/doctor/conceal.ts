@@ -1,17 +1,21 @@
 import { join } from 'node:path'
-import type { Config } from '../../config/schema.ts'
 import { createRedactor, type Redactor } from '../../telemetry/redact/redactor.ts'
 import { secretsOf } from '../../telemetry/redact/secrets.ts'
 import { oneLine, printable } from '../width.ts'
 import type { Checked } from './finding.ts'
 import { privateFile } from './private-file.ts'
+import type { Situation } from './situation.ts'
 
 /** Knows the secrets of a configuration, the kept token among them; without one, only what looks like a secret. */
-export async function redactorFor(config: Config | undefined): Promise<Redactor> {
+export async function redactorFor({
+  understood: config,
+  secrets,
+}: Pick<Situation, 'understood' | 'secrets'>): Promise<Redactor> {
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
   const { text } = await privateFile({ path, shown: path, what: 'the token' })
-  return createRedactor({ secrets: secretsOf(config, text === undefined ? [] : [text]), keys: config.audit.redact })
+  const known = secretsOf(config, [...secrets, text ?? ''])
+  return createRedactor({ secrets: known, keys: config.audit.redact })
 }
 
 /**

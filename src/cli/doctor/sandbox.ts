@@ -1,56 +1,29 @@
-import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { promisify } from 'node:util'
 import type { Config } from '../../config/schema.ts'
-import type { Shell } from '../shell.ts'
+import type { Isolation } from '../../core/executor.ts'
 import { type Check, ok, warning } from './finding.ts'
 
-const run = promisify(execFile)
-const patienceMs = 5_000
-/** What running code would need: a view of the files, and namespaces of its own. */
-const trial = [
-  '--ro-bind',
-  '/',
-  '/',
-  '--dev',
-  '/dev',
-  '--proc',
-  '/proc',
-  '--unshare-all',
-  '--die-with-parent',
-  '--',
-  'true',
-]
+const held = {
+  bwrap: 'behind bwrap, in namespaces of its own',
+  process: 'in a process of its own, without namespaces',
+  worker: 'in a thread of its own, without namespaces',
+} as const
 
-/** Which isolation this machine offers to code of agents. */
-export const sandboxCheck = (config: Config | undefined, { env }: Shell): Check => ({
+/** Which programs of agents can be run here, and how they are held: found out by running some. */
+export const sandboxCheck = (
+  { languages: wanted, minIsolation }: Config['sandbox'],
+  probe: () => Promise<Isolation>,
+): Check => ({
   name: 'sandbox',
-  async run(signal) {
-    const why = await bwrapFailure(env, signal)
-    if (why === undefined) return ok('bwrap works: code gets namespaces of its own')
-    const install = why === 'is not installed' ? 'sudo apt install bubblewrap' : letIn()
-    const message = `bwrap ${why}: code would run in a process of its own, without namespaces`
-    // Only who insists on it has to do something.
-    if (config?.sandbox.minIsolation !== 'bwrap') return ok(message, { remedy: install })
-    return warning(`${message}, and sandbox.minIsolation asks for bwrap`, install)
+  async run() {
+    if (wanted.length === 0) return ok('sandbox.languages is empty: no code is run')
+    const { tier, languages, missing } = await probe()
+    const more = missing.length > 0 ? { details: missing } : {}
+    if (tier !== undefined) return ok(`code in ${listed(languages)} runs ${held[tier]}`, more)
+    const message = `no code can be run: sandbox.minIsolation asks for ${minIsolation}, which does not work here`
+    return warning(message, undefined, more)
   },
 })
 
-/** What keeps users from having namespaces differs between distributions. */
-const letIn = (): string =>
-  existsSync('/proc/sys/kernel/apparmor_restrict_unprivileged_userns')
-    ? 'sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0'
-    : 'sudo sysctl -w user.max_user_namespaces=28633'
+const titles = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' } as const
 
-async function bwrapFailure(env: Shell['env'], signal: AbortSignal): Promise<string | undefined> {
-  try {
-    await run('bwrap', trial, { env: { PATH: env.PATH }, timeout: patienceMs, signal })
-    return undefined
-  } catch (error) {
-    signal.throwIfAborted()
-    const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string }
-    if (code === 'ENOENT') return 'is not installed'
-    const [said = ''] = (stderr ?? '').trim().split('\n')
-    return `does not work here${said === '' ? '' : ` (${said})`}`
-  }
-}
+const listed = (languages: Isolation['languages']): string => languages.map((language) => titles[language]).join(', ')

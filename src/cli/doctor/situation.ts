@@ -12,6 +12,8 @@ export interface Situation {
   readonly problems: readonly ConfigProblem[]
   /** The same; or, where it cannot be used, one that has the sound ones of its servers and nothing else. */
   readonly understood: Config | undefined
+  /** What files, commands and secret variables gave for it. */
+  readonly secrets: readonly string[]
   /** The variables that servers lack, by key. */
   readonly unset: readonly UnsetVariable[]
 }
@@ -30,6 +32,7 @@ export async function situationOf(shell: Shell, options: CommonOptions): Promise
   return {
     ...outcome,
     understood: tried?.loaded?.config,
+    secrets: tried?.loaded?.secrets ?? [],
     unset: (tried?.problems ?? []).flatMap((problem) => {
       const variable = unsetVariable(problem)
       return variable === undefined ? [] : [{ key: problem.key, variable }]

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { names, numeric, textLike } from './values.ts'
+import { flag, names, numeric, textLike } from './values.ts'
 
 const rules = z
   .strictObject({
@@ -20,6 +20,7 @@ const agent = z.strictObject({
   expose: exposure.optional().describe('How it sees tools; defaults.expose otherwise.'),
   perMinute: numeric({ min: 1 }).optional().describe('Calls a minute.'),
   concurrency: numeric({ min: 1 }).optional().describe('Calls in flight.'),
+  debug: flag().optional().describe('Shows get_gateway_status to it; defaults.debug otherwise.'),
 })
 
 /** Rules per agent; `team.role` inherits from `team`. */

@@ -33,7 +33,10 @@ const jwt = z.strictObject({
 
 /** Who may come in. */
 export const authSection = z.strictObject({
-  token: text('generated, none or a token')
+  token: textLike(
+    /^[\x21-\x7e]+$/,
+    'generated, none, or a token of letters, digits and signs, without spaces: it is sent in an HTTP header',
+  )
     .default('generated')
     .describe(
       'generated: one that is made at the first start, kept, and printed at each; none: everyone is let in; anything else is the token itself.',

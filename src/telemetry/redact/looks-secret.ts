@@ -1,12 +1,4 @@
-/** Names of variables, headers and parameters that hold secrets. */
-const secretName =
-  /token|secret|passw|passphrase|pwd$|(?:api|access|private|account|encryption|signing|master)[-_]?key|(?:^|[-_])(?:pat|dsn|jwt)(?:$|[-_])|credential|authorization|cookie/i
-
-/** Names that say where a secret is, or how many of something there are, not what it is. */
-const aboutSecret =
-  /(?:file|path|dir|folder|home|root|url|uri|host|port|name|type|mode|ttl|timeout|expiry|limit|count|max|min|size|algorithm|issuer)$/i
-
-export const isSecretName = (name: string): boolean => secretName.test(name) && !aboutSecret.test(name)
+import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
 
 /** Names that may hold a secret or something quite ordinary, as PRIMARY_KEY does. */
 const doubtfulName = /(?:^|[-_])(?:key|auth|pin|psk|salt|sig)(?:$|[-_])|session|signature|webhook/i
@@ -15,7 +7,7 @@ const doubtfulName = /(?:^|[-_])(?:key|auth|pin|psk|salt|sig)(?:$|[-_])|session|
 export const isSecret = (name: string, value: string): boolean =>
   isSecretName(name) ||
   isRandom(value) ||
-  (doubtfulName.test(name) && !aboutSecret.test(name) && !/^[a-z]+(?:[-_ ./][a-z]+)*$/i.test(value))
+  (doubtfulName.test(name) && !isAboutSecret(name) && !/^[a-z]+(?:[-_ ./][a-z]+)*$/i.test(value))
 
 /** Values that stand in every other honest text: hiding them would hide everything, and they protect nothing. */
 const commonplace = new Set(

@@ -1,6 +1,7 @@
 import type { Config, ServerConfig } from '../../config/schema.ts'
+import { isSecretName } from '../../core/secret-name.ts'
 import { shortestSecret } from './known.ts'
-import { isCommonplace, isPath, isRandom, isSecret, isSecretName } from './looks-secret.ts'
+import { isCommonplace, isPath, isRandom, isSecret } from './looks-secret.ts'
 
 /**
  * The values in a configuration that must never be written down, and `more` beside them (the generated token). What

@@ -39,7 +39,8 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
       if (!visible) {
         throw new ToolwayError(
           'DENIED_BY_POLICY',
-          'The status of the gateway is shown to administrators only; the operator can open it with defaults.debug.',
+          'The status of the gateway is not shown to this agent; the operator can show it to one with debug: true in ' +
+            'its rules, or to all with defaults.debug.',
         )
       }
       const servers = access.view(caller).servers().map(withMetadata)

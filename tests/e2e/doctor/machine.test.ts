@@ -10,7 +10,7 @@ import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { unusedPort } from '../../fixtures/listening.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
-import { runDoctor } from './run-doctor.ts'
+import { runDoctor, withoutCode } from './run-doctor.ts'
 
 /** A process that ends with whoever asked for it, once it has said its first line. */
 async function spoken(child: ChildProcess) {
@@ -28,7 +28,7 @@ async function spoken(child: ChildProcess) {
 test('B11: a running gateway is recognised, asked, and left alone', async () => {
   await using folder = await temporaryFolder()
   const port = await unusedPort()
-  const config = { server: { port }, mcpServers: { probe: stdioServers.probe() } }
+  const config = { ...withoutCode, server: { port }, mcpServers: { probe: stdioServers.probe() } }
   await writeConfig(folder.path, config, 'doctor')
   const around = { cwd: folder.path, env: { PATH: process.env.PATH, HOME: folder.path } }
   const served = [toolwayMain, 'serve', '--json']
@@ -49,7 +49,7 @@ test('B11: a running gateway is recognised, asked, and left alone', async () => 
   expect((await readdir(join(folder.path, 'state', 'audit'))).filter((name) => /^\d+$/.test(name))).toEqual(['1'])
 })
 
-test('B11: a port that is taken is told with who has it', async () => {
+test('B11, S7: a port that is taken is told with who has it, and whether code can be run', async () => {
   await using folder = await temporaryFolder()
   const other = createServer((socket) => socket.destroy())
   await new Promise<void>((ready) => other.listen(0, '127.0.0.1', ready))
@@ -58,6 +58,7 @@ test('B11: a port that is taken is told with who has it', async () => {
   const { code, of } = await runDoctor({ cwd: folder.path })
   expect(code).toBe(5)
   expect(of('port')).toMatchObject({ status: 'problem', message: expect.stringContaining(`process ${process.pid}`) })
+  expect(of('sandbox')).toMatchObject({ status: 'ok', message: expect.stringMatching(/^code in JavaScript.* runs /) })
   await new Promise((closed) => other.close(closed))
 })
 
@@ -67,7 +68,7 @@ const nobody = process.getuid?.() === 0 ? 54321 : undefined
 test('B11: a state folder that cannot be written, and one of somebody else, are problems', async () => {
   await using folder = await temporaryFolder()
   const state = join(folder.path, 'state')
-  await writeConfig(folder.path, {}, 'doctor')
+  await writeConfig(folder.path, withoutCode, 'doctor')
   await mkdir(state, { mode: 0o500 })
   if (nobody !== undefined) for (const path of [folder.path, state]) await chown(path, nobody, nobody)
   const patient = { cwd: folder.path, ...(nobody !== undefined && { uid: nobody }) }
@@ -98,7 +99,7 @@ const holding = `
 
 test('B11: a lane of the audit log in the hands of another program is told', async () => {
   await using folder = await temporaryFolder()
-  await writeConfig(folder.path, {}, 'doctor')
+  await writeConfig(folder.path, withoutCode, 'doctor')
   const lane = join(folder.path, 'state', 'audit', '1')
   await mkdir(lane, { recursive: true, mode: 0o700 })
   await chmod(join(folder.path, 'state'), 0o700)

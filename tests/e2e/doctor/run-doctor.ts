@@ -25,6 +25,9 @@ export interface Patient {
   readonly uid?: number
 }
 
+/** A configuration for which no program has to be tried: that takes longer than all the rest. */
+export const withoutCode = { sandbox: { languages: [] } }
+
 /** Runs `toolway doctor` as a user would. */
 export function startDoctor({ cwd, env = {}, uid }: Patient, ...words: string[]) {
   const own = { PATH: process.env.PATH, HOME: cwd, ...env }

@@ -12,13 +12,13 @@ import { json, rogueHttp, type Script } from '../../fixtures/rogue-http.ts'
 import { selfSigned } from '../../fixtures/self-signed.ts'
 import { behindShell, type ServerEntry, startEverything, stdioServers } from '../../fixtures/servers.ts'
 import { until } from '../../fixtures/until.ts'
-import { runDoctor, startDoctor } from './run-doctor.ts'
+import { runDoctor, startDoctor, withoutCode } from './run-doctor.ts'
 
 /** A folder with these servers configured, and nothing of them left in the end. */
 async function patient(mcpServers: Readonly<Record<string, ServerEntry>>) {
   const folder = await temporaryFolder()
   const mark = randomUUID()
-  await writeConfig(folder.path, { mcpServers }, mark)
+  await writeConfig(folder.path, { ...withoutCode, mcpServers }, mark)
   return { cwd: folder.path, left: () => marked(mark), [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 

@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { unusedPort } from '../../fixtures/listening.ts'
+import { rawSession } from '../../fixtures/raw-http.ts'
+import { stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
+import { caller, reading } from './ask.ts'
+import { type Desk, startDesk } from './desk.ts'
+
+const listed = (desk: Desk, times = 1) =>
+  until(() => desk.got('tools/list').length >= times, { what: `the tools to be listed ${times} times` })
+
+test.each(['http', 'sse'])(
+  'T3, G1: headers and the bearer token of a server are sent to it over %s',
+  async (transport) => {
+    await using desk = await startDesk()
+    const headers = { 'X-Tenant': 'acme' }
+    const auth = { type: 'bearer', token: 'given-to-us' }
+    await using toolway = await startToolway({ mcpServers: { one: { url: desk.url, transport, headers, auth } } })
+    await toolway.gateway.refresh()
+    const sent = desk.requests.map(({ headers }) => [headers.authorization, headers['x-tenant']])
+    expect(sent.length).toBeGreaterThan(0)
+    for (const one of sent) expect(one).toEqual(['Bearer given-to-us', 'acme'])
+  },
+)
+
+test('G2: an eager server is connected at the start, and by default none is', async () => {
+  await using eager = await startDesk()
+  await using lazy = await startDesk()
+  const mcpServers = { lazy: { url: lazy.url }, eager: { url: eager.url, connect: 'eager' } }
+  await using toolway = await startToolway({ mcpServers })
+  await listed(eager)
+  expect(lazy.requests).toEqual([])
+  expect(await (await caller(toolway))('lazy__look')).toBe('1')
+})
+
+/** How many tools are known of a server. */
+const known = ({ gateway }: LocalToolway, name: string) =>
+  gateway.servers().find((server) => server.name === name)?.tools
+
+test.each([
+  { mode: 'startup', asked: true, remembered: 0 },
+  { mode: 'runtime', asked: false, remembered: 0 },
+  { mode: 'hybrid', asked: false, remembered: 3 },
+])('S1: with discovery.mode $mode a start asks: $asked, and remembers $remembered tools', async (expected) => {
+  const { mode, asked, remembered } = expected
+  await using folder = await temporaryFolder()
+  await using desk = await startDesk()
+  await using eager = await startDesk()
+  const mcpServers = { one: { url: desk.url }, eager: { url: eager.url, connect: 'eager' } }
+  const config = { mcpServers, discovery: { mode } }
+  {
+    await using before = await startToolway(config, { folder })
+    await before.gateway.refresh()
+  }
+  const [ours, theirs] = [desk, eager].map((one) => one.got('tools/list').length) as [number, number]
+  await using toolway = await startToolway(config, { folder })
+  expect(known(toolway, 'one')).toBe(remembered)
+  // The one that is connected in any case shows that whoever else is asked has been asked by now.
+  await listed(eager, theirs + 1)
+  if (asked) await listed(desk, ours + 1)
+  expect(desk.got('tools/list').length).toBe(ours + (asked ? 1 : 0))
+})
+
+test('S1, G8: a changed discovery.mode is taken over for the servers that are there', async () => {
+  await using desk = await startDesk()
+  const config = (mode: string) => ({ mcpServers: { one: { url: desk.url } }, discovery: { mode } })
+  await using toolway = await startToolway(config('runtime'))
+  await toolway.rewrite(config('startup'))
+  await toolway.gateway.reload()
+  await listed(desk)
+})
+
+test('S1, F4: each server is asked again as often as its own refresh says, else discovery.refresh', async () => {
+  await using desk = await startDesk()
+  await using other = await startDesk()
+  const config = (refresh: string) => ({
+    mcpServers: { one: { url: desk.url, refresh: '20ms' }, two: { url: other.url } },
+    discovery: { refresh },
+  })
+  await using toolway = await startToolway(config('1h'))
+  await toolway.gateway.refresh()
+  await listed(desk, 4)
+  expect(other.got('tools/list')).toHaveLength(1)
+  await toolway.rewrite(config('20ms'))
+  await toolway.gateway.reload()
+  await toolway.gateway.refresh()
+  await listed(other, 4)
+})
+
+test('F15: connections, restarts and sessions on /metrics are those that there are', async () => {
+  await using desk = await startDesk()
+  const gone = { url: `http://127.0.0.1:${await unusedPort()}/mcp` }
+  const mcpServers = { one: { url: desk.url }, gone, probe: stdioServers.probe() }
+  await using toolway = await startToolway({ mcpServers })
+  const readings = async (metric: string) =>
+    Promise.all(Object.keys(mcpServers).map((server) => reading(toolway, metric, server)))
+  const connections = () => readings('toolway_tool_active_connections')
+  const restarts = () => readings('toolway_server_restarts_total')
+  const sessions = () => reading(toolway, 'toolway_sessions')
+
+  expect(await connections()).toEqual([0, 0, 0])
+  expect(await sessions()).toBe(0)
+  const call = await caller(toolway)
+  await call('one__look')
+  await call('probe__pid')
+  expect(await connections()).toEqual([1, 0, 1])
+  expect(await restarts()).toEqual([0, 0, 0])
+
+  await call('probe__die')
+  await until(async () => (await restarts())[2] === 1, { what: 'the restart to be counted' })
+  expect(await restarts()).toEqual([0, 0, 1])
+
+  await rawSession(toolway)
+  expect(await sessions()).toBe(2)
+})

@@ -1,0 +1,81 @@
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config/load.ts'
+import { createGateway } from '../../../src/gateway.ts'
+import { createManualClock } from '../../fixtures/clock.ts'
+import { writeConfig } from '../../fixtures/config-file.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { createKeptLog } from '../../fixtures/log.ts'
+import { startToolway } from '../../fixtures/toolway.ts'
+import { caller } from './ask.ts'
+import { startDesk } from './desk.ts'
+
+test.each([
+  { room: 'all of them', settings: {}, third: '1' },
+  { room: 'cache.maxEntries of them', settings: { maxEntries: 1 }, third: '2' },
+  { room: 'cache.maxBytes of them', settings: { maxBytes: '1KiB' }, third: '2' },
+])('F13: results are kept as far as there is room: for $room', async ({ settings, third }) => {
+  await using desk = await startDesk()
+  const cache = { enabled: true, tools: ['one.look'], ...settings }
+  await using toolway = await startToolway({ mcpServers: { one: { url: desk.url } }, cache })
+  const call = await caller(toolway)
+  const look = (key: string) => call('one__look', { key })
+  expect([await look('a'), await look('a')]).toEqual(['1', '1'])
+  expect(await look('b')).toBe('1')
+  expect(await look('a')).toBe(third)
+})
+
+test('G8, F13: a changed cache section forgets what was kept, another change does not', async () => {
+  await using desk = await startDesk()
+  const config = (ttl: string, perMinute: number) => ({
+    mcpServers: { one: { url: desk.url } },
+    cache: { enabled: true, tools: ['one.look'], ttl },
+    limits: { perMinute },
+  })
+  await using toolway = await startToolway(config('1h', 1000))
+  const call = await caller(toolway)
+  const after = async (changed: ReturnType<typeof config>) => {
+    await toolway.rewrite(changed)
+    await toolway.gateway.reload()
+    return call('one__look')
+  }
+  expect(await call('one__look')).toBe('1')
+  expect(await after(config('1h', 2000))).toBe('1')
+  expect(await after(config('2h', 2000))).toBe('2')
+})
+
+test.each([
+  { retry: { backoff: '1ms' }, tries: 3 },
+  { retry: { backoff: '1ms', attempts: 1 }, tries: 2 },
+  { retry: { backoff: '1ms', budget: 0 }, tries: 1 },
+  // A random part of this is longer than the call has.
+  { retry: { backoff: '24d' }, tries: 1 },
+])('F12: with retry $retry a read that fails is tried $tries times', async ({ retry, tries }) => {
+  await using desk = await startDesk()
+  const one = { url: desk.url, readTools: ['drop'] }
+  await using toolway = await startToolway({ mcpServers: { one }, retry, breaker: { failures: 100 } })
+  expect(await (await caller(toolway))('one__drop')).toBe('OUTCOME_UNKNOWN')
+  expect(desk.got('tools/call')).toHaveLength(tries)
+})
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** Starts and stops a gateway on some day; gives back the files of its audit log. */
+async function runOn(day: number, folder: Folder, retain: string): Promise<string[]> {
+  const file = await writeConfig(folder.path, { audit: { retain } }, 'nobody')
+  const loaded = await loadConfig({ paths: [file], env: process.env, cwd: folder.path })
+  const clock = createManualClock(Date.UTC(2027, 0, 1) + day * dayMs)
+  {
+    await using _gateway = await createGateway(loaded, { log: createKeptLog(), clock })
+  }
+  return globSync(join(folder.path, 'state/audit/*/*.jsonl')).sort()
+}
+
+test('F11: audit records are kept as long as audit.retain says', async () => {
+  await using folder = await temporaryFolder()
+  const [first] = await runOn(0, folder, '30d')
+  expect(first).toBeDefined()
+  expect(await runOn(20, folder, '30d')).toContain(first)
+  expect(await runOn(21, folder, '10d')).not.toContain(first)
+})
