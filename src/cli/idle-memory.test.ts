@@ -19,7 +19,7 @@ test('F14: memory is given back once nothing goes on, and not again while there 
   const clock = createManualClock()
   const { state, footing } = processWith({})
   using _ = releaseWhenIdle(clock, footing)
-  state.cpuMs = 5_000
+  state.cpuMs = 900
   clock.advance(10_000)
   expect(state.released).toBe(0)
   state.cpuMs += 20
@@ -27,6 +27,24 @@ test('F14: memory is given back once nothing goes on, and not again while there 
   expect(state.released).toBe(1)
   clock.advance(60_000)
   expect(state.released).toBe(1)
+})
+
+test('F14: the more there was to do, the longer what it took is kept, up to five minutes', () => {
+  const clock = createManualClock()
+  const { state, footing } = processWith({})
+  using _ = releaseWhenIdle(clock, footing)
+  const idleUntilReleased = (cpuMs: number): number => {
+    state.spare = 20e6
+    state.cpuMs += cpuMs
+    clock.advance(10_000)
+    const before = state.released
+    let idleMs = 0
+    for (; state.released === before; idleMs += 10_000) clock.advance(10_000)
+    return idleMs
+  }
+  expect(idleUntilReleased(5_000)).toBe(50_000)
+  expect(idleUntilReleased(1_000)).toBe(10_000)
+  expect(idleUntilReleased(3_600_000)).toBe(300_000)
 })
 
 test('F14: a process at work is left alone, and so is one that is stopped', () => {

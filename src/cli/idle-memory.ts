@@ -17,16 +17,27 @@ const lookMs = 10_000
 const idleCpuMs = 100
 /** Less than this is not worth a pause. */
 const worthBytes = 8 * 1024 * 1024
+/** What was worked for is kept for so many times as long as the work took, but not for ever. */
+const keptFor = 10
+const longestMs = 300_000
 
 /**
  * Gives memory back to the system once nothing is going on: the engine keeps what a busy time, or the start, has grown
- * its heap to, and somebody's laptop has better uses for it.
+ * its heap to, and somebody's laptop has better uses for it. Not at once where there was much to do: with the memory goes
+ * what was compiled, and whoever pauses for a moment would find everything cold.
  */
 export function releaseWhenIdle(clock: Clock, footing: Footing = thisProcess()): Disposable {
   let before = footing.cpuMs()
+  let released = before
+  let idleMs = 0
   const look = () => {
     const now = footing.cpuMs()
-    if (now - before < idleCpuMs && footing.spare() > worthBytes) footing.release()
+    idleMs = now - before < idleCpuMs ? idleMs + lookMs : 0
+    const patienceMs = Math.min(keptFor * (now - released), longestMs)
+    if (idleMs > 0 && idleMs >= patienceMs && footing.spare() > worthBytes) {
+      footing.release()
+      released = footing.cpuMs()
+    }
     before = footing.cpuMs()
     timer = clock.after(lookMs, look)
   }

@@ -22,8 +22,8 @@ export interface History {
   add(now: number, observed: Observed, bucket: number): void
   /** As fine as is still known for a stretch of time, and no finer than a chart can show. */
   series(from: number, to: number, now: number): Series
-  /** Of the last so many milliseconds, in whole steps. */
-  figures(ms: number, now: number): Figures
+  /** Of the last so many milliseconds, in whole steps; as many a second as make that in `duringMs`. */
+  figures(ms: number, now: number, duringMs: number): Figures
 }
 
 const second = 1000
@@ -56,12 +56,12 @@ export function createHistory(): History {
       }
       return { from, to, stepMs, points }
     },
-    figures(ms, now) {
+    figures(ms, now, duringMs) {
       const step = noStep()
       const latencies = createLatencies()
       // The step that begins just now counts, too.
       ringFor(now - ms, now).collect(now - ms, now + 1, step, latencies)
-      return figuresOf(step, latencies, ms)
+      return figuresOf(step, latencies, duringMs)
     },
   }
 }

@@ -102,6 +102,15 @@ test('B6, G9: secrets in names are not shown', () => {
   expect(stats.table('agent').rows[0]?.name).toBe('x-[redacted]')
 })
 
+test('G9: calls within the second of the start are counted from the start on', () => {
+  const clock = createManualClock(1_800_000_000_200)
+  const stats = createStats({ clock, redact: (text) => text })
+  clock.advance(300)
+  tell(stats.observer, {})
+  clock.advance(700)
+  expect(stats.recent(60_000)).toMatchObject({ calls: 1, perSecond: 1 })
+})
+
 test('G9: the last minute is told apart from what was before', () => {
   const { clock, stats } = open()
   tell(stats.observer, {}, {})

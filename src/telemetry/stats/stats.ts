@@ -95,7 +95,7 @@ export function createStats({ clock, redact }: StatsOptions): CallStats {
     recent(ms, agent) {
       const now = clock.now()
       // A gateway that has just begun is not as idle as the time before that makes it look.
-      return historyOf(agent).figures(Math.min(ms, now - since), now)
+      return historyOf(agent).figures(ms, now, Math.min(ms, now - since))
     },
     series: (from, to, agent) => historyOf(agent).series(from, to, clock.now()),
   }

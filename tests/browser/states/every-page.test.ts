@@ -55,7 +55,7 @@ interface Look {
 const looks: readonly Look[] = [
   { scene: 'usual', device: 'a dark phone', options: phone, token: 'operator', axe: true },
   { scene: 'crowded', device: 'a dark phone', options: phone, token: 'operator', axe: false, at: lists },
-  { scene: 'empty', device: 'a light desktop', options: desktop, token: 'operator', axe: true },
+  { scene: 'empty', device: 'a light desktop', options: desktop, token: 'operator', axe: true, at: lists },
   { scene: 'failing', device: 'a dark phone', options: phone, token: 'operator', axe: true },
   {
     scene: 'usual',
