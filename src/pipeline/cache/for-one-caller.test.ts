@@ -1,12 +1,25 @@
 import { describe, expect, test, vi } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { answerOf, asking, openCache, openHeldBack, settled, textOf } from './cache.fixture.ts'
+import { answerOf, asking, openCache, openHeldBack, readTool, settled, textOf } from './cache.fixture.ts'
 
 const answer = answerOf({ content: [{ type: 'text', text: 'the answer' }] })
 const cancelled = () => new ToolwayError('CANCELLED', 'The caller cancelled this call.')
 
 describe('F13: answers that are for one caller', () => {
+  test.each([{}, { shared: ['mail.read'] }])(
+    'B6: where each principal goes by its own grant, nobody gets what another was answered (cache: %j)',
+    async (section) => {
+      const mail = { url: 'https://mail.example.com/mcp', auth: { type: 'oauth', perPrincipal: true } }
+      const { handle, runs } = openCache({ cache: section, servers: { mail } })
+      const entry = readTool({ server: 'mail' })
+      const askedBy = async (principal: string) => textOf(await handle(asking({ entry, caller: { principal } })))
+      expect(await Promise.all(['ann', 'bob', 'ann'].map(askedBy))).toEqual(['answer 1', 'answer 2', 'answer 1'])
+      expect(await askedBy('bob')).toBe('answer 2')
+      expect(runs).toHaveLength(2)
+    },
+  )
+
   test('a private one does not reach another principal, though both waited for it', async () => {
     const { handle, held } = openHeldBack()
     const ann = handle(asking({ caller: { principal: 'ann' } }))

@@ -24,7 +24,7 @@ export interface Plan {
 export interface Lessons {
   /** Whether those who ask for the same at the same time may have one answer. */
   joins: boolean
-  /** The server wants its answers kept apart by who asks. */
+  /** Answers are kept apart by who asks: the server wants it, or each goes to it by a grant of its own. */
   private: boolean
   /** It has asked a caller something. */
   asks: boolean
@@ -56,7 +56,7 @@ export function cacheRules(
       hinted,
       shared: kind === 'tool' && cache.shared.some((pattern) => matches(pattern, `${server}.${name}`)),
       session: mcpServers[server]?.session ?? 'shared',
-      learnt: { joins: !hinted, private: false, asks: false },
+      learnt: { joins: !hinted, private: isPersonal(mcpServers[server]), asks: false },
     }
   }
 
@@ -81,6 +81,9 @@ export function cacheRules(
     return treatment === 'nothing' ? undefined : treatment
   }
 }
+
+const isPersonal = (server: Config['mcpServers'][string] | undefined): boolean =>
+  server?.transport !== 'stdio' && server?.auth?.type === 'oauth' && server.auth.perPrincipal
 
 /**
  * A wildcard means what it can mean: not our own tools, unless it names them, and not a tool that says of itself that
