@@ -154,6 +154,23 @@ describe('finding', () => {
     expect((await view.resolve('tool', 'files.read_file')).name).toBe('files__read_file')
   })
 
+  test('G6: how a server is that is closed to the caller is not told by a spelling that could also mean another', async () => {
+    const secret = fakeSource('a.down')
+    secret.become('unhealthy', 'the vault at 10.0.0.7 is sealed')
+    const closed = (_: unknown, server: string) =>
+      server === 'a.down'
+        ? ({ allowed: false, code: 'DENIED_BY_POLICY', rule: 'no', reason: 'No.' } as const)
+        : undefined
+    const { view } = setUp([...sources, secret], { closed })
+    await expect(view.resolve('tool', 'a.down.x')).rejects.toMatchObject({
+      code: 'TOOL_NOT_FOUND',
+      details: { server: 'a' },
+      message: expect.not.stringContaining('10.0.0.7'),
+    })
+    expect(secret.asked).toBe(0)
+    await expect(view.resolve('resource', 'x://a.down/y')).rejects.toMatchObject({ code: 'DENIED_BY_POLICY' })
+  })
+
   test('T1: a wrong name among ten thousand is answered with near ones', async () => {
     const tools = Array.from({ length: 10_000 }, (_, index) => `tool_number_${index}_reads`)
     const { view } = setUp([fakeSource('many', { tools })])

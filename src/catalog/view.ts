@@ -49,7 +49,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       if (known) return known
       const source = sources.get(server)
       if (!source) throw unknownServer(server, serverNames())
-      refuseClosed([server])
+      openAmong([server])
       await readiness.of(source)
       const found = options.snapshot().registry.get(server)?.[kind].get(name)
       if (found) return found
@@ -83,10 +83,10 @@ export function createView(caller: Caller, options: ViewOptions): View {
   /** Nothing answers to the spelling yet: whoever may still have it is waited for, then it is unknown. */
   async function resolveLater(kind: Kind, spelling: string): Promise<Served> {
     const byUri = kind === 'resource' || kind === 'template'
-    const { servers, qualifier } = byUri
+    const { servers: meant, qualifier } = byUri
       ? { servers: serversInUri(sources.keys(), spelling), qualifier: undefined }
       : namedServers(sources.keys(), spelling, separator)
-    refuseClosed(servers)
+    const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
     if (named.length > 0) await Promise.all(named.map((source) => readiness.of(source)))
     else await readiness.all()
@@ -107,10 +107,12 @@ export function createView(caller: Caller, options: ViewOptions): View {
     )
   }
 
-  /** How a server is, and what it may have, is nothing for whom it is closed to. */
-  function refuseClosed(servers: readonly string[]): void {
-    const [first, ...others] = servers.map((server) => options.closed(caller, server))
-    if (first && others.every((denial) => denial)) throw refusalOf(first, servers[0] as string)
+  /** How a server is, and what it may have, is nothing for whom it is closed to; throws where all of them are. */
+  function openAmong(servers: readonly string[]): readonly string[] {
+    const denials = servers.map((server) => options.closed(caller, server))
+    const [first] = denials
+    if (first && denials.every((denial) => denial)) throw refusalOf(first, servers[0] as string)
+    return servers.filter((_, at) => denials[at] === undefined)
   }
 
   function unknownIn(kind: Kind, name: string, server: string) {
