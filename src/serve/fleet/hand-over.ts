@@ -37,7 +37,9 @@ export function handOver(handed: HandedOver): Promise<boolean> {
   headers[clientHeader] = fleet.sign(`${Date.now()} ${client} ${hops + 1}`)
   if (body !== undefined) headers['content-length'] = String(body.length)
   // A connection of its own: where that cannot be had, the request has surely not been worked on.
-  const onward = ask(new URL(request.url ?? '/', address), { agent: false, method: request.method, headers })
+  // The path as it is: resolved against the address, one that begins with // would name another host.
+  const target = { agent: false, method: request.method, path: request.url ?? '/', headers }
+  const onward = ask(new URL(address), target)
   let connected = false
   onward.once('socket', (socket) => {
     socket.setTimeout(connectMs, () => onward.destroy())

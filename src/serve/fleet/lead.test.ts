@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Fleet } from '../../core/fleet.ts'
+import { ledElsewhere } from './lead.ts'
+
+let open = new AsyncDisposableStack()
+afterEach(async () => {
+  await open.disposeAsync()
+  open = new AsyncDisposableStack()
+})
+
+/** A server at a free port. */
+async function serve(listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  open.defer(() => server.closeAllConnections())
+  open.defer(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
+const fleet = { sign: (note: string) => note, verify: (note: string) => note } as unknown as Fleet
+
+/** A worker that leads all that comes to another one, which writes down what it is asked. */
+async function twoWorkers() {
+  const asked: string[] = []
+  const lead = await serve(async (request, response) => {
+    const body = await text(request)
+    asked.push(`${request.method} ${request.url} ${body}`)
+    response.end('led')
+  })
+  const port = await serve((request, response) => {
+    const workers = { fleet, lead: () => `http://127.0.0.1:${lead}` }
+    void ledElsewhere(request, response, { fleet, workers }).catch(() => response.writeHead(503).end())
+  })
+  return { port, asked }
+}
+
+/** What is said on a connection of its own to whoever says this. */
+async function say(port: number, ...lines: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(lines.join('\r\n'))
+  return text(socket)
+}
+
+describe('B10: what is for people is led to one worker', () => {
+  test('and never to another host, whatever the target of the request looks like', async () => {
+    const { port, asked } = await twoWorkers()
+    let others = 0
+    const other = await serve((_request, response) => {
+      others++
+      response.end('not for you')
+    })
+    const targets = [`//127.0.0.1:${other}/secret`, `/\\127.0.0.1:${other}/secret`, '//[', '/a/../b?c#d']
+    for (const target of targets) {
+      expect(await say(port, `GET ${target} HTTP/1.1`, 'Host: a', 'Connection: close', '', '')).toContain('led')
+    }
+    expect(asked).toEqual(targets.map((target) => `GET ${target} `))
+    expect(others).toBe(0)
+  })
+})
