@@ -2,17 +2,18 @@ import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { mayTell } from './admin/secret-places.ts'
+import { accountOfAll } from './admin/tokens.ts'
 import { chatWithin } from './chat/chat-within.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { watchPlaces } from './config/watch.ts'
-import type { Access, ServerSummary } from './core/access.ts'
+import type { Access } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
 import type { Chat } from './core/chat.ts'
 import { type Clock, systemClock } from './core/clock.ts'
 import type { Kind } from './core/entry.ts'
 import type { Log } from './core/log.ts'
+import type { ServerSummary } from './core/source-status.ts'
 import { createFanOut } from './fan-out/fan-out.ts'
-import { gatewayStatus, mayInspect } from './gateway-status.ts'
 import { packageFile } from './here.ts'
 import { openLasting } from './lasting.ts'
 import { createHistory } from './reload/history.ts'
@@ -31,7 +32,9 @@ import { type NamedIn, namedEnvironment } from './world/named-environment.ts'
 import { offersTo } from './world/offers.ts'
 import { prepare } from './world/prepare.ts'
 import { serversOf } from './world/servers.ts'
-import { buildWorld, type Surroundings, type World } from './world/world.ts'
+import { gatewayStatus, mayInspect } from './world/status.ts'
+import type { Surroundings } from './world/surroundings.ts'
+import { buildWorld, type World } from './world/world.ts'
 
 export interface GatewayOptions {
   readonly log: Log
@@ -96,6 +99,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       ...{ clock, log, shared: options.shared },
       sessions: () => door?.sessions ?? 0,
       reloads: () => reload.status(),
+      tokens: () => accountOfAll(worlds.present),
     }),
   )
   const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { accountOfAll } from './admin/tokens.ts'
 import { descriptorStore } from './catalog/persistence.ts'
 import { createHandovers, type Handovers } from './chat/handovers.ts'
 import { createProfiles } from './chat/models/profile.ts'
@@ -14,6 +13,7 @@ import type { Log } from './core/log.ts'
 import type { Observer } from './core/observer.ts'
 import { createSeal, type Seal } from './core/seal.ts'
 import { type Breakers, createBreakers } from './pipeline/breaker/breakers.ts'
+import type { BreakerConfig } from './pipeline/breaker/config.ts'
 import { type Bulkhead, bulkhead } from './pipeline/bulkhead/bulkhead.ts'
 import { type Cache, cache } from './pipeline/cache/cache.ts'
 import { createRefusals, type Refusals } from './pipeline/refusals.ts'
@@ -31,13 +31,13 @@ import { openSpool } from './telemetry/audit-archive/spool.ts'
 import { createRecentCalls, type RecentCalls } from './telemetry/calls/recent.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics/metrics.ts'
 import type { Readings, ServerReading } from './telemetry/metrics/readings.ts'
+import type { Describe } from './telemetry/redact/describe.ts'
 import { type CallStats, createStats } from './telemetry/stats/stats.ts'
 import { createLeftovers, type Leftovers } from './upstream/leftovers.ts'
 import type { Server } from './upstream/server.ts'
 import { version } from './version.ts'
 import { members } from './wire/scan.ts'
 import type { Shared } from './workers/shared.ts'
-import type { World } from './world/world.ts'
 
 /** What outlives configurations: what is open, what is counted, what is kept. */
 export interface Lasting extends AsyncDisposable {
@@ -75,7 +75,20 @@ export interface Lasting extends AsyncDisposable {
   readonly log: Log
 }
 
-export interface LastingOptions extends Required<Pick<Readings, 'sessions' | 'reloads'>> {
+/** What is asked of the present world: numbers and words that may change while all this goes on. */
+export interface Present {
+  readonly loaded: { readonly config: Config }
+  readonly servers: ReadonlyMap<string, { readonly server: Server }>
+  readonly describe: Describe
+  readonly breakerOf: (server: string) => BreakerConfig | undefined
+  readonly concurrencyOf: {
+    readonly servers: ReadonlyMap<string, number>
+    readonly agent: (agent: string) => number | undefined
+  }
+  redactName(text: string): string
+}
+
+export interface LastingOptions extends Required<Pick<Readings, 'sessions' | 'reloads' | 'tokens'>> {
   /** What workers of one machine share; Redis takes its place where there is one. */
   readonly shared?: Shared | undefined
   readonly clock: Clock
@@ -85,8 +98,8 @@ export interface LastingOptions extends Required<Pick<Readings, 'sessions' | 're
 /** Opens it by the first configuration. Numbers that may change while it runs are asked of the present world. */
 export async function openLasting(
   config: Config,
-  present: () => World,
-  { shared: workers, clock, log, sessions, reloads }: LastingOptions,
+  present: () => Present,
+  { shared: workers, clock, log, sessions, reloads, tokens }: LastingOptions,
 ): Promise<Lasting> {
   const { audit: auditing, stores } = config
   await using open = new AsyncDisposableStack()
@@ -135,7 +148,7 @@ export async function openLasting(
         audit: audit.status,
         sessions,
         reloads,
-        tokens: () => accountOfAll(present()),
+        tokens,
         stores: () => [
           ...(redis ? [{ name: 'redis', up: redis.redis.up }] : []),
           ...(!redis && besides ? [{ name: 'workers', up: besides.up }] : []),
@@ -199,7 +212,7 @@ function readingOf(server: Server): ServerReading {
   return { name: server.name, health, breaker, connections, restarts }
 }
 
-const bounds = (present: () => World) => ({
+const bounds = (present: () => Present) => ({
   get maxEntries() {
     return present().loaded.config.cache.maxEntries
   },
@@ -208,7 +221,7 @@ const bounds = (present: () => World) => ({
   },
 })
 
-const places = (present: () => World) => ({
+const places = (present: () => Present) => ({
   serverLimit: (server: string) => present().concurrencyOf.servers.get(server),
   agentLimit: (agent: string) => present().concurrencyOf.agent(agent),
   total: () => present().loaded.config.limits.concurrency,

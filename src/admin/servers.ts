@@ -1,7 +1,7 @@
-import type { ServerSummary } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { didYouMean } from '../core/near.ts'
+import type { ServerSummary } from '../core/source-status.ts'
 import type { ServerDetail, ServerView, SignInView } from '../serve/admin/contract.ts'
 import type { ServerAction } from '../serve/admin/port.ts'
 import type { Server } from '../upstream/server.ts'

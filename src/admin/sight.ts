@@ -1,6 +1,7 @@
 import { metaSource } from '../catalog/summaries.ts'
-import type { Served, ServerSummary } from '../core/access.ts'
+import type { Served } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
+import type { ServerSummary } from '../core/source-status.ts'
 import type { World } from '../world/world.ts'
 
 /** The servers that somebody sees: every one for admins, those of their agent for others. */

@@ -1,5 +1,5 @@
-import type { ServerSummary } from '../core/access.ts'
 import type { Source } from '../core/source.ts'
+import type { ServerSummary } from '../core/source-status.ts'
 import type { Item } from './item.ts'
 import type { PerKind } from './parts.ts'
 

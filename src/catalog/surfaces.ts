@@ -1,4 +1,5 @@
-import type { Exposure, ServerSummary } from '../core/access.ts'
+import type { Exposure } from '../core/access.ts'
+import type { ServerSummary } from '../core/source-status.ts'
 import { type Item, renamed } from './item.ts'
 import { metaSource } from './summaries.ts'
 

@@ -77,6 +77,7 @@ export type Exposure = Config['defaults']['expose']
 export type DefaultsConfig = Config['defaults']
 export type PolicyConfig = Config['policy']
 export type AuthConfig = Config['auth']
+export type JwtConfig = NonNullable<AuthConfig['jwt']>
 export type LimitsConfig = Config['limits']
 export type TelemetryConfig = Config['telemetry']
 export type NativeConfig = Config['native']

@@ -3,7 +3,7 @@ import type { Capabilities } from './capabilities.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
 import type { ErrorCode, ToolwayError } from './errors.ts'
 import type { Result } from './result.ts'
-import type { SourceStatus } from './source.ts'
+import type { ServerSummary } from './source-status.ts'
 
 /** All that doors, meta-tools, chat, code and the command line hold. There is no other way in, so nothing gets round it. */
 export interface Access {
@@ -95,10 +95,4 @@ export interface Page {
   /** How many there are on it. */
   readonly count: number
   readonly nextCursor?: string
-}
-
-export interface ServerSummary {
-  readonly name: string
-  readonly status: SourceStatus
-  readonly tools: number
 }

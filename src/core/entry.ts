@@ -1,6 +1,6 @@
-import type { ServerSummary } from './access.ts'
 import type { Call, Caller, Handler } from './call.ts'
 import type { Result } from './result.ts'
+import type { ServerSummary } from './source-status.ts'
 
 export type Kind = 'tool' | 'resource' | 'template' | 'prompt'
 

@@ -1,5 +1,6 @@
 import type { Capabilities } from './capabilities.ts'
 import type { Entry } from './entry.ts'
+import type { SourceStatus } from './source-status.ts'
 
 /** Where entries come from: an MCP server, the native tools, the meta-tools. The catalog never asks which. */
 export interface Source extends AsyncDisposable {
@@ -17,23 +18,4 @@ export interface Source extends AsyncDisposable {
   onChange(listener: () => void): Disposable
   /** The source as clients with these capabilities see it, where that makes a difference. */
   seenBy?(capabilities: Capabilities): Source
-}
-
-/** `needs-auth`: it is there, and somebody has to sign in before it can be used. */
-export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'stale' | 'disabled'
-
-export interface SourceStatus {
-  readonly health: Health
-  /** Why, in a sentence; empty when there is nothing to say. */
-  readonly reason: string
-  /** Since when, in milliseconds since the epoch. */
-  readonly since: number
-  readonly description: string
-  readonly transport: 'stdio' | 'http' | 'sse' | 'in-process'
-  readonly era?: 'legacy' | 'modern'
-  readonly protocolVersion?: string
-  readonly lastError?: string
-  /** Mean time of its recent calls. */
-  readonly latencyMs?: number
-  readonly breaker: 'closed' | 'open' | 'half-open'
 }

@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Config, HttpConfig } from '../config/schema.ts'
+import type { HttpConfig, JwtConfig } from '../config/schema.ts'
 import type { AdminDoor } from './admin/door.ts'
 import { metadataPath, resourceOf } from './authenticate/challenge.ts'
 import type { Hosts } from './hosts.ts'
 import { wrongMethod } from './refusal.ts'
-
-type JwtConfig = NonNullable<Config['auth']['jwt']>
 
 export interface MetadataOptions {
   /** The identity provider of the present configuration; undefined where it has none. */

@@ -5,8 +5,8 @@ import { Json } from '../core/json.ts'
 import { notificationBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { type InboundRequest, isObject, type Params } from './inbound.ts'
-import { isWanted } from './log-level.ts'
 import type { Session } from './session.ts'
+import { isHeard, undeclared } from './session-peer.ts'
 
 /** Where one request's messages go: the answer to its own POST, or the one line of a stdio client. */
 export interface Outlet {
@@ -16,13 +16,6 @@ export interface Outlet {
   send(message: Buffer): boolean
   /** There will be no answer. */
   abandon(): void
-}
-
-/** What a client must have declared before it may be asked. */
-const needed: Readonly<Record<string, string>> = {
-  'sampling/createMessage': 'sampling',
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
 }
 
 /** One request in flight: how it is cancelled, and the way back to its caller until it is answered. */
@@ -96,32 +89,4 @@ export class RequestPeer implements Peer {
     const waiting = AbortSignal.any([signal, this.#over.signal])
     return this.#session.asks.ask((message) => this.#outlet.send(message), method, params, waiting)
   }
-}
-
-/** The way to a session's client outside any request; a question waits no longer than the session lasts. */
-export const sessionPeer = (session: () => Session, tell: (message: Buffer) => boolean, ended: AbortSignal): Peer => ({
-  rounds: false,
-  get logLevel() {
-    return session().logLevel
-  },
-  notify(method, params) {
-    if (isHeard(session(), method, params)) tell(notificationBytes(method, params))
-  },
-  ask(method, params, signal) {
-    const refused = undeclared(session(), method)
-    if (refused !== undefined) return Promise.reject(refused)
-    return session().asks.ask(tell, method, params, AbortSignal.any([signal, ended]))
-  },
-})
-
-/** A client that has said nothing gets whatever servers send: nothing is lost on the way. */
-const isHeard = ({ logLevel }: Session, method: string, params: Json): boolean =>
-  method !== 'notifications/message' || logLevel === undefined || isWanted(logLevel, params)
-
-/** Why a client cannot be asked for this, if it cannot. */
-function undeclared(session: Session, method: string): ToolwayError | undefined {
-  const capability = needed[method]
-  if (capability === undefined || session.capabilities[capability] !== undefined) return undefined
-  const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
-  return new ToolwayError('INVALID_ARGUMENTS', sentence)
 }

@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts'
 import type { Id } from '../wire/message.ts'
 import { type Asks, createAsks } from './asks.ts'
 import type { Params } from './inbound.ts'
-import { type RequestPeer, sessionPeer } from './peer.ts'
+import { sessionPeer } from './session-peer.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 
 /** What a client said of itself when it opened its session. */
@@ -18,7 +18,7 @@ export interface Client {
 export interface Session extends Client, Disposable {
   readonly caller: Caller
   /** Its requests in flight. */
-  readonly requests: Map<Id, RequestPeer>
+  readonly requests: Map<Id, { cancel(): void }>
   readonly asks: Asks
   readonly subscriptions: Subscriptions
   /** The way to the client outside any request. */

@@ -5,7 +5,6 @@ import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { createTestAccess } from './access.fixture.ts'
 import { createTestConnection } from './connection.fixture.ts'
-import type { RequestPeer } from './peer.ts'
 import { createSessions } from './sessions.ts'
 
 const anna = { agent: 'default', principal: 'anna', authenticated: true, admin: false, agents: [] }
@@ -51,7 +50,7 @@ describe('G3: sessions', () => {
     const calling = open()
     const idle = open()
     listening.streams.listen(createTestConnection())
-    calling.requests.set(1, {} as RequestPeer)
+    calling.requests.set(1, { cancel() {} })
     clock.advance(2 * hour)
     expect(sessions.find(listening.id, 'anna')).toBe(listening)
     expect(sessions.find(calling.id, 'anna')).toBe(calling)
@@ -138,7 +137,7 @@ describe('G3: sessions', () => {
     const session = open()
     const listener = createTestConnection()
     session.streams.listen(listener)
-    session.requests.set(1, { cancel: () => told.push('cancelled') } as unknown as RequestPeer)
+    session.requests.set(1, { cancel: () => told.push('cancelled') })
     sessions[Symbol.dispose]()
     expect([told, listener.ended]).toEqual([['cancelled'], true])
     expect(sessions.find(session.id, 'anna')).toBeUndefined()
@@ -261,7 +260,7 @@ describe('B10: sessions of one of several replicas', () => {
   test('are let go where another has gone on with them, when nothing is under way in them', async () => {
     const { state, sessions, open } = setUpFleet()
     const [idle, busy] = [open(), open()]
-    busy.requests.set(1, {} as RequestPeer)
+    busy.requests.set(1, { cancel() {} })
     state.ours = false
     state.back()
     await Promise.resolve()

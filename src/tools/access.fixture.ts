@@ -7,8 +7,9 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Result, ResultBody } from '../core/result.ts'
 import type { Source } from '../core/source.ts'
-import { type Tool, toolSource } from './define.ts'
+import type { Tool } from './define.ts'
 import { type GatewayStatus, type MetaToolsOptions, metaTools } from './meta/index.ts'
+import { toolSource } from './source.ts'
 
 export const user: Caller = {
   agent: 'default',

@@ -5,7 +5,8 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { resultOf } from '../core/result.ts'
 import { bodyOf, callOf, mutePeer, refusalOf, runTool, structuredOf, user } from './access.fixture.ts'
-import { defineTool, type ToolContext, toolSource } from './define.ts'
+import { defineTool, type ToolContext } from './define.ts'
+import { toolSource } from './source.ts'
 
 const greet = defineTool({
   name: 'greet',

@@ -1,13 +1,11 @@
 import * as z from 'zod'
-import type { ServerSummary } from '../core/access.ts'
 import type { Call, Caller, Handler } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { type Result, structuredResult, textResult } from '../core/result.ts'
+import type { ServerSummary } from '../core/source-status.ts'
 import { argumentsRefused } from './arguments.ts'
-
-export { toolSource } from './source.ts'
 
 /** What a tool may know of the call that runs it. */
 export interface ToolContext {

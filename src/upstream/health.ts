@@ -1,5 +1,5 @@
 import type { ToolwayError } from '../core/errors.ts'
-import type { Health } from '../core/source.ts'
+import type { Health } from '../core/source-status.ts'
 
 /** All that a server's health is judged by. */
 export interface Condition {

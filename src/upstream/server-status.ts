@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../config/schema.ts'
-import type { SourceStatus } from '../core/source.ts'
+import type { SourceStatus } from '../core/source-status.ts'
 import { judge } from './health.ts'
 import type { Introduction } from './introduction.ts'
 import type { Lines } from './lines.ts'

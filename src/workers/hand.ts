@@ -3,8 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { createLine, type Line, type Port } from './line.ts'
-import type { PrimaryAnswers, Started, WorkerAnswers } from './primary.ts'
-import { workerVariable } from './worker.ts'
+import { type PrimaryAnswers, type Started, type WorkerAnswers, workerVariable } from './protocol.ts'
 
 /** One worker, as the first process sees it. */
 export interface Hand {

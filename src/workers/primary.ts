@@ -2,35 +2,10 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { createDesk, type DeskAnswers } from './desk.ts'
+import { createDesk } from './desk.ts'
 import { type Hand, startHand } from './hand.ts'
-import { type Hears, type Spreads, spreadTo } from './ipc-bulletin.ts'
-import type { Page, WorkerPage } from './merge-pages.ts'
-import type { Member } from './registry.ts'
-
-/** What a worker is told at its start. */
-export interface Started {
-  /** One that no worker had before: what that one has handed out must not be taken for its own. */
-  readonly name: string
-  readonly number: number
-  readonly of: number
-}
-
-/** What workers can ask the first process for. */
-export type PrimaryAnswers = DeskAnswers &
-  Spreads & {
-    listening(facts: unknown): void
-    /** Those of all workers but the one that asks. */
-    pages(accept?: string): Promise<readonly WorkerPage[]>
-  }
-
-/** What the first process can ask of a worker. */
-export type WorkerAnswers = Hears & {
-  members(members: readonly Member[]): void
-  /** `replaced`: others go on at the same address, so that clients can be led there. */
-  stop(replaced: boolean): void
-  page(accept?: string): Page | undefined
-}
+import { spreadTo } from './ipc-bulletin.ts'
+import type { PrimaryAnswers } from './protocol.ts'
 
 export interface PrimaryOptions {
   readonly workers: number

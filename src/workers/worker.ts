@@ -7,7 +7,7 @@ import { type IpcFleet, ipcFleet } from './ipc-fleet.ts'
 import { ipcKeepsakes } from './ipc-keepsakes.ts'
 import { createLine, type Line, type Port, usualMs } from './line.ts'
 import { mergePages, type Page, type WorkerPage } from './merge-pages.ts'
-import type { PrimaryAnswers, Started, WorkerAnswers } from './primary.ts'
+import { type PrimaryAnswers, type Started, type WorkerAnswers, workerVariable } from './protocol.ts'
 import type { Shared } from './shared.ts'
 
 /** This process as one of several workers. */
@@ -20,9 +20,6 @@ export interface Worker {
   /** Tells that it takes requests. */
   listening(facts: unknown): void
 }
-
-/** The variable by which the first process tells a worker who it is. */
-export const workerVariable = 'TOOLWAY_WORKER'
 
 /** More than the first process waits for the slowest of the others. */
 const pagesMs = 3_000

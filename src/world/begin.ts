@@ -2,7 +2,6 @@ import type { ChangeListener } from '../catalog/changes.ts'
 import type { Pins } from '../catalog/pins/pins.ts'
 import { watchDefinitions } from '../catalog/pins/watch-definitions.ts'
 import type { Log } from '../core/log.ts'
-import { announce } from '../gateway-status.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import type { Server } from '../upstream/server.ts'
 import type { World } from './world.ts'
@@ -29,6 +28,11 @@ export async function beginWorld(next: World, before: World | undefined, watchin
   const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
   for (const [name, { server }] of added) watchServer(name, server, watching)
   await Promise.all(added.map(([, { server }]) => server.start()))
+}
+
+/** Says what there is to say about a configuration, as far as it was not said about the one before. */
+function announce({ warnings }: World, before: World | undefined, log: Log): void {
+  for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
 }
 
 // What listens for long is set up in functions of its own: closures of one function share all that any of them

@@ -6,7 +6,7 @@ import { moduleFile } from '../here.ts'
 import { lazyExecutor } from './lazy-executor.ts'
 import { type Made, takeOver } from './made.ts'
 import { sandboxFetch } from './sandbox-fetch.ts'
-import type { Surroundings, World } from './world.ts'
+import type { Surroundings } from './surroundings.ts'
 
 /** What runs models and programs. Each goes on in the next world unless its own part of the configuration changes. */
 export interface Engines {
@@ -21,7 +21,7 @@ export interface Models extends AsyncDisposable {
 export function createEngines(
   config: Config,
   { profiles, clock, log }: Surroundings,
-  before: World | undefined,
+  before: Engines | undefined,
 ): Engines {
   return {
     models: takeOver(before?.models, config.models, () =>

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
 import { type Authenticate, createAuthenticate } from '../serve/authenticate/index.ts'
 import { createKeys } from '../stores/keys.ts'
-import type { Chosen, Surroundings, World } from './world.ts'
+import type { Chosen } from './prepare.ts'
+import type { Surroundings } from './surroundings.ts'
 
 /** Who may come in, and the part of the configuration that says so. */
 export interface Entrance {
@@ -14,7 +15,7 @@ export interface Entrance {
 export function entranceOf(
   { loaded: { config }, token, createVerifier }: Chosen,
   surroundings: Surroundings,
-  before: World | undefined,
+  before: (Chosen & { readonly entrance: Entrance }) | undefined,
 ): Entrance {
   const { auth, stores } = config
   const { clock, log } = surroundings

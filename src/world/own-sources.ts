@@ -4,15 +4,16 @@ import type { Policy } from '../policy/decide.ts'
 import { vetUrl } from '../policy/guards/url.ts'
 import { likelyLanguages } from '../sandbox/likely-languages.ts'
 import { executeCode } from '../tools/code/execute-code.ts'
-import { type Tool, toolSource } from '../tools/define.ts'
+import type { Tool } from '../tools/define.ts'
 import { inferenceTools } from '../tools/inference/index.ts'
 import { metaTools } from '../tools/meta/index.ts'
 import { nativeTools } from '../tools/native/index.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
+import { toolSource } from '../tools/source.ts'
 import type { Engines } from './engines.ts'
 import { readAnswer } from './read-answer.ts'
-import type { Surroundings } from './world.ts'
+import type { Surroundings } from './surroundings.ts'
 
 /** What our own tools are made with. */
 export interface OwnParts {

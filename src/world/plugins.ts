@@ -4,7 +4,6 @@ import { moduleFile } from '../here.ts'
 import type { Lasting } from '../lasting.ts'
 import { loadPlugins, type Plugins } from '../tools/plugins/index.ts'
 import type { Made } from './made.ts'
-import type { World } from './world.ts'
 
 /** Loads plugins with what they need of ours; throws `PluginsRefused` where one of them cannot be. */
 export function openPlugins(
@@ -19,9 +18,8 @@ export function openPlugins(
 export async function choosePlugins(
   paths: readonly string[],
   surroundings: Pick<Lasting, 'clock' | 'log'>,
-  before: World | undefined,
+  known: Made<Plugins> | undefined,
 ): Promise<Made<Plugins>> {
-  const known = before?.plugins
   if (known && isDeepStrictEqual(known.from, await stateOf(paths, known.value.places))) return known
   const value = await openPlugins(paths, surroundings)
   return { value, from: await stateOf(paths, value.places) }

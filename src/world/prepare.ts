@@ -1,18 +1,32 @@
-import { originOf } from '../catalog/pins/origin.ts'
-import { createPins } from '../catalog/pins/pins.ts'
+import { originOf, type ServerOrigin } from '../catalog/pins/origin.ts'
+import { createPins, type Pins } from '../catalog/pins/pins.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Lasting } from '../lasting.ts'
+import type { createJwtVerifier as CreateVerifier } from '../serve/authenticate/jwt.ts'
 import { keptToken } from '../stores/token.ts'
-import { chooseTraces } from '../telemetry/traces/choose.ts'
+import { type ChosenTraces, chooseTraces } from '../telemetry/traces/choose.ts'
+import type { Plugins } from '../tools/plugins/index.ts'
 import { version } from '../version.ts'
+import type { Made } from './made.ts'
 import { choosePlugins } from './plugins.ts'
-import type { Chosen, World } from './world.ts'
+
+/** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
+export interface Chosen extends ChosenTraces {
+  readonly loaded: LoadedConfig
+  readonly token: string | undefined
+  readonly pins: Pins
+  /** Where its servers come from. */
+  readonly origins: ReadonlyMap<string, ServerOrigin>
+  /** What checks the tokens of an identity provider; loaded only where there is one. */
+  readonly createVerifier: typeof CreateVerifier | undefined
+  readonly plugins: Made<Plugins>
+}
 
 /** Fetches what a configuration needs. Pins go on where the same ones are wanted. */
 export async function prepare(
   loaded: LoadedConfig,
   { clock, log }: Pick<Lasting, 'clock' | 'log'>,
-  before?: World,
+  before?: Chosen,
 ): Promise<Chosen> {
   const { auth, stores, policy, mcpServers } = loaded.config
   const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
@@ -24,6 +38,6 @@ export async function prepare(
   const createVerifier = provided ? (await import('../serve/authenticate/jwt.ts')).createJwtVerifier : undefined
   const tracing = { env: process.env, before: before?.traces, version, clock, log }
   const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
-  const plugins = await choosePlugins(loaded.config.native.plugins, { clock, log }, before)
+  const plugins = await choosePlugins(loaded.config.native.plugins, { clock, log }, before?.plugins)
   return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
 }

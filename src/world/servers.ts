@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts'
 import { createConnect } from '../upstream/connect.ts'
 import { createServer, type Server } from '../upstream/server.ts'
 import { version } from '../version.ts'
-import type { Surroundings, World } from './world.ts'
+import type { Surroundings } from './surroundings.ts'
 
 /** A server and all that made it what it is. */
 export interface Tended {
@@ -18,7 +18,10 @@ export interface Tended {
   }
 }
 
-export const serversOf = ({ servers }: World): Server[] => [...servers.values()].map(({ server }) => server)
+export type Servers = ReadonlyMap<string, Tended>
+
+export const serversOf = ({ servers }: { readonly servers: Servers }): Server[] =>
+  [...servers.values()].map(({ server }) => server)
 
 /** The servers of a configuration, without Toolway itself. */
 const configured = (config: Config, log: Log): string[] =>
@@ -32,20 +35,16 @@ const configured = (config: Config, log: Log): string[] =>
  * The servers of a world, those of the one before taken over where nothing has changed. A function of its own, because
  * whatever lives as long as a world must not hold on to the one before it.
  */
-export const tendAll = (
-  config: Config,
-  surroundings: Surroundings,
-  before: World | undefined,
-): ReadonlyMap<string, Tended> =>
+export const tendAll = (config: Config, surroundings: Surroundings, before: Servers | undefined): Servers =>
   new Map(configured(config, surroundings.log).map((name) => [name, tend(name, config, surroundings, before)]))
 
-function tend(name: string, config: Config, surroundings: Surroundings, before: World | undefined): Tended {
+function tend(name: string, config: Config, surroundings: Surroundings, before: Servers | undefined): Tended {
   const server = config.mcpServers[name] as ServerConfig
   const timeoutMs = config.defaults.timeout
   const refreshMs = server.refresh ?? config.discovery.refresh
   const { health } = config
   const made = { config: server, timeoutMs, refreshMs, mode: config.discovery.mode, health }
-  const known = before?.servers.get(name)
+  const known = before?.get(name)
   if (known && isDeepStrictEqual(known.made, made)) return known
   const { store, seal, leftovers, oauth, clock, log } = surroundings
   return {

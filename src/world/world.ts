@@ -1,14 +1,8 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { ServerOrigin } from '../catalog/pins/origin.ts'
-import type { Pins } from '../catalog/pins/pins.ts'
 import { createCatalogs } from '../catalog/profiles.ts'
-import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
-import type { Access } from '../core/access.ts'
-import type { Caller } from '../core/call.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Lasting } from '../lasting.ts'
 import { type BreakerConfig, breakerConfigs } from '../pipeline/breaker/config.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
 import { createPipeline, type Pipeline } from '../pipeline/index.ts'
@@ -20,47 +14,18 @@ import { policyDoubts } from '../policy/doubts.ts'
 import { compileGuards } from '../policy/guards/index.ts'
 import { compileLimits } from '../policy/limits/compile.ts'
 import { compileConcurrency } from '../policy/limits/concurrency.ts'
-import type { createJwtVerifier as CreateVerifier } from '../serve/authenticate/jwt.ts'
 import { callLog, logsCalls } from '../telemetry/call-log.ts'
 import { type Describe, describeArguments } from '../telemetry/redact/describe.ts'
 import { createRedactor, type Redactor } from '../telemetry/redact/redactor.ts'
 import { remember } from '../telemetry/redact/remember.ts'
 import { secretsOf } from '../telemetry/redact/secrets.ts'
-import type { ChosenTraces } from '../telemetry/traces/choose.ts'
-import type { GatewayStatus } from '../tools/meta/index.ts'
-import type { Plugins } from '../tools/plugins/index.ts'
 import { createEngines, type Engines } from './engines.ts'
 import { type Entrance, entranceOf } from './entrance.ts'
 import { lazyChat } from './lazy-chat.ts'
-import type { Made } from './made.ts'
 import { ownSources } from './own-sources.ts'
-import { type Tended, tendAll } from './servers.ts'
-
-/** What a world stands in: what outlives it, and the ways to the present one. */
-export interface Surroundings extends Lasting {
-  readonly access: Access
-  servedUri(server: string, uri: string): string
-  /** Takes the secrets of the configuration in force out of a text. */
-  redact(text: string): string
-  /** The policy that is in force now. */
-  policy(): Policy
-  /** Nothing where this caller may not see it. */
-  status(caller: Caller): GatewayStatus | undefined
-  /** Prints to standard output, where that is ours. */
-  readonly print: ((text: string) => void) | undefined
-}
-
-/** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
-export interface Chosen extends ChosenTraces {
-  readonly loaded: LoadedConfig
-  readonly token: string | undefined
-  readonly pins: Pins
-  /** Where its servers come from. */
-  readonly origins: ReadonlyMap<string, ServerOrigin>
-  /** What checks the tokens of an identity provider; loaded only where there is one. */
-  readonly createVerifier: typeof CreateVerifier | undefined
-  readonly plugins: Made<Plugins>
-}
+import type { Chosen } from './prepare.ts'
+import { type Servers, tendAll } from './servers.ts'
+import type { Surroundings } from './surroundings.ts'
 
 /** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
 export interface World extends Chosen, Engines {
@@ -68,7 +33,7 @@ export interface World extends Chosen, Engines {
   readonly policy: Policy
   readonly catalog: Catalog
   readonly pipeline: Pipeline
-  readonly servers: ReadonlyMap<string, Tended>
+  readonly servers: Servers
   readonly entrance: Entrance
   readonly chat: Chat & AsyncDisposable
   /** Knows the secrets of the configuration. */
@@ -93,7 +58,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
   const guards = guardsOf(config.mcpServers, clock)
   const quarantines = config.policy.pins === 'quarantine'
   const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
-  const servers = tendAll(config, surroundings, before)
+  const servers = tendAll(config, surroundings, before?.servers)
   const engines = createEngines(config, surroundings, before)
   const own = ownSources({ config, policy, engines, plugins: chosen.plugins.value }, surroundings)
   const catalog = createCatalogs({

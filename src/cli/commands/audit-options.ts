@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { CommonOptions } from '../load.ts'
 
 /** What `audit tail`, `query` and `export` let one choose by. */
 export interface FilterOptions {
@@ -62,3 +63,9 @@ export const filtered = (command: Command): Command =>
     .option('--parent <id>', 'that this one caused')
     .option('--text <text>', 'with this text in the arguments; also as name=value')
     .option('--errors', 'whose tool said that it failed')
+
+export interface TailOptions extends CommonOptions, PlaceOptions, FilterOptions {
+  readonly lines: number
+  readonly follow?: boolean
+  readonly raw?: boolean
+}

@@ -6,8 +6,8 @@ import type { AuditFilter } from '../../telemetry/audit-search/filter.ts'
 import type { Output } from '../output.ts'
 import type { Shell } from '../shell.ts'
 import { oneLine } from '../width.ts'
+import type { TailOptions } from './audit-options.ts'
 import { harmlessJson, jsonLine, rowLine } from './audit-print.ts'
-import type { TailOptions } from './audit-tail.ts'
 
 /** Shows what arrived last from any replica, and what arrives. */
 export async function tailArchive(

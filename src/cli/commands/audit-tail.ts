@@ -6,20 +6,13 @@ import { createPairs } from '../../telemetry/audit-search/pairs.ts'
 import { readRecent } from '../../telemetry/audit-search/recent.ts'
 import { type AuditRow, rowOfRecord } from '../../telemetry/audit-search/row.ts'
 import { type ExitCode, exit } from '../exit.ts'
-import type { CommonOptions } from '../load.ts'
 import { createOutput } from '../output.ts'
 import type { Shell } from '../shell.ts'
 import { askReplicas } from './audit-archive.ts'
 import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
-import type { FilterOptions, PlaceOptions } from './audit-options.ts'
+import type { TailOptions } from './audit-options.ts'
 import { harmlessJson, jsonLine, rowLine } from './audit-print.ts'
 import { tailArchive } from './audit-tail-archive.ts'
-
-export interface TailOptions extends CommonOptions, PlaceOptions, FilterOptions {
-  readonly lines: number
-  readonly follow?: boolean
-  readonly raw?: boolean
-}
 
 /** Shows the last operations, and those that come, straight from the files: no index is needed for it. */
 export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {

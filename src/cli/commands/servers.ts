@@ -1,7 +1,6 @@
-import type { ServerSummary } from '../../core/access.ts'
 import { systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
-import type { Health, SourceStatus } from '../../core/source.ts'
+import type { Health, ServerSummary, SourceStatus } from '../../core/source-status.ts'
 import type { Gateway } from '../../gateway.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'

@@ -1,20 +1,9 @@
 import { extname } from 'node:path'
 import { type ConfigProblem, problemAt } from '../problems.ts'
-import type { Branch, SourceFile, Tree } from '../tree.ts'
+import type { Branch, SourceFile } from '../tree.ts'
 import { branch } from '../tree.ts'
 import { Refused } from './bounds.ts'
-
-/** What a parser of one syntax answers: the document (nothing where it is empty) and what is wrong with it. */
-export interface Parsed {
-  readonly tree?: Tree
-  readonly errors: readonly SyntaxFault[]
-}
-
-export interface SyntaxFault {
-  readonly message: string
-  readonly offset: number
-  readonly key?: string
-}
+import type { Parsed } from './parsed.ts'
 
 export type Syntax = 'yaml' | 'json' | 'toml'
 

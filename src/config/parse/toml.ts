@@ -1,7 +1,7 @@
 import { parse, TomlError } from 'smol-toml'
 import { branch, keyPath, leaf, list, type Path, type Place, type SourceFile, type Tree } from '../tree.ts'
 import { createBounds } from './bounds.ts'
-import type { Parsed } from './document.ts'
+import type { Parsed } from './parsed.ts'
 import { placeKey, scanToml } from './toml-places.ts'
 
 /** TOML 1.0. The parser knows values but not where they stand, so a second, simpler pass finds that. */

@@ -11,7 +11,7 @@ import {
   type Tree,
 } from '../tree.ts'
 import { createBounds, Refused } from './bounds.ts'
-import type { Parsed, SyntaxFault } from './document.ts'
+import type { Parsed, SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'only one document fits into a file; remove the ---',

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import type { SourceStatus } from '../../core/source.ts'
+import type { SourceStatus } from '../../core/source-status.ts'
 import type { BreakerConfig } from './config.ts'
 import type { Outcome } from './outcome.ts'
 import { createWindow } from './window.ts'

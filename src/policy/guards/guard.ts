@@ -1,4 +1,8 @@
+import type { ServerConfig } from '../../config/schema.ts'
 import type { ToolwayError } from '../../core/errors.ts'
+
+/** One guard, as a server's configuration has it. */
+export type GuardConfig = ServerConfig['guards'][number]
 
 /** A text that a guard looks at, and the argument it came in. */
 export interface Guarded {

@@ -1,13 +1,10 @@
-import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
-import type { Guard, Guarded, Refuse } from './guard.ts'
+import type { Guard, GuardConfig, Guarded, Refuse } from './guard.ts'
 import { pathGuard } from './path.ts'
 import { parseSelector, type Selector, select } from './selector.ts'
 import { sqlGuard } from './sql.ts'
 import { type Lookup, urlGuard } from './url.ts'
-
-export type GuardConfig = ServerConfig['guards'][number]
 
 /** Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL. At once and without a promise where no argument is guarded. */
 export type CheckArguments = (args: Readonly<Record<string, unknown>>) => Promise<void> | undefined

@@ -1,4 +1,4 @@
-import type { GuardConfig } from './index.ts'
+import type { GuardConfig } from './guard.ts'
 
 export type Dialect = Extract<GuardConfig, { kind: 'sql' }>['dialect']
 

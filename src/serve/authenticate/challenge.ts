@@ -1,6 +1,4 @@
-import type { Config } from '../../config/schema.ts'
-
-type JwtConfig = NonNullable<Config['auth']['jwt']>
+import type { JwtConfig } from '../../config/schema.ts'
 
 /** What a client that speaks OAuth is told beside a refusal: where to find out how to get a token, and for what. */
 export type ChallengeOf = (refusal?: {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import type { Config } from '../../config/schema.ts'
+import type { JwtConfig } from '../../config/schema.ts'
 import type { ChallengeOf } from './challenge.ts'
 import type { Identity } from './identity.ts'
 import { insufficient, wrong } from './refusals.ts'
@@ -37,7 +37,7 @@ export function identityOf(
 }
 
 /** The part of the configuration that says what claims mean. */
-type Told = Readonly<Pick<NonNullable<Config['auth']['jwt']>, 'issuer' | 'agentClaim' | 'scopes'>>
+type Told = Readonly<Pick<JwtConfig, 'issuer' | 'agentClaim' | 'scopes'>>
 
 /** `scope` as one text (RFC 9068), or `scp`, as some providers call it, as a list. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {

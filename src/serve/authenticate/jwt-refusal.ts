@@ -1,7 +1,7 @@
 import { errors } from 'jose'
+import type { JwtConfig } from '../../config/schema.ts'
 import type { Log } from '../../core/log.ts'
 import type { Refusal } from '../refusal.ts'
-import type { JwtConfig } from './jwt.ts'
 import { wrong } from './refusals.ts'
 
 /** What a bearer can do about a token that was not accepted. Nothing of the token itself is told or logged. */

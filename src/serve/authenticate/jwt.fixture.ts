@@ -2,9 +2,10 @@ import { expect } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { startProvider } from '../../../tests/fixtures/identity-provider.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import type { JwtConfig } from '../../config/schema.ts'
 import { Refusal } from '../refusal.ts'
 import { createAuthenticate } from './index.ts'
-import { createJwtVerifier, type JwtConfig } from './jwt.ts'
+import { createJwtVerifier } from './jwt.ts'
 
 /** An identity provider, and doors that trust it; time stands still unless a test moves it. */
 export async function openJwtDoors() {

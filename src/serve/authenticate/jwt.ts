@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
-import type { Config } from '../../config/schema.ts'
+import type { JwtConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { Refusal } from '../refusal.ts'
@@ -10,8 +10,6 @@ import { createKeySet } from './jwks.ts'
 import type { PublishedKeys } from './jwks-fetch.ts'
 import { refusalOf } from './jwt-refusal.ts'
 import { createVerified } from './verified.ts'
-
-export type JwtConfig = NonNullable<Config['auth']['jwt']>
 
 /** Signatures that only the holder of a private key can make: what is public must never be enough to sign. */
 const algorithms = [

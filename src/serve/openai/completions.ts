@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpConfig } from '../../config/schema.ts'
+import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import type { ChatEvent, ChatRequest } from '../../core/chat.ts'
+import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
 import { readTraceContext } from '../../core/read-trace-context.ts'
 import { agentFor, agentOfRequest } from '../agent.ts'
 import type { Identity } from '../authenticate/index.ts'
@@ -14,7 +18,6 @@ import { dropWhenStalled } from '../stream.ts'
 import { tellAnswer } from '../tell-answer.ts'
 import { createChunks } from './chunks.ts'
 import { completionOf } from './completion.ts'
-import type { OpenAiDoorOptions } from './door.ts'
 import { errorBody } from './errors.ts'
 import { chosenModel } from './models.ts'
 import { readRequest } from './request.ts'
@@ -22,10 +25,23 @@ import { readRequest } from './request.ts'
 /** Answers POST /v1/chat/completions to somebody who was let in; rejects where there is nothing to answer with. */
 export type Completions = (request: IncomingMessage, response: ServerResponse, identity: Identity) => Promise<void>
 
+export interface CompletionsOptions {
+  /** The chat of the present configuration; undefined where it names no model. */
+  chat(): Chat | undefined
+  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+  readonly config: Pick<HttpConfig, 'maxBody'>
+  /** Whether calls are traced: then headers count that tell of a place in a trace. */
+  traced?(): boolean
+  /** Answers that may be under way at a time. */
+  readonly limit?: number
+  readonly clock: Clock
+  readonly log: Log
+}
+
 /** An answer holds a conversation in memory for minutes: more at a time are sent away. */
 const mostAnswers = 256
 
-export function createCompletions(options: OpenAiDoorOptions): Completions {
+export function createCompletions(options: CompletionsOptions): Completions {
   const { access, config, clock, log, traced, limit = mostAnswers } = options
   let underWay = 0
 

@@ -1,16 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpConfig } from '../../config/schema.ts'
-import type { Access } from '../../core/access.ts'
-import type { Chat } from '../../core/chat.ts'
-import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
 import { type Authenticate, createLifetimes } from '../authenticate/index.ts'
 import { allowOrigin, answerPreflight, isPreflight } from '../cors.ts'
 import { asRefusal } from '../errors.ts'
 import type { Hosts } from '../hosts.ts'
 import { Refusal, refuse, wrongMethod } from '../refusal.ts'
-import { createCompletions } from './completions.ts'
+import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
 import { modelView, unknownModel } from './models.ts'
 
@@ -20,19 +15,9 @@ export interface OpenAiDoor extends Disposable {
   handle(request: IncomingMessage, response: ServerResponse, path: string): true
 }
 
-export interface OpenAiDoorOptions {
-  /** The chat of the present configuration; undefined where it names no model. */
-  chat(): Chat | undefined
-  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+export interface OpenAiDoorOptions extends CompletionsOptions {
   readonly authenticate: Authenticate
-  readonly config: Pick<HttpConfig, 'maxBody'>
   readonly hosts: Hosts
-  /** Whether calls are traced: then headers count that tell of a place in a trace. */
-  traced?(): boolean
-  /** Answers that may be under way at a time. */
-  readonly limit?: number
-  readonly clock: Clock
-  readonly log: Log
 }
 
 const completionsPath = '/v1/chat/completions'

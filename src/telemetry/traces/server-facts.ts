@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { SourceStatus } from '../../core/source.ts'
+import type { SourceStatus } from '../../core/source-status.ts'
 import { text, whole } from './attribute.ts'
 
 /** A server as traces see it. */

@@ -1,6 +1,6 @@
 import type { Observer } from '../../core/observer.ts'
 import { isSampled } from '../../core/read-trace-context.ts'
-import type { Tracing } from '../../core/trace-context.ts'
+import type { Tracing } from '../../core/tracing.ts'
 import { type CallSpansOptions, createCallSpans } from './call-spans.ts'
 import type { Exporter } from './exporter.ts'
 import type { Sampling } from './sampling.ts'

@@ -1,6 +1,7 @@
 import type { Call } from '../../core/call.ts'
 import { flagsOf, isSampled, readTraceContext, traceIdOf } from '../../core/read-trace-context.ts'
-import type { TraceContext, Tracing } from '../../core/trace-context.ts'
+import type { TraceContext } from '../../core/trace-context.ts'
+import type { Tracing } from '../../core/tracing.ts'
 import { spanId, traceId } from './ids.ts'
 import { type Sampling, samples } from './sampling.ts'
 

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import type { Vet } from '../native/fetch/guarded-get.ts'
+import type { Vet } from '../native/fetch/vet.ts'
 import type { LanguageModel } from './language-model.ts'
 
 type Schema = Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-import type { ServerSummary } from '../../core/access.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
 import { oneLine } from './one-line.ts'
 
 const longest = 600

@@ -1,6 +1,7 @@
 import * as z from 'zod'
-import type { Found, Served, ServerSummary, View } from '../../core/access.ts'
+import type { Found, Served, View } from '../../core/access.ts'
 import { nearMisses } from '../../core/near.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { behindSentence } from './behind.ts'
 import { oneLine } from './one-line.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { matches } from '../../core/wildcard.ts'
 import { bodyOf, createHouse, structuredOf } from '../access.fixture.ts'
-import { toolSource } from '../define.ts'
+import { toolSource } from '../source.ts'
 import { echo, numbered } from '../tools.fixture.ts'
 
 interface Answer {

@@ -11,7 +11,7 @@ import type { MetaToolsOptions } from './options.ts'
 import { registrySummary } from './registry-summary.ts'
 import { serverHealth } from './server-health.ts'
 
-export type { GatewayStatus } from './get-gateway-status.ts'
+export type { GatewayStatus } from './gateway-status.ts'
 export type { MetaToolsOptions } from './options.ts'
 
 /** The tools about tools. They have no output schemas: these would lengthen the very lists that meta-tools keep short. */

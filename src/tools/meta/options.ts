@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { GatewayStatus } from './get-gateway-status.ts'
+import type { GatewayStatus } from './gateway-status.ts'
 
 /** All that the meta-tools hold: they see and run what their caller may, and nothing more. */
 export interface MetaToolsOptions {

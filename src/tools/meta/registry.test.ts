@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Exposure } from '../../core/access.ts'
-import type { Source, SourceStatus } from '../../core/source.ts'
+import type { Source } from '../../core/source.ts'
+import type { SourceStatus } from '../../core/source-status.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { ServerSummary } from '../../core/access.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
 import { serversAsked } from './reach.ts'

@@ -1,6 +1,5 @@
-import type { WriteSchema } from './object-type.ts'
+import type { Place, WriteSchema } from './place.ts'
 import { listOf, type Schema } from './schema.ts'
-import type { Place } from './schema-type.ts'
 import { atom, closed, type Type } from './type.ts'
 
 const longestTuple = 32

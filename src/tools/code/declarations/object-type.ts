@@ -1,11 +1,8 @@
+import type { Place, WriteSchema } from './place.ts'
 import { quoted } from './plain-text.ts'
 import { remarks } from './remarks.ts'
 import { isSchema, listOf, type Schema } from './schema.ts'
-import type { Place } from './schema-type.ts'
 import { atom, intersection, type Type, union } from './type.ts'
-
-/** Hands the schemas inside a schema back to whoever writes schemas. */
-export type WriteSchema = (schema: unknown, place: Place) => Type
 
 const longestKey = 200
 /** What fits on one line is easier to read there. */

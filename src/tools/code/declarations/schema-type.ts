@@ -2,19 +2,10 @@ import type { Allowance } from './allowance.ts'
 import { arrayType } from './array-type.ts'
 import { literalType } from './literal.ts'
 import { objectType } from './object-type.ts'
+import type { Place } from './place.ts'
 import { referred } from './reference.ts'
 import { isSchema, listOf, type Schema } from './schema.ts'
 import { atom, intersection, type Type, union, unknownType } from './type.ts'
-
-/** Where in a schema the writer is. */
-export interface Place {
-  /** The whole document, which references are about. */
-  readonly root: unknown
-  readonly allowance: Allowance
-  readonly depth: number
-  /** The references that led here: one that comes again leads round in a circle. */
-  readonly through: readonly string[]
-}
 
 /** Deeper than this nobody reads, and parsers of types have stacks. */
 const deepest = 8

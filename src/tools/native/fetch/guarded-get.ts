@@ -3,18 +3,7 @@ import { ToolwayError } from '../../../core/errors.ts'
 import { readBody } from './body.ts'
 import { cannotReach } from './failures.ts'
 import { pinned } from './pinned.ts'
-
-/** An address that a URL may be fetched from. */
-export interface VettedAddress {
-  readonly address: string
-  readonly family: number
-}
-
-/**
- * Checks a URL and finds the addresses to connect to; to no others, since its name may lead elsewhere by then. What it
- * throws says why not, to go on from "The URL …".
- */
-export type Vet = (url: string) => Promise<{ readonly url: URL; readonly addresses: readonly VettedAddress[] }>
+import type { Vet } from './vet.ts'
 
 export interface GetOptions {
   readonly vet: Vet

@@ -7,9 +7,10 @@ import { withoutHidden } from '../../hidden-characters.ts'
 import { sniffedType } from '../../media-type.ts'
 import { decodeText } from './charset.ts'
 import { formOf, mediaTypeOf } from './content.ts'
-import { type Got, guardedGet, type Vet } from './guarded-get.ts'
+import { type Got, guardedGet } from './guarded-get.ts'
 import { readableText } from './html/readable.ts'
 import { slice } from './slice.ts'
+import type { Vet } from './vet.ts'
 
 export interface FetchOptions {
   readonly vet: Vet

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import type { Client } from 'undici'
-import type { VettedAddress } from './guarded-get.ts'
+import type { VettedAddress } from './vet.ts'
 
 /** A connection of one's own that can only lead to these addresses, whatever the name means by now. */
 export async function pinned(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {

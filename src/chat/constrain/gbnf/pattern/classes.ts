@@ -1,6 +1,6 @@
 import type { Range } from '../expression.ts'
 import { complement } from '../strings.ts'
-import type { Cursor } from './parse.ts'
+import type { Cursor } from './cursor.ts'
 
 const digit: readonly Range[] = [[0x30, 0x39]]
 const word: readonly Range[] = [

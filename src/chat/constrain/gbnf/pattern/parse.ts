@@ -2,15 +2,9 @@ import { CannotExpress } from '../../cannot-express.ts'
 import type { Range } from '../expression.ts'
 import { complement } from '../strings.ts'
 import { classes, escapedSign } from './classes.ts'
+import type { Cursor } from './cursor.ts'
 import { parseSet } from './sets.ts'
 import type { Tree } from './tree.ts'
-
-/** A pattern that is being read, and where. */
-export interface Cursor {
-  readonly signs: readonly string[]
-  at: number
-  refuse(why: string): never
-}
 
 const deepest = 32
 const longest = 2_000

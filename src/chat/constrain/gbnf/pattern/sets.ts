@@ -1,7 +1,7 @@
 import type { Range } from '../expression.ts'
 import { complement } from '../strings.ts'
 import { escapedSign } from './classes.ts'
-import type { Cursor } from './parse.ts'
+import type { Cursor } from './cursor.ts'
 
 /** What stands between square brackets, the first of which has been read. */
 export function parseSet(cursor: Cursor): readonly Range[] {

@@ -1,9 +1,8 @@
-import type { Caller } from './core/call.ts'
-import type { Log } from './core/log.ts'
-import type { ReloadStatus } from './reload/reload.ts'
-import type { GatewayStatus } from './tools/meta/index.ts'
-import { version } from './version.ts'
-import type { World } from './world/world.ts'
+import type { Caller } from '../core/call.ts'
+import type { ReloadStatus } from '../reload/reload.ts'
+import type { GatewayStatus } from '../tools/meta/index.ts'
+import { version } from '../version.ts'
+import type { World } from './world.ts'
 
 /** What `get_gateway_status` tells (G5). */
 export function gatewayStatus({ loaded: { config, files }, warnings }: World, reload: ReloadStatus): GatewayStatus {
@@ -21,8 +20,3 @@ export function gatewayStatus({ loaded: { config, files }, warnings }: World, re
 
 /** Who is told. */
 export const mayInspect = ({ policy }: World, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
-
-/** Says what there is to say about a configuration, as far as it was not said about the one before. */
-export function announce({ warnings }: World, before: World | undefined, log: Log): void {
-  for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
-}

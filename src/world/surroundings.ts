@@ -1,0 +1,19 @@
+import type { Access } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import type { Lasting } from '../lasting.ts'
+import type { Policy } from '../policy/decide.ts'
+import type { GatewayStatus } from '../tools/meta/index.ts'
+
+/** What a world stands in: what outlives it, and the ways to the present one. */
+export interface Surroundings extends Lasting {
+  readonly access: Access
+  servedUri(server: string, uri: string): string
+  /** Takes the secrets of the configuration in force out of a text. */
+  redact(text: string): string
+  /** The policy that is in force now. */
+  policy(): Policy
+  /** Nothing where this caller may not see it. */
+  status(caller: Caller): GatewayStatus | undefined
+  /** Prints to standard output, where that is ours. */
+  readonly print: ((text: string) => void) | undefined
+}
