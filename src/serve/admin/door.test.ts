@@ -37,11 +37,12 @@ describe('requests', () => {
     ])
   })
 
-  test('bad JSON, a wrong shape and a wrong content type are refused with a sentence', async () => {
+  test('bad JSON, a wrong shape, what nests too deeply and a wrong content type are refused with a sentence', async () => {
     const { api, raw } = await open()
     const headers = { authorization: 'Bearer operator', ...json }
     const path = '/admin/api/tools/files__read/call'
-    for (const body of ['{', '', 'null', '[]', '"text"', '{"arguments":[]}', '{"arguments":{},"extra":1}']) {
+    const deep = `{"arguments":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`
+    for (const body of ['{', '', 'null', '[]', '"text"', '{"arguments":[]}', '{"arguments":{},"extra":1}', deep]) {
       const { status, json } = await raw(path, { method: 'POST', headers, body })
       expect([body, status, json.error.code]).toEqual([body, 400, 'BAD_REQUEST'])
     }

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type * as z from 'zod'
+import { extentOf } from '../../wire/extent.ts'
+import { maxDepth } from '../../wire/limits.ts'
 import { readBody } from '../body.ts'
 import { Refusal, rpc } from '../refusal.ts'
 
@@ -36,6 +38,8 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
 }
 
 function parsed(bytes: Buffer): unknown {
+  // Arguments go on to a server as JSON again, and whoever writes JSON goes down into it.
+  if (extentOf(bytes).depth > maxDepth) throw bad(`The body nests deeper than ${maxDepth} levels.`)
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {
