@@ -83,7 +83,7 @@ async function run(turn: Turn, { arguments: args }: ReadCall, { entry }: Served)
     })
     return { text: resultText(result, config.maxResult), isError: result.isError }
   } catch (thrown) {
-    return { text: failureText(thrown, log, `${entry.server}.${entry.name}`), isError: true }
+    return { text: failureText(thrown, log, `${entry.server}.${entry.name}`, config.maxResult), isError: true }
   }
 }
 

@@ -36,6 +36,16 @@ test.each<readonly [string, ResultBody, string]>([
   ],
   ['a link', { content: [{ type: 'resource_link', uri: 'a:b', description: 'That.' }] }, '[resource a:b: That.]'],
   ['something new', { content: [{ type: 'hologram' }] }, '[something of type hologram]'],
+  [
+    'words that are none',
+    {
+      content: [
+        { type: 'text', text: { toString: 1, valueOf: 1 } },
+        { type: 'resource_link', uri: { toString: 1, valueOf: 1 } },
+      ],
+    },
+    '{"toString":1,"valueOf":1}\n[resource {"toString":1,"valueOf":1}]',
+  ],
   ['nothing', {}, '(The tool gave an empty result.)'],
   ['nonsense', { content: 'text' as never }, '(The tool gave an empty result.)'],
   ['a failure', { content: [{ type: 'text', text: 'no such file' }], isError: true }, 'Error: no such file'],
@@ -52,10 +62,18 @@ test('J5: a long result is cut between characters, with a note', () => {
 
 test("T2: a server's own error is told in its words, and what nobody expected is not", () => {
   const theirs = new ServerError(Json.of({ code: -1, message: 'no such row' }))
-  expect(failureText(theirs, silentLog, 't')).toBe('Error: no such row')
+  expect(failureText(theirs, silentLog, 't', 1_000)).toBe('Error: no such row')
   const log = createKeptLog()
-  expect(failureText(new Error('password is x'), log, 't')).not.toContain('password')
+  expect(failureText(new Error('password is x'), log, 't', 1_000)).not.toContain('password')
   expect(log.lines).toHaveLength(1)
+})
+
+test('S5: an error whose message is no text, or without end, is a result like any other', () => {
+  const told = (message: unknown, most = 1_000) =>
+    failureText(new ServerError(Json.of({ code: 1, message: message as string })), silentLog, 't', most)
+  expect(told({ toString: 1, valueOf: 1 })).toBe('Error: {"toString":1,"valueOf":1}')
+  expect(told(undefined)).toBe('Error: no reason given')
+  expect(told('x'.repeat(1_000), 42)).toContain('first 42 of 1007 bytes')
 })
 
 test('what people glance at is one line', () => {

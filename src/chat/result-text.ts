@@ -17,8 +17,8 @@ export function resultText({ body, isError }: Result, most: number): string {
 }
 
 /** What a model is told of a call that was refused or failed. What nobody expected is told to the log alone. */
-export function failureText(thrown: unknown, log: Log, tool: string): string {
-  if (thrown instanceof ServerError) return asError(String(thrown.error.value.message))
+export function failureText(thrown: unknown, log: Log, tool: string, most: number): string {
+  if (thrown instanceof ServerError) return cut(asError(words(thrown.error.value.message) ?? 'no reason given'), most)
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a call of the chat loop failed')
   return asError(error.message)
@@ -26,6 +26,9 @@ export function failureText(thrown: unknown, log: Log, tool: string): string {
 
 /** A model is told that something has failed in a word that it cannot overlook. */
 const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Error: ${text}`)
+
+/** What stands where a text should; servers put anything there, also what cannot be made one by `String`. */
+const words = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
 interface PartText {
   readonly text: string
@@ -37,19 +40,21 @@ function partText(part: Content): PartText {
   const described = (text: string): PartText => ({ text: `[${text}]`, isText: false })
   switch (part.type) {
     case 'text':
-      return plain(String(part.text))
+      return plain(words(part.text) ?? '')
     case 'image':
     case 'audio':
-      return described(`${part.type}, ${part.mimeType ?? 'of unknown type'}, ${sizeOf(part.data)}`)
+      return described(`${part.type}, ${words(part.mimeType) ?? 'of unknown type'}, ${sizeOf(part.data)}`)
     case 'resource_link':
-      return described(`resource ${part.uri}${part.description === undefined ? '' : `: ${part.description}`}`)
+      return described(
+        `resource ${words(part.uri)}${part.description === undefined ? '' : `: ${words(part.description)}`}`,
+      )
     case 'resource': {
       const { uri, text, blob, mimeType } = isObject(part.resource) ? part.resource : {}
       if (typeof text === 'string') return plain(text)
-      return described(`resource ${uri}, ${mimeType ?? 'of unknown type'}, ${sizeOf(blob)}`)
+      return described(`resource ${words(uri)}, ${words(mimeType) ?? 'of unknown type'}, ${sizeOf(blob)}`)
     }
     default:
-      return described(`something of type ${part.type}`)
+      return described(`something of type ${words(part.type)}`)
   }
 }
 
