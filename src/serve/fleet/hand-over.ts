@@ -9,7 +9,10 @@ const clientHeader = 'toolway-client'
 const connectMs = 1_000
 
 /** Of one hop only, and none of the next one's business. */
-const ofOneHop = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', clientHeader]
+const ofOneHop = [
+  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect'],
+  clientHeader,
+]
 
 export interface HandedOver {
   readonly request: HttpRequest
@@ -35,7 +38,9 @@ export function handOver(handed: HandedOver): Promise<boolean> {
   if (!handed.sameHost) delete headers.host
   const { client = '', hops } = handedOver(request, fleet) ?? { client: request.socket.remoteAddress, hops: 0 }
   headers[clientHeader] = fleet.sign(`${Date.now()} ${client} ${hops + 1}`)
-  if (body !== undefined) headers['content-length'] = String(body.length)
+  if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
+  // node:http frames a body by itself only where the method is one that usually has some.
+  else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
   // A connection of its own: where that cannot be had, the request has surely not been worked on.
   // The path as it is: resolved against the address, one that begins with // would name another host.
   const target = { agent: false, method: request.method, path: request.url ?? '/', headers }

@@ -60,4 +60,19 @@ describe('B10: what is for people is led to one worker', () => {
     expect(asked).toEqual(targets.map((target) => `GET ${target} `))
     expect(others).toBe(0)
   })
+
+  test('with its body, and without what was said about the hop before', async () => {
+    const { port, asked } = await twoWorkers()
+    const last = ['Host: a', 'Connection: close']
+    const whole = ['Content-Length: 4', '', 'body']
+    const chunked = ['Transfer-Encoding: chunked', '', '4', 'body', '0', 'Odd: 1', '', '']
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      for (const body of [whole, chunked]) {
+        for (const odd of [[], ['Trailer: Odd', 'TE: trailers', 'Expect: 100-continue']]) {
+          expect(await say(port, `${method} /admin HTTP/1.1`, ...last, ...odd, ...body)).toContain('led')
+          expect(asked.pop()).toBe(`${method} /admin body`)
+        }
+      }
+    }
+  })
 })
