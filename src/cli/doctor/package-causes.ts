@@ -41,6 +41,19 @@ const packageUnknown: Recognise<Program> = ({ name, examination, config }) => {
   return { message: `${runner} finds no ${wanted}`, remedy: `${look}   # then correct mcpServers.${name}.args` }
 }
 
+const untrusted =
+  /SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)\w+|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|x509:/i
+
+/** Behind a proxy that looks inside TLS; the variables that name its certificate are handed on to servers. */
+const packageUntrusted: Recognise<Program> = ({ examination, config }) => {
+  const known = fetched(config)
+  if (!known || !examination.stderr.some((line) => untrusted.test(line))) return
+  const { runner, wanted } = known
+  const variable = /^(?:npx|bunx)$/.test(runner) ? 'NODE_EXTRA_CA_CERTS' : 'SSL_CERT_FILE'
+  const message = `${runner} cannot fetch ${wanted}: nobody here vouches for the certificate that it is shown`
+  return { message, remedy: `export ${variable}=/path/to/ca.pem` }
+}
+
 const packageOffline: Recognise<Program> = ({ examination, config }) => {
   const known = fetched(config)
   if (!known || !examination.stderr.some((line) => offline.test(line))) return
@@ -56,4 +69,9 @@ const slowFetch: Recognise<Program> = ({ failure, withinMs, config }) => {
 }
 
 /** Why programs fail that have to be fetched first. */
-export const packageCauses: readonly Recognise<Program>[] = [packageUnknown, packageOffline, slowFetch]
+export const packageCauses: readonly Recognise<Program>[] = [
+  packageUnknown,
+  packageUntrusted,
+  packageOffline,
+  slowFetch,
+]

@@ -75,6 +75,16 @@ test.each([
 })
 
 test.each([
+  ['npx', ['npm error code SELF_SIGNED_CERT_IN_CHAIN'], 'NODE_EXTRA_CA_CERTS'],
+  ['uvx', ['error: Failed to fetch: it', 'cause: invalid peer certificate: UnknownIssuer'], 'SSL_CERT_FILE'],
+])('B11: %s is shown a certificate that nobody vouches for', async (command, stderr, variable) => {
+  expect(await findingOf({ command, args: ['some-server'] }, { stderr, failure: ended })).toMatchObject({
+    message: expect.stringContaining('nobody here vouches for the certificate'),
+    remedy: `export ${variable}=/path/to/ca.pem`,
+  })
+})
+
+test.each([
   ['npx', ['-y', '@scope/server'], 'npm exec --yes --package=@scope/server -- true'],
   ['/usr/bin/uvx', ['mcp-server-git'], 'uv tool install mcp-server-git'],
   ['docker', ['run', '-i', '--rm', '-e', 'TOKEN', 'ghcr.io/some/server'], 'docker pull ghcr.io/some/server'],

@@ -22,6 +22,11 @@ test('B6: a child gets the configured variables and nothing of ours but what it 
   })
 })
 
+test('B6: a child trusts the certificates that we trust', () => {
+  const trusted = { NODE_EXTRA_CA_CERTS: '/ca.pem', SSL_CERT_FILE: '/ca.pem', REQUESTS_CA_BUNDLE: '/ca.pem' }
+  expect(childEnvironment({}, { ...trusted, HTTPS_PROXY: 'http://me:secret@proxy' }, 'linux')).toEqual(trusted)
+})
+
 test('B6: on Windows the like, however the names are spelt', () => {
   const windows = { Path: 'C:\\bin', SystemRoot: 'C:\\Windows', TEMP: 'C:\\Temp', SECRET: 'x' }
   expect(Object.keys(childEnvironment({}, windows, 'win32'))).toEqual(['Path', 'SystemRoot', 'TEMP'])

@@ -1,8 +1,13 @@
+/** Where the certificates are that this machine trusts: behind a proxy that looks inside TLS nothing is fetched without. */
+const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
+
 /** What a program needs to find its way, and nothing that may be a secret. */
 const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
-  posix: /^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+)$/,
-  windows:
-    /^(APPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|LOCALAPPDATA|PATH|PATHEXT|PROCESSOR_ARCHITECTURE|PROGRAM(DATA|FILES(\(X86\))?)|SYSTEMDRIVE|SYSTEMROOT|TEMP|TMP|USERNAME|USERPROFILE|WINDIR)$/i,
+  posix: new RegExp(`^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${trust})$`),
+  windows: new RegExp(
+    `^(APPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|LOCALAPPDATA|PATH|PATHEXT|PROCESSOR_ARCHITECTURE|PROGRAM(DATA|FILES(\\(X86\\))?)|SYSTEMDRIVE|SYSTEMROOT|TEMP|TMP|USERNAME|USERPROFILE|WINDIR|${trust})$`,
+    'i',
+  ),
 }
 
 /** The environment of a child process: a few variables of ours, then what its configuration says. */
