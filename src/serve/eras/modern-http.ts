@@ -75,9 +75,9 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
 
   const answer = async (inbound: InboundRequest, post: ModernPost) => {
     const request = admitted(inbound, post)
-    const led = lead?.(request, post)
-    if (led && (await led)) return
     const { response } = post
+    const led = lead?.(request, post)
+    if (led && ((await led) || response.destroyed)) return
     if (request.method === 'subscriptions/listen') {
       listen(request, response)
       return

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { Fleet, TakenOver } from '../../core/fleet.ts'
@@ -27,6 +27,8 @@ interface Knows {
   /** Where others are. */
   readonly known?: Map<string, string>
   takeOver?(session: string, unreachable: string | undefined): TakenOver | Promise<TakenOver>
+  /** Happens while another one is looked for. */
+  meanwhile?(response: ServerResponse): void
 }
 
 const fleetOf = ({ known = new Map(), takeOver = () => undefined }: Knows): Fleet => ({
@@ -53,14 +55,18 @@ async function replica(knows: Knows) {
     },
   })
   let requests = 0
+  let here = 0
   const url = await serve(async (request, response) => {
     requests++
     const session = String(request.headers['mcp-session-id'])
-    if (await elsewhere.lead({ request, response, identity, body: Buffer.alloc(0) })) return
+    const led = elsewhere.lead({ request, response, identity, body: Buffer.alloc(0) })
+    knows.meanwhile?.(response)
+    if (await led) return
+    here++
     if (held.has(session)) response.end('held')
     else response.writeHead(404).end()
   })
-  return { url, adopted, requests: () => requests }
+  return { url, adopted, requests: () => requests, here: () => here }
 }
 
 const ask = async (url: string, session = 'gone.1') => {
@@ -102,6 +108,29 @@ test('B10: who goes on with a session is remembered while nobody can be asked', 
   expect(await ask(url)).toEqual([200, 'the heir'])
   expect(await ask(url)).toEqual([200, 'the heir'])
   expect(asked).toBe(1)
+})
+
+test('B10, G3: a client that leaves takes nobody for gone, and no session from whoever holds it', async () => {
+  const known = new Map([['gone', await serve((_request, response) => response.end('the holder'))]])
+  const leaves = { meanwhile: (response: ServerResponse) => void response.destroy() }
+  const { url, adopted, here } = await replica({ known, takeOver: () => ({ record: 'it' }), ...leaves })
+  await expect(ask(url)).rejects.toThrow('fetch failed')
+  expect(await ask(await replica({ known }).then((other) => other.url))).toEqual([200, 'the holder'])
+  expect([adopted, here()]).toEqual([[], 0])
+})
+
+test('B10: nothing is begun for a client that has left while somebody was asked', async () => {
+  const left = Promise.withResolvers<TakenOver>()
+  const meanwhile = (response: ServerResponse) => {
+    response.once('close', () => left.resolve({ heldBy: 'heir', address: heir })).destroy()
+  }
+  let heard = 0
+  const heir = await serve(() => heard++)
+  const { url, here } = await replica({ takeOver: () => left.promise, meanwhile })
+  await expect(ask(url)).rejects.toThrow('fetch failed')
+  await left.promise
+  expect(await ask(await serve((_request, response) => response.end()))).toEqual([200, ''])
+  expect([heard, here()]).toEqual([0, 0])
 })
 
 test('B10: a machine that does not even refuse counts as gone after a second', async () => {

@@ -25,7 +25,7 @@ export interface ElsewhereOptions {
 }
 
 export interface Elsewhere {
-  /** True where another replica has answered. */
+  /** True where another replica has answered, or nobody waits for an answer any more. */
   lead(coming: Coming): Promise<boolean>
   /** Streams that lead to others are closed: their clients come back by another way. */
   drain(): void
@@ -76,6 +76,7 @@ export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): Else
       if (await hand(taken.address)) return true
       taken = await fleet.takeOver(session, taken.heldBy)
     }
+    if (response.destroyed) return true
     // Of two requests that come at once the first one has done it.
     if (taken && 'record' in taken && !holds(session)) adopt(session, taken.record, coming)
     return false

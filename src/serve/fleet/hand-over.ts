@@ -29,10 +29,13 @@ export interface HandedOver {
 
 /**
  * Lets another replica answer a request, as if it had come to that one. False where it cannot be reached, so that
- * nothing has been asked of it. Who is let in and as whom is decided there, once more.
+ * nothing has been asked of it; true also where nobody waits for an answer any more. Who is let in and as whom is
+ * decided there, once more.
  */
 export function handOver(handed: HandedOver): Promise<boolean> {
   const { request, response, body, address, fleet } = handed
+  // Who has left would never be heard leaving.
+  if (response.destroyed) return Promise.resolve(true)
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
   if (!handed.sameHost) delete headers.host
@@ -64,7 +67,8 @@ export function handOver(handed: HandedOver): Promise<boolean> {
   onward.once('error', () => {
     // What has been written may have been worked on: the client sees a connection that breaks, and knows as much.
     if (connected) response.destroy()
-    resolve(connected)
+    // Where it is the client that has left, nobody needs another answer, and the other one is as well as before.
+    resolve(response.destroyed)
   })
   response.once('close', () => onward.destroy())
   if (handed.unread) handed.unread.pipe(onward)
