@@ -29,7 +29,7 @@ export function residentBytesOf(pid: number): number {
 export const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
 /** A process and all below it that still live. */
-export function familyOf(pid: number): number[] {
+function familyOf(pid: number): number[] {
   const parents = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map((name) => ({ pid: Number(name), parent: Number(statOf(Number(name))[1]) }))

@@ -10,7 +10,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** The usual distance from the median, scaled so that it is the standard deviation where values are normal. */
-export function deviation(values: readonly number[]): number {
+function deviation(values: readonly number[]): number {
   const middle = median(values)
   return 1.4826 * median(values.map((value) => Math.abs(value - middle)))
 }

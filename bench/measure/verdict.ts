@@ -48,12 +48,12 @@ export function judgeMedian(values: readonly number[], below: number): Verdict {
   return distance > 0 ? 'met' : 'missed'
 }
 
-export const times = (ratio: number): string => `${ratio.toFixed(2)}×`
+const times = (ratio: number): string => `${ratio.toFixed(2)}×`
 
 export const percent = (share: number): string =>
   Number.isFinite(share) ? `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %` : 'unknown'
 
-export const targetOf = ({ least, most }: Bound, of = ''): string => {
+const targetOf = ({ least, most }: Bound, of = ''): string => {
   if (least !== undefined) return `≥ ${times(least)}${of}`
   return most === undefined ? '' : `≤ ${times(most)}${of}`
 }

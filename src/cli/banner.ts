@@ -17,16 +17,16 @@ export interface Banner {
 }
 
 /** What `claude mcp add` wants to hear. */
-export const claudeCommand = (url: string, token: string | undefined): string =>
+const claudeCommand = (url: string, token: string | undefined): string =>
   `claude mcp add --transport http toolway ${url}` +
   (token === undefined ? '' : ` --header "Authorization: Bearer ${token}"`)
 
 /** What stands behind the # never leaves the browser, which signs in with it. */
-export const dashboardLink = (url: string, token: string | undefined): string =>
+const dashboardLink = (url: string, token: string | undefined): string =>
   `${new URL(url).origin}/${token === undefined ? '' : `#token=${token}`}`
 
 /** The entry that most clients read from a JSON file. */
-export const clientJson = (url: string, token: string | undefined): object => ({
+const clientJson = (url: string, token: string | undefined): object => ({
   mcpServers: {
     toolway: { type: 'http', url, ...(token !== undefined && { headers: { Authorization: `Bearer ${token}` } }) },
   },

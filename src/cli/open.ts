@@ -7,7 +7,7 @@ import { openLog } from './open-log.ts'
 import type { Shell } from './shell.ts'
 
 /** A gateway that serves for long: it logs as the configuration says. */
-export const openGateway = (
+const openGateway = (
   shell: Shell,
   loaded: LoadedConfig,
   { log }: CommonOptions,

@@ -68,17 +68,11 @@ export type Config = Checked & {
 
 export type HttpConfig = Config['server']
 export type ServerConfig = Config['mcpServers'][string]
-export type StdioServerConfig = Extract<ServerConfig, { transport: 'stdio' }>
-export type RemoteServerConfig = Exclude<ServerConfig, { transport: 'stdio' }>
 export type NamingConfig = Config['naming']
-export type DiscoveryConfig = Config['discovery']
 export type AgentConfig = Config['agents'][string]
 export type Exposure = Config['defaults']['expose']
-export type DefaultsConfig = Config['defaults']
 export type PolicyConfig = Config['policy']
 export type AuthConfig = Config['auth']
 export type JwtConfig = NonNullable<AuthConfig['jwt']>
 export type LimitsConfig = Config['limits']
-export type TelemetryConfig = Config['telemetry']
 export type NativeConfig = Config['native']
-export type StoresConfig = Config['stores']

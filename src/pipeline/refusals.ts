@@ -39,7 +39,7 @@ export const burst = 600
 export const perMinute = 600
 
 /** A door sees strangers one by one, and none of them needs as much. */
-export const strangersBurst = 10
+const strangersBurst = 10
 
 /** Buckets refill faster than that: who is still owed a record then has stopped. */
 const overAfterMs = 1_000

@@ -5,9 +5,9 @@ import { type Executor, HostRefusal, type Language, type Outcome, type Program }
 import { createExecutor, type ExecutorOptions } from './executor.ts'
 
 /** The module that children are started with, as it lies among the sources. */
-export const childModule = new URL('guest/main.ts', import.meta.url)
+const childModule = new URL('guest/main.ts', import.meta.url)
 
-export const sandboxConfig = (given: object = {}) => configSchema.parse({ sandbox: given }).sandbox
+const sandboxConfig = (given: object = {}) => configSchema.parse({ sandbox: given }).sandbox
 
 export interface Workshop extends AsyncDisposable {
   readonly executor: Executor

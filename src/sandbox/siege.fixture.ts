@@ -48,7 +48,7 @@ const limits = { cpuMs: 250 }
 const memory = '16MiB'
 
 provide('bwrap', 'bubblewrap')
-export const withoutBwrap = missing('bwrap')
+const withoutBwrap = missing('bwrap')
 
 /** Runs attacks a few at a time, and then looks whether anything is left of them or the host has suffered. */
 export function siege(tier: Tier, language: Language, attacks: Attacks): void {

@@ -32,7 +32,7 @@ export interface TestAccess extends Access {
 /** The error object of the `server_error` tool, spelt as no serialiser of ours would. */
 export const serverError = '{ "code":-32099, "message":"disk \\u0066ull","data":{"n":1e2} }'
 /** The result of the `modern` tool, in the envelope of the stateless era. */
-export const modern = '{"resultType":"complete", "content":[{"type":"text","text":"m"}],"ttlMs":5}'
+const modern = '{"resultType":"complete", "content":[{"type":"text","text":"m"}],"ttlMs":5}'
 /** The result of the `verbatim` tool, spelt likewise. */
 export const verbatim = '{"content":[{"type":"text","text":"\\u0068i"}],"unknown":{"n":1.0}}'
 

@@ -147,7 +147,7 @@ export interface Event extends Answer {
   readonly params?: any
 }
 
-export const goodHeaders: Headers = {
+const goodHeaders: Headers = {
   authorization: `Bearer ${token}`,
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',

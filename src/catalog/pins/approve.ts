@@ -16,7 +16,7 @@ export interface Approved {
   readonly hash: string
 }
 
-export const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
+const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
   (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
 
 /** Lets through what was seen last of every pin that is meant; a whole server is thereby also acknowledged as it is. */

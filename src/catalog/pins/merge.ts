@@ -3,7 +3,7 @@ import type { Approval, Origin, Pin, ServerPins, Sight } from './record.ts'
 /** An operator's decisions that are remembered for one name: variants for other clients, and versions to go back to. */
 const mostApproved = 8
 /** What waits for a decision; a server that changes all the time pushes its own older changes out. */
-export const mostPending = 4
+const mostPending = 4
 const mostOrigins = 4
 
 /** What two processes know together: neither loses an approval, whoever merges first. Of several first sights one is kept. */

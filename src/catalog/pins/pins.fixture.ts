@@ -8,7 +8,7 @@ import type { Log } from '../../core/log.ts'
 import { createPins, type Pins, type PinsOptions } from './pins.ts'
 
 /** A log that keeps every line with its level. */
-export function keptLog() {
+function keptLog() {
   const lines: { readonly level: string; readonly facts: Record<string, unknown>; readonly message: string }[] = []
   const at = (level: string) => (facts: object, message: string) =>
     void lines.push({ level, facts: facts as Record<string, unknown>, message })

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 
 /** Changes with the form of the files, so that an older Toolway does not misread or overwrite what a newer one wrote. */
-export const recordVersion = 1
+const recordVersion = 1
 
 export const pinKinds = ['tool', 'prompt', 'instructions'] as const
 export type PinKind = (typeof pinKinds)[number]
@@ -34,7 +34,7 @@ const pin = z.object({
 const origin = z.object({ hash: z.string(), text: z.string(), at: time })
 
 /** One server's file. */
-export const recordSchema = z.object({
+const recordSchema = z.object({
   version: z.literal(recordVersion),
   server: z.string(),
   /** Where the server came from, newest last. */

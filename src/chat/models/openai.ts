@@ -28,7 +28,7 @@ export interface ModelTimeouts {
   readonly chunkMs: number
 }
 
-export const defaultTimeouts: ModelTimeouts = { totalMs: 300_000, stepMs: 180_000, chunkMs: 30_000 }
+const defaultTimeouts: ModelTimeouts = { totalMs: 300_000, stepMs: 180_000, chunkMs: 30_000 }
 
 export interface OpenAIModelOptions {
   readonly name: string

@@ -27,7 +27,7 @@ export function saidIn(text: string, secrets: readonly string[]): Said {
 }
 
 /** A text without any of the secrets. */
-export function blotted(text: string, secrets: readonly string[]): string {
+function blotted(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 }
 

@@ -44,5 +44,5 @@ const definedIn = (list: unknown) =>
   Array.isArray(list) ? list.map((node: { ColumnDef?: { colname?: string } }) => node.ColumnDef?.colname) : []
 
 /** The last part of a called function's name. */
-export const functionName = (node: Node | undefined): string | undefined =>
+const functionName = (node: Node | undefined): string | undefined =>
   namesIn((node?.FuncCall as Node | undefined)?.funcname).at(-1)

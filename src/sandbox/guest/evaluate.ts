@@ -2,7 +2,7 @@ import { EvalFlags, JSException, type JSValueHandle, type QuickJS } from 'quickj
 import type { ProgramError } from './frames.ts'
 import { stripped } from './typescript.ts'
 
-export const programFile = 'program.js'
+const programFile = 'program.js'
 const preludeFile = 'prelude.js'
 
 /** A program that has begun: the promise of its value, or what is wrong with its text. */

@@ -35,7 +35,7 @@ export interface Asked {
 }
 
 /** An admin in memory, who remembers what it was asked. */
-export function createTestAdmin() {
+function createTestAdmin() {
   const asked: Asked[] = []
   const onCalls = new Set<(calls: readonly CallView[]) => void>()
   const onReload = new Set<(event: ReloadEvent) => void>()

@@ -9,7 +9,7 @@ import { archiveOf } from './archive.ts'
 import { openPostgresAudit, type PostgresAuditOptions } from './audit.ts'
 import { connectPostgres } from './connection.ts'
 
-export const replicaSecret = 'the secret of these replicas'
+const replicaSecret = 'the secret of these replicas'
 const day = 24 * 60 * 60_000
 
 export interface ReplicaOptions {

@@ -66,7 +66,7 @@ export function openSpool(folder: string): Spool {
 }
 
 /** The name of the log in this folder, if it has one. */
-export const knownReplica = (folder: string): string | undefined => textOfFile(replicaFile(folder))?.trim()
+const knownReplica = (folder: string): string | undefined => textOfFile(replicaFile(folder))?.trim()
 
 const replicaFile = (folder: string) => join(folder, 'replica')
 

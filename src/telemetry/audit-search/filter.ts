@@ -2,7 +2,7 @@ import { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
 import { matches } from '../../core/wildcard.ts'
 import type { AuditRow } from './row.ts'
 
-export { type AuditFilter, type ComparedField, comparedFields } from '../../core/audit-filter.ts'
+export { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
 
 /** Whether an operation is one of those: the meaning of a filter, which the index must agree with. */
 export function satisfies(row: AuditRow, filter: AuditFilter): boolean {

@@ -47,7 +47,7 @@ export function signerOf(secret: Buffer | string): Signer {
 }
 
 /** From a public key in PEM form. */
-export function verifierOf(publicKey: KeyObject | string): Verifier {
+function verifierOf(publicKey: KeyObject | string): Verifier {
   const key = typeof publicKey === 'string' ? createPublicKey(publicKey) : publicKey
   return {
     id: hash('sha256', key.export({ format: 'der', type: 'spki' })).slice(0, 16),

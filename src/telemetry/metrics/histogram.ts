@@ -13,7 +13,7 @@ export interface HistogramFamily extends Family {
 }
 
 /** In seconds: from half a millisecond to half a minute in steps of about two, so that p50, p95 and p99 mean something. */
-export const durationBounds: readonly number[] = [
+const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30,
 ]
 

@@ -5,7 +5,6 @@ import type { InferenceOptions } from './options.ts'
 import { speech } from './speech.ts'
 import { vision } from './vision.ts'
 
-export type { LanguageModel } from './language-model.ts'
 export type { InferenceOptions } from './options.ts'
 
 /** The tools over the configured models (F17); those for which there is no model are not among them. */

@@ -12,7 +12,7 @@ const notices = signal<readonly Notice[]>([])
 let count = 0
 
 /** Says for a while what became of something that somebody did. */
-export function notify(text: string, bad = false): void {
+function notify(text: string, bad = false): void {
   const id = ++count
   notices.value = [...notices.value.slice(-3), { id, text, bad }]
   setTimeout(() => dismiss(id), bad ? 12_000 : 5000)

@@ -4,7 +4,7 @@ export const digit = set([[0x30, 0x39]])
 const leading = set([[0x31, 0x39]])
 
 /** Whole numbers beyond this are no longer told apart by everybody who reads JSON. */
-export const largest = 999_999_999_999_999
+const largest = 999_999_999_999_999
 
 /** The whole numbers from one to another, both included; `undefined` where there is none. */
 export function integersBetween(min: number, max: number): Expression | undefined {

@@ -11,7 +11,7 @@ export interface Row {
   readonly max: number
 }
 
-export const comma = all(text(','), optional(text(' ')))
+const comma = all(text(','), optional(text(' ')))
 
 /** `undefined` where no number of parts is right. */
 export function rowOf(rules: Rules, hint: string, row: Row): Expression | undefined {

@@ -37,5 +37,3 @@ export function createMeter(limits: StrictLimits, refuse: (why: string) => never
     },
   }
 }
-
-export type Meter = ReturnType<typeof createMeter>

@@ -1,7 +1,7 @@
 import { isSchemaObject, type SchemaObject, schemasIn } from '../schema.ts'
 
 /** Whether a strict schema takes null. */
-export function takesNull(schema: SchemaObject): boolean {
+function takesNull(schema: SchemaObject): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(null)
   if ([schema.type].flat().includes('null')) return true
   return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && takesNull(branch))

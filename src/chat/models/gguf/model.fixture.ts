@@ -18,12 +18,12 @@ export const missingLibrary = 'why' in installed ? installed.why : undefined
 export const orWhy = missingLibrary === undefined ? '' : ` (skipped: ${missingLibrary})`
 
 /** The library, where there is one. */
-export const loadLibrary = async (): Promise<LlamaLibrary> => {
+const loadLibrary = async (): Promise<LlamaLibrary> => {
   if ('why' in installed) throw new Error(installed.why)
   return await installed.load()
 }
 
-export const settings = { context: 8192, threads: 1, idle: 600_000, timeout: 300_000 }
+const settings = { context: 8192, threads: 1, idle: 600_000, timeout: 300_000 }
 
 export interface Running extends AsyncDisposable {
   readonly model: Model

@@ -8,7 +8,7 @@ import type { Model } from '../model.ts'
 const judge = new Ajv2020({ strict: false, logger: false, validateSchema: false })
 
 /** Why a text is not JSON that fits a schema; `undefined` where it is. */
-export function wrongWith(schema: SchemaObject, text: string): string | undefined {
+function wrongWith(schema: SchemaObject, text: string): string | undefined {
   const value = (() => {
     try {
       return { parsed: JSON.parse(text) as unknown }

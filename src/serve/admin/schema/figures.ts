@@ -6,7 +6,7 @@ const count = z.int().min(0)
 const milliseconds = z.number().min(0)
 
 /** The fields of Figures, for what has others beside them. */
-export const figureFields = {
+const figureFields = {
   calls: count,
   errors: count,
   denials: count,

@@ -17,7 +17,7 @@ const fields = {
 
 const anything = z.record(z.string(), z.unknown())
 
-export const toolView = fits<ToolView>('ToolView', 'A tool.')(z.strictObject(fields))
+const toolView = fits<ToolView>('ToolView', 'A tool.')(z.strictObject(fields))
 
 export const toolPage = fits<ToolPage>(
   'ToolPage',

@@ -7,7 +7,7 @@ export function decodeText(bytes: Buffer, contentType: string): string {
   return decoderOf(named).decode(bytes)
 }
 
-export const charsetOf = (contentType: string): string | undefined =>
+const charsetOf = (contentType: string): string | undefined =>
   /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType)?.[1]
 
 function markOf(bytes: Buffer): string | undefined {
