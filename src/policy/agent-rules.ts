@@ -20,19 +20,26 @@ export interface AgentRules {
 /** Compiles what one agent says, each rule into the ruling that it makes. */
 export function compileAgent(agent: string, { allow, deny }: WrittenAgent, compile: CompilePattern): AgentRules {
   const path = `agents.${agent}`
-  const byDefault = {
-    ...refused,
-    rule: `${path} (default deny)`,
-    sentence: ({ agent, server, name }: Question) =>
-      `The agent ${agent} may not use ${server}.${name}: no rule allows it. Use something else, or ask the operator to add it to ${path}.allow.`,
-  }
+  const byDefault = { ...refused, rule: `${path} (default deny)` }
+  const advice = `Use something else, or ask the operator to add it to ${path}.allow.`
   return {
     path,
     allow: compileRuleSet(allow, `${path}.allow`, compile, permission),
     deny: compileRuleSet(deny, `${path}.deny`, compile, denied),
     metaTools: permission(`${path} (meta-tools)`),
-    serverNotAllowed: { ...byDefault, auditReason: 'server_not_allowed' },
-    toolNotAllowed: { ...byDefault, auditReason: 'tool_not_allowed' },
+    serverNotAllowed: {
+      ...byDefault,
+      auditReason: 'server_not_allowed',
+      // Whether the server has what was asked for is not told: this is said of what it has not, too.
+      sentence: ({ agent, server }) =>
+        `The agent ${agent} may not use this: no rule allows it the server ${server}. ${advice}`,
+    },
+    toolNotAllowed: {
+      ...byDefault,
+      auditReason: 'tool_not_allowed',
+      sentence: ({ agent, server, name }) =>
+        `The agent ${agent} may not use ${server}.${name}: no rule allows it. ${advice}`,
+    },
   }
 }
 

@@ -44,6 +44,22 @@ test('G7: nobody can use what those it inherits from cannot use', () => {
   )
 })
 
+test('G6: nothing can be used of a server that is closed to an agent', () => {
+  let closed = 0
+  fc.assert(
+    fc.property(cases(5), ([written, asked]) => {
+      const rules = compileRules({ ...written, servers: [] })
+      for (const question of asked) {
+        if (rules.closed(callerOf(question), question.server) === undefined) continue
+        closed++
+        expect(rules.decide(callerOf(question), entryOf(question)).allowed).toBe(false)
+      }
+    }),
+    { numRuns: 500 },
+  )
+  expect(closed).toBeGreaterThan(100)
+})
+
 test('G6: one more deny never allows anything', () => {
   fc.assert(
     fc.property(cases(5), policies, ([written, asked], other) => {

@@ -226,6 +226,19 @@ test('F11: a denial has a word for audit and a sentence that says what to do', (
   expect(auditReasonOf('SERVER_NOT_FOUND')).toBe('server_not_found')
 })
 
+test('G6: a refusal by the rules for a server tells nothing of what it has', () => {
+  const agents = { a: agentOf({ allow: { servers: ['files'] } }), b: agentOf({ deny: { servers: ['search'] } }) }
+  const { decide, closed } = compileRules({ agents, policy: openPolicy, servers })
+  for (const agent of ['a', 'b', 'nobody']) {
+    const caller = { agent, authenticated: true }
+    const unknown = closed(caller, 'search')
+    expect(unknown).toMatchObject({ code: 'DENIED_BY_POLICY', reason: expect.not.stringContaining('*') })
+    for (const kind of ['tool', 'prompt', 'template'] as const) {
+      expect(decide(caller, { kind, server: 'search', name: 'x://{secret}' })).toEqual(unknown)
+    }
+  }
+})
+
 test('agents, servers and tools may be called like the properties of every object', () => {
   const odd = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']
   const none = setUp({ a: agentOf({}) })
