@@ -1,15 +1,5 @@
+import { shortEscapes } from '../short-escapes.ts'
 import type { Repair } from './report.ts'
-
-const simple: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-}
 
 const escaped = /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S])|$)/g
 const control = /[\x00-\x1f]/
@@ -36,7 +26,7 @@ export function decode(raw: string, quote: string, repairs: Set<Repair>): string
     if (sign === '\n' || sign === '\r\n') return ''
     if (isSloppy && (sign === 'b' || sign === 'f')) return whole
     if (sign === quote || sign === "'" || sign === '`' || sign === '$') return sign
-    return simple[sign] ?? whole
+    return shortEscapes[sign] ?? whole
   })
 }
 

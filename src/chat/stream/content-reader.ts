@@ -1,3 +1,5 @@
+import { shortEscapes } from '../short-escapes.ts'
+
 /** Reads the text in `{"content": "…"}` while it is being written. */
 export interface ContentReader {
   /** What another piece of the JSON adds to the text. */
@@ -5,17 +7,6 @@ export interface ContentReader {
 }
 
 type State = 'before object' | 'before key' | 'key' | 'before colon' | 'before value' | 'text' | 'over'
-
-const escapes: Readonly<Record<string, string>> = {
-  '"': '"',
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-}
 
 const key = '"content"'
 
@@ -50,7 +41,7 @@ export function createContentReader(): ContentReader {
     begun += character
     if (begun.length === 2) {
       if (character === 'u') return ''
-      const meant = escapes[character]
+      const meant = shortEscapes[character]
       if (meant === undefined) return stop()
       begun = ''
       return paired(meant)
