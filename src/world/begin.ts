@@ -4,6 +4,7 @@ import { watchDefinitions } from '../catalog/pins/watch-definitions.ts'
 import type { Log } from '../core/log.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import type { Server } from '../upstream/server.ts'
+import { createListsChanged } from './lists-changed.ts'
 import type { World } from './world.ts'
 
 /** What hears of whatever happens in a world, and outlives it. */
@@ -47,6 +48,9 @@ function watchPins(pins: Pins, { cache, present }: Watching): void {
 
 function watchServer(name: string, server: Server, { cache, present, added }: Watching): void {
   watchDefinitions(server, { check: (entry) => present().pins.check(entry) })
-  server.onChange(() => cache.invalidate(name))
+  const listsChanged = createListsChanged(server)
+  server.onChange(() => {
+    if (listsChanged()) cache.invalidate(name)
+  })
   added(name, server)
 }
