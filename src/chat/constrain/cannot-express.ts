@@ -12,6 +12,10 @@ export class CannotExpress extends Error {
   }
 }
 
+/** Whether it was the schema that failed: one that nests, or whose members chain, beyond what the stack holds, as well. */
+export const isInexpressible = (error: unknown): boolean =>
+  error instanceof CannotExpress || error instanceof RangeError
+
 /** One step further into a schema. */
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')

@@ -1,6 +1,7 @@
 import { CannotExpress } from './cannot-express.ts'
 import { toGrammar } from './gbnf/convert.ts'
 import { keptByContent } from './kept-by-content.ts'
+import { createPurse } from './purse.ts'
 import { isSchemaObject, type Schema } from './schema.ts'
 
 /** A grammar, and the demands of the schema that it does not make. */
@@ -19,10 +20,11 @@ const mostDropped = 32
  */
 export const bestGrammar: (schema: Schema) => Grammar = keptByContent((schema) => {
   const dropped: { at: string; keyword: string }[] = []
+  const purse = createPurse()
   let looser = schema
   for (;;) {
     try {
-      return { gbnf: toGrammar(looser), dropped }
+      return { gbnf: toGrammar(looser, undefined, purse), dropped }
     } catch (error) {
       if (!(error instanceof CannotExpress) || dropped.length >= mostDropped) throw error
       const next = without(looser, error.at, error.keyword)

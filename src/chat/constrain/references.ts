@@ -1,4 +1,5 @@
 import { CannotExpress } from './cannot-express.ts'
+import type { Purse } from './purse.ts'
 import { isSchema, isSchemaObject, type Schema } from './schema.ts'
 
 /** Finds what a `$ref` means. Only places inside the same schema can be meant: nothing is ever fetched. */
@@ -10,7 +11,7 @@ export function resolve(root: Schema, reference: string, at: string): Schema {
 
 function lookUp(root: Schema, fragment: string): unknown {
   if (fragment === '') return root
-  if (!fragment.startsWith('/')) return anchored(root, fragment, 0)
+  if (!fragment.startsWith('/')) return anchorsOf(root).get(fragment)
   let place: unknown = root
   for (const part of fragment.slice(1).split('/')) {
     const name = unescaped(part)
@@ -28,51 +29,65 @@ function unescaped(part: string): string {
   }
 }
 
-function anchored(place: unknown, name: string, depth: number): unknown {
-  if (typeof place !== 'object' || place === null || depth > 64) return undefined
-  if (isSchemaObject(place) && place.$anchor === name) return place
-  for (const inner of Object.values(place)) {
-    const found = anchored(inner, name, depth + 1)
-    if (found !== undefined) return found
-  }
-  return undefined
+type Anchors = ReadonlyMap<string, Schema>
+
+/** Looked for once in each schema, however many references it has. */
+const known = new WeakMap<object, Anchors>()
+
+function anchorsOf(root: Schema): Anchors {
+  if (typeof root === 'boolean') return new Map()
+  const anchors = known.get(root) ?? anchorsIn(root, new Map(), 0)
+  known.set(root, anchors)
+  return anchors
+}
+
+/** Of several of one name, the first counts. */
+function anchorsIn(place: unknown, found: Map<string, Schema>, depth: number): Anchors {
+  if (typeof place !== 'object' || place === null || depth > 64) return found
+  if (isSchemaObject(place) && typeof place.$anchor === 'string' && !found.has(place.$anchor))
+    found.set(place.$anchor, place)
+  for (const inner of Object.values(place)) anchorsIn(inner, found, depth + 1)
+  return found
 }
 
 const shown = (reference: string): string => JSON.stringify(reference.slice(0, 80))
 
 /** The references that lead back to themselves, directly or through others. */
-export function findCycles(root: Schema): ReadonlySet<string> {
+export function findCycles(root: Schema, purse: Purse): ReadonlySet<string> {
   const leadsTo = new Map<string, ReadonlySet<string>>()
   const follow = (reference: string): void => {
     if (leadsTo.has(reference)) return
     leadsTo.set(reference, new Set())
     const target = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
-    const next = referencesIn(target)
+    const next = referencesIn(target, purse)
     leadsTo.set(reference, next)
     for (const one of next) follow(one)
   }
-  for (const reference of referencesIn(root)) follow(reference)
-  return new Set([...leadsTo.keys()].filter((reference) => isReachable(reference, reference, leadsTo)))
+  for (const reference of referencesIn(root, purse)) follow(reference)
+  return new Set([...leadsTo.keys()].filter((reference) => isReachable(reference, leadsTo, purse)))
 }
 
-function isReachable(from: string, goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<string>>): boolean {
-  const seen = new Set<string>()
-  const open = [...(leadsTo.get(from) ?? [])]
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next === goal) return true
-    if (seen.has(next)) continue
-    seen.add(next)
-    open.push(...(leadsTo.get(next) ?? []))
+/** Whether a reference leads back to itself. */
+function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<string>>, purse: Purse): boolean {
+  const seen = new Set([goal])
+  // A set that grows while it is gone through is gone through to its end.
+  for (const next of seen) {
+    for (const further of leadsTo.get(next) ?? []) {
+      purse.spend(1)
+      if (further === goal) return true
+      seen.add(further)
+    }
   }
   return false
 }
 
 /** Definitions are no use of what they define, but a reference may lead to the schema around them: they count too. */
-function referencesIn(place: unknown): ReadonlySet<string> {
+function referencesIn(place: unknown, purse: Purse): ReadonlySet<string> {
   const found = new Set<string>()
   const open = [place]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next !== 'object' || next === null) continue
+    purse.spend(1)
     if (isSchemaObject(next) && typeof next.$ref === 'string') found.add(next.$ref)
     for (const [name, inner] of Object.entries(next)) if (name !== 'const' && name !== 'enum') open.push(inner)
   }

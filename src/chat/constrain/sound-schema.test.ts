@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { CannotExpress } from './cannot-express.ts'
+import { CannotExpress, isInexpressible } from './cannot-express.ts'
 import { bestGrammar } from './grammar.ts'
 import { soundSchema } from './sound-schema.ts'
 import { callSchema } from './stages.ts'
@@ -71,4 +71,55 @@ test('S4: whatever a server calls a schema, no form of constraint fails of it', 
     }),
     { numRuns: 300 },
   )
+})
+
+const many = <T>(length: number, make: (index: number) => T): T[] => Array.from({ length }, (_, index) => make(index))
+const named = (length: number, make: (index: number) => object) =>
+  Object.fromEntries(many(length, (index) => [`m${index}`, make(index)]))
+/** The same place by another spelling. */
+const spelt = (place: string, index: number): string =>
+  `#/$defs/${place}/${[...'properties'].map((c, at) => ((index >> at) & 1 ? `%${c.charCodeAt(0).toString(16)}` : c)).join('')}`
+
+test.each<readonly [string, object]>([
+  [
+    'parts that multiply at every step',
+    {
+      properties: { p: { $ref: '#/$defs/m0' } },
+      $defs: {
+        ...named(9, (index) => ({ allOf: many(5, () => ({ $ref: `#/$defs/m${index + 1}` })) })),
+        m9: { type: 'null' },
+      },
+    },
+  ],
+  [
+    'references by name that lead nowhere',
+    { properties: named(2_000, () => ({ $ref: '#nobody' })), $defs: named(2_000, () => ({})) },
+  ],
+  [
+    'many spellings of one place',
+    {
+      properties: named(600, (index) => ({ $ref: spelt('high', index) })),
+      $defs: {
+        high: { properties: named(600, (index) => ({ $ref: spelt('low', index) })) },
+        low: { properties: {} },
+      },
+    },
+  ],
+  [
+    'branches that are compared member by member',
+    {
+      properties: { p: { oneOf: many(256, () => ({ $ref: '#/$defs/wide' })) } },
+      $defs: { wide: { properties: named(1_000, () => ({})), required: many(1_000, (index) => `m${index}`) } },
+    },
+  ],
+  ['thousands of members that may be left out', { properties: named(5_000, () => ({ type: 'null' })) }],
+])('security: %s hold nobody up, in any form of constraint', { timeout: 5_000 }, (_what, given) => {
+  const schema = { type: 'object', ...given }
+  for (const make of [soundSchema, bestGrammar, strictify]) {
+    try {
+      make(schema)
+    } catch (error) {
+      expect(isInexpressible(error)).toBe(true)
+    }
+  }
 })

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../core/chat.ts'
-import { CannotExpress } from '../constrain/cannot-express.ts'
+import { isInexpressible } from '../constrain/cannot-express.ts'
 import { bestGrammar } from '../constrain/grammar.ts'
 import { contentHash, keptByContent } from '../constrain/kept-by-content.ts'
 import type { SchemaObject } from '../constrain/schema.ts'
@@ -73,7 +73,7 @@ function expressed(
         return { messages: told, fields: {} }
     }
   } catch (error) {
-    if (error instanceof CannotExpress) return undefined
+    if (isInexpressible(error)) return undefined
     throw error
   }
 }
@@ -129,7 +129,7 @@ function strictTools(
         function: { ...functionOf(definition({ ...tool, parameters: schema })), strict: true },
       }
     } catch (error) {
-      if (error instanceof CannotExpress) return definition(tool)
+      if (isInexpressible(error)) return definition(tool)
       throw error
     }
   })

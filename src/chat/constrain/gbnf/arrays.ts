@@ -1,5 +1,4 @@
 import { CannotExpress, step } from '../cannot-express.ts'
-import { flatten } from '../flatten.ts'
 import { isSchema, isSchemaObject, numberIn, type Schema, type SchemaObject, schemasIn } from '../schema.ts'
 import type { Context, Level } from './context.ts'
 import { all, type Expression, text } from './expression.ts'
@@ -63,7 +62,7 @@ function layout(schema: SchemaObject): Layout {
 
 /** Different items can only be promised where they are listed: each of them once, in the order of the list. */
 function uniqueRow(context: Context, schema: SchemaObject, at: string): Row | undefined {
-  const items = isSchemaObject(schema.items) ? flatten(context.root, schema.items, step(at, 'items')) : schema.items
+  const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined
   if (!values || Object.keys(items as object).some((keyword) => !quiet.has(keyword))) {
     throw new CannotExpress(at, 'uniqueItems', 'is asked of items that are not listed')

@@ -1,5 +1,4 @@
 import { CannotExpress, step } from '../cannot-express.ts'
-import { flatten } from '../flatten.ts'
 import { merge } from '../merge.ts'
 import { isSchemaObject, type Schema, type SchemaObject, schemasIn } from '../schema.ts'
 import type { Context, Level } from './context.ts'
@@ -33,7 +32,7 @@ export function choices(
 const remarks = new Set(['title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema', '$id'])
 
 function joined(context: Context, beside: SchemaObject, branch: Schema, at: string): Schema {
-  return merge(beside, isSchemaObject(branch) ? flatten(context.root, branch, at) : branch, at)
+  return merge(beside, isSchemaObject(branch) ? context.flatten(branch, at) : branch, at)
 }
 
 /** What fits two branches fits none, by the meaning of `oneOf`: none of what we write may fit another branch. */

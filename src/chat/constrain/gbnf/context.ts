@@ -1,3 +1,5 @@
+import type { Flatten } from '../flatten.ts'
+import type { Purse } from '../purse.ts'
 import type { Schema } from '../schema.ts'
 import type { Expression } from './expression.ts'
 import type { GrammarLimits } from './limits.ts'
@@ -12,7 +14,8 @@ export interface Level {
 
 /** What every part of the conversion needs to know. */
 export interface Context {
-  readonly root: Schema
+  readonly purse: Purse
+  readonly flatten: Flatten
   readonly limits: GrammarLimits
   readonly rules: Rules
   readonly cycles: ReadonlySet<string>

@@ -1,5 +1,6 @@
 import { CannotExpress } from '../cannot-express.ts'
-import { flatten } from '../flatten.ts'
+import { flattenIn } from '../flatten.ts'
+import { createPurse, type Purse, stepsPerSchema } from '../purse.ts'
 import { findCycles, resolve } from '../references.ts'
 import { isSchemaObject, type Schema, type SchemaObject } from '../schema.ts'
 import { type Type, typesOf, unknownType } from '../types.ts'
@@ -28,30 +29,29 @@ const refused = [
 ] as const
 
 const deepest = 64
-const mostSchemas = 20_000
 
 /**
  * A GBNF grammar whose every text is JSON that fits the schema. It may be narrower than the schema: strings, lists and
  * recursion are bounded, members come in the order of the schema and no unknown ones unless they are asked for. Throws
  * `CannotExpress` where a demand cannot be made in a grammar; none is ever left out.
  */
-export function toGrammar(schema: Schema, limits: GrammarLimits = defaultLimits): string {
+export function toGrammar(schema: Schema, limits: GrammarLimits = defaultLimits, purse: Purse = createPurse()): string {
   const rules = createRules()
   const references = new Map<string, Expression | undefined>()
-  let left = mostSchemas
-  const context: Context = { root: schema, limits, rules, cycles: findCycles(schema), convert }
+  const flatten = flattenIn(schema, purse)
+  const context: Context = { purse, flatten, limits, rules, cycles: findCycles(schema, purse), convert }
   const root = convert(schema, '', { nesting: 0, recursion: limits.recursion })
   if (!root) throw new CannotExpress('', 'the schema', 'allows nothing, or nothing that ends')
   return rules.grammar(root)
 
   function convert(given: Schema, at: string, level: Level): Expression | undefined {
     if (level.nesting > deepest) throw new CannotExpress(at, 'the schema', 'nests too deeply')
-    if (left-- === 0) throw new CannotExpress(at, 'the schema', 'is too large')
+    purse.spend(stepsPerSchema, at)
     if (given === false) return undefined
     const inner = { ...level, nesting: level.nesting + 1 }
     if (given === true) return freeValue(context)
     if (typeof given.$ref === 'string' && isOnlyReference(given)) return referred(given.$ref, at, inner)
-    const flat = flatten(schema, given, at)
+    const flat = flatten(given, at)
     return isSchemaObject(flat) ? allowed(context, flat, at, inner) : convert(flat, at, inner)
   }
 

@@ -1,4 +1,3 @@
-import { flatten } from '../flatten.ts'
 import { isSchemaObject, namedSchemas, numberIn, type Schema, type SchemaObject, strings } from '../schema.ts'
 import { allTypes, commonTypes, isOfType, namedTypes, typesOf } from '../types.ts'
 import type { Context } from './context.ts'
@@ -9,7 +8,10 @@ export function excludes(context: Context, written: Schema, other: Schema, depth
   if (written === false || other === false) return true
   if (written === true || other === true || depth > 4) return false
   const values = listedValues(written)
-  if (values) return values.every((value) => isRefused(value, other))
+  if (values) {
+    context.purse.spend(values.length * (1 + (listedValues(other)?.length ?? 0)))
+    return values.every((value) => isRefused(value, other))
+  }
   const [mine, theirs] = [typesOf(written), namedTypes(other) ?? typesOfValues(other) ?? allTypes]
   if (!mine) return false
   const common = commonTypes(mine, theirs)
@@ -47,10 +49,11 @@ function numbersExclude(one: SchemaObject, other: SchemaObject): boolean {
 function objectsExclude(context: Context, written: SchemaObject, other: SchemaObject, depth: number): boolean {
   const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
   const isClosed = !isOpen(written.additionalProperties) && written.patternProperties === undefined
-  const always = strings(written.required)
-  const neverWritten = (name: string) => isClosed && !mine.has(name) && !always.includes(name)
+  const always = new Set(strings(written.required))
+  context.purse.spend(mine.size + theirs.size + always.size)
+  const neverWritten = (name: string) => isClosed && !mine.has(name) && !always.has(name)
   if (written.properties !== undefined && strings(other.required).some(neverWritten)) return true
-  return always.some((name) => {
+  return [...always].some((name) => {
     const value = theirs.get(name)
     if (value === undefined) return other.additionalProperties === false && other.patternProperties === undefined
     return excludes(context, flat(context, mine.get(name) ?? true), flat(context, value), depth + 1)
@@ -60,4 +63,4 @@ function objectsExclude(context: Context, written: SchemaObject, other: SchemaOb
 const isOpen = (additional: unknown): boolean => additional === true || isSchemaObject(additional)
 
 const flat = (context: Context, schema: Schema): Schema =>
-  isSchemaObject(schema) ? flatten(context.root, schema, '') : schema
+  isSchemaObject(schema) ? context.flatten(schema, '') : schema

@@ -19,6 +19,8 @@ const tooLarge = (): CannotExpress => new CannotExpress('', 'the schema', 'makes
 export function createRules(): Rules {
   const bodies = new Map<string, string>()
   const names = new Map<string, string>()
+  /** How many rules there are of each hint. */
+  const numbers = new Map<string, number>()
   let length = 0
 
   const nameFor = (hint: string): string => {
@@ -27,8 +29,11 @@ export function createRules(): Rules {
         .replace(/[^A-Za-z0-9]+/g, '-')
         .replace(/^-+|-+$/g, '')
         .slice(0, 40) || 'rule'
-    let name = plain
-    for (let number = 2; name === 'root' || bodies.has(name); number++) name = `${plain}-${number}`
+    let number = numbers.get(plain) ?? 0
+    let name: string
+    do name = ++number === 1 ? plain : `${plain}-${number}`
+    while (name === 'root' || bodies.has(name))
+    numbers.set(plain, number)
     return name
   }
 

@@ -1,6 +1,7 @@
 import { CannotExpress, step } from '../cannot-express.ts'
-import { flatten } from '../flatten.ts'
+import { flattenIn } from '../flatten.ts'
 import { merge } from '../merge.ts'
+import { createPurse } from '../purse.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
   isSchema,
@@ -33,10 +34,13 @@ export interface Strict {
  */
 export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimits): Strict {
   const dropped: { at: string; keyword: string }[] = []
-  const definitions: Record<string, SchemaObject> = {}
+  const definitions = {}
   const names = new Map<string, string>()
+  const taken = new Set<string>()
   const optional = new WeakMap<object, ReadonlySet<string>>()
-  const cycles = findCycles(root)
+  const purse = createPurse()
+  const flatten = flattenIn(root, purse)
+  const cycles = findCycles(root, purse)
   const meter = createMeter(limits, (why) => refuse('', 'the schema', why))
 
   const schema = convert(root, '', 0)
@@ -53,7 +57,7 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
     meter.schema(at, depth)
     if (!isSchemaObject(given)) return refuse(at, 'the schema', 'says nothing that could be strict')
     if (typeof given.$ref === 'string' && (cycles.has(given.$ref) || isBare(given))) return referred(given, at)
-    const flat = flatten(root, given, at)
+    const flat = flatten(given, at)
     if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'allows nothing or everything')
     const unknown = unknownType(flat)
     if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is no type`)
@@ -70,7 +74,7 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
       const name = freshName(reference)
       names.set(reference, name)
       // Levels are counted within a definition, as it stands at the root.
-      definitions[name] = convert(resolve(root, reference, at), reference.slice(1), 1)
+      setMember(definitions, name, convert(resolve(root, reference, at), reference.slice(1), 1))
     }
     return { $ref: `#/$defs/${names.get(reference)}` }
   }
@@ -78,7 +82,8 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
   function freshName(reference: string): string {
     const plain = (reference.split('/').at(-1) as string).replace(/[^A-Za-z0-9_-]/g, '_') || 'definition'
     let name = plain
-    for (let number = 2; [...names.values()].includes(name); number++) name = `${plain}_${number}`
+    for (let number = taken.size + 1; taken.has(name); number++) name = `${plain}_${number}`
+    taken.add(name)
     return name
   }
 
@@ -88,7 +93,7 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
     const branches = schemasIn(given).filter((branch) => branch !== false)
     const anyOf = branches.map((branch, index) => {
       const place = step(at, keyword, index)
-      const inner = isSchemaObject(branch) ? flatten(root, branch, place) : branch
+      const inner = isSchemaObject(branch) ? flatten(branch, place) : branch
       return convert(isAlone ? branch : merge(beside, inner, place), place, depth)
     })
     if (keyword === 'oneOf') dropped.push({ at, keyword })
