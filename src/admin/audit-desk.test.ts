@@ -109,7 +109,7 @@ test('B10: the records of all replicas are asked first, and the answer says whic
     replica: 'r',
     host: 'h',
     lane: '1',
-    line: '{"phase":"before","seq":1,"time":"x","call":"b"}',
+    line: '{"phase":"before","operation":"list","seq":1,"time":"x","call":"b","prev":"","hash":""}',
     begin: null,
   }
   const archive = {

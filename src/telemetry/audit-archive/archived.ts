@@ -1,20 +1,17 @@
-import { type ArchiveRecord, archiveNames, type FiledRecord } from '../../core/audit-archive.ts'
+import { type ArchiveName, type ArchiveRecord, archiveNames, type FiledRecord } from '../../core/audit-archive.ts'
 import type { AuditRecord } from '../audit/record.ts'
 import { textOf } from '../audit-search/filter.ts'
 import { isGap } from '../audit-search/row.ts'
 
 /** A record as an archive keeps it. */
 export function archived(record: AuditRecord, line: string): ArchiveRecord {
-  const fields = record as unknown as Readonly<Record<string, unknown>>
-  const names = archiveNames.flatMap((name) => {
-    const value = fields[name]
-    return value === undefined || value === null ? [] : [[name, typeof value === 'string' ? value : '?']]
-  })
+  const fields = record as Partial<Record<ArchiveName, string>>
+  const names = archiveNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]]))
   const time = Date.parse(record.time)
   return {
     seq: record.seq,
-    hash: String(record.hash),
-    prev: String(record.prev),
+    hash: record.hash,
+    prev: record.prev,
     time: Number.isNaN(time) ? 0 : time,
     line,
     phase: record.phase ?? null,

@@ -51,7 +51,8 @@ export function openSpool(folder: string): Spool {
       let last: Place | undefined
       for await (const stored of readRecords(folder, { lanes: [lane], ...(from && { from: { [lane]: from } }) })) {
         const { seq } = stored.record
-        if (seq > head.head.seq) break
+        // Not on disk yet; or no number of ours, and then what follows must not wait for it.
+        if (seq > head.head.seq) continue
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
           records.push(archived(stored.record, stored.text))

@@ -82,7 +82,7 @@ function enterBatch(database: DatabaseSync, lane: string, { records, from }: Bat
     createEntry(database).enter(fresh)
     database
       .prepare('INSERT OR REPLACE INTO lanes (lane, file, at, last, hash) VALUES (?, ?, ?, ?, ?)')
-      .run(Number(lane), firstSeqOf(last.file), last.offset + last.bytes, last.offset, String(last.record.hash))
+      .run(Number(lane), firstSeqOf(last.file), last.offset + last.bytes, last.offset, last.record.hash)
     return fresh.length
   })
 }

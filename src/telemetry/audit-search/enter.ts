@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { archiveNames } from '../../core/audit-archive.ts'
+import { type ArchiveName, archiveNames } from '../../core/audit-archive.ts'
 import { firstSeqOf } from '../audit/layout.ts'
 import type { StoredRecord } from '../audit/read.ts'
 import type { AuditRecord } from '../audit/record.ts'
@@ -37,8 +37,9 @@ export function createEntry(database: DatabaseSync): Entry {
     : undefined
   const remove = database.prepare('DELETE FROM records WHERE lane = ? AND seq < ?')
 
-  const put = ({ lane, file, offset, bytes, record }: StoredRecord, shown: boolean, begin: unknown): number => {
-    const fields = record as AuditRecord & Partial<Record<(typeof columns)[number], unknown>>
+  const put = ({ lane, file, offset, bytes, record }: StoredRecord, shown: boolean, begin: SQLInputValue): number => {
+    const names = record as AuditRecord & Partial<Record<ArchiveName, string>>
+    const latency = record.phase === 'after' ? record.latency_ms : undefined
     const time = Date.parse(record.time)
     const { changes, lastInsertRowid } = insert.run(
       Number(lane),
@@ -49,9 +50,10 @@ export function createEntry(database: DatabaseSync): Entry {
       Number.isNaN(time) ? 0 : time,
       record.phase ?? null,
       shown ? 1 : 0,
-      plain(begin),
+      begin,
       record.phase === 'after' && record.is_error ? 1 : 0,
-      ...columns.map((column) => plain(fields[column])),
+      ...archiveNames.map((name) => names[name] ?? null),
+      typeof latency === 'number' ? latency : null,
     )
     const id = Number(lastInsertRowid)
     const text = changes === 1 && record.phase === 'before' ? textOf(record.arguments) : ''
@@ -69,7 +71,7 @@ export function createEntry(database: DatabaseSync): Entry {
         if (record.phase === 'before') {
           begun.set(record.call, put(stored, !ended.has(record.call), null))
         } else if (record.phase === 'after') {
-          put(stored, true, begun.get(record.call) ?? end.get(record.call, Number(lane))?.id)
+          put(stored, true, begun.get(record.call) ?? end.get(record.call, Number(lane))?.id ?? null)
         } else put(stored, isGap(record), null)
       }
     },
@@ -79,7 +81,3 @@ export function createEntry(database: DatabaseSync): Entry {
     },
   }
 }
-
-/** Somebody may have written anything into a line. */
-const plain = (value: unknown): SQLInputValue =>
-  typeof value === 'string' || typeof value === 'number' ? value : value === undefined || value === null ? null : '?'

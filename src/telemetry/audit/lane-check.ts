@@ -74,17 +74,17 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
   const record = (found: AuditRecord) => {
     records++
     place(found)
-    if (isEvent(found)) event(found)
-    else own(found)
+    const signed = isEvent(found) ? event(found) : own(found)
     if (head?.seq === found.seq && head.hash !== found.hash) {
       problem('changed', `record ${found.seq} is not the one that was on disk when \`head\` was written`, found.seq)
     }
-    if (number === 1 && file !== '') opening(found)
+    if (number === 1 && file !== '') opening(found, signed)
   }
 
-  const event = ({ seq }: AuditRecord) => {
+  const event = ({ seq }: AuditRecord): false => {
     unsigned++
     if (final) problem('order', `record ${seq} was put in after the process had left the lane`, seq)
+    return false
   }
 
   /** Whether it stands where it belongs. */
@@ -105,24 +105,29 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
     last = { seq, time }
   }
 
-  const own = (found: OwnRecord) => {
-    const { hash: _, ...content } = found
-    const verifier = verifiers.find(({ id }) => id === found.key)
-    if (!verifier) {
-      problem('signature', `record ${found.seq} is signed with key ${String(found.key)}, which is not known`, found.seq)
-    } else if (found.lane !== lane || !verifier.verifies(content)) {
-      problem('signature', `the signature of record ${found.seq} is not right for it`, found.seq)
-    } else {
-      signatures++
-      unsigned = 0
-      if (found.operation === 'retention') removedTo = Math.max(removedTo, found.removed.to)
-      if (found.operation === 'start') {
-        unproven += found.unproven ?? 0
-        for (const name of found.lanes) lanes.add(name)
-      }
-      if (found.operation === 'start' || found.operation === 'checkpoint') final = 'final' in found
-      if (found.operation === 'gap') gap(found)
+  /** Whether it is signed: nothing is believed, or even read, of what is not. */
+  const own = (found: OwnRecord): boolean => {
+    if (!isSigned(found)) return false
+    signatures++
+    unsigned = 0
+    if (found.operation === 'retention') removedTo = Math.max(removedTo, found.removed.to)
+    if (found.operation === 'start') {
+      unproven += found.unproven ?? 0
+      for (const name of found.lanes) lanes.add(name)
     }
+    if (found.operation === 'start' || found.operation === 'checkpoint') final = 'final' in found
+    if (found.operation === 'gap') gap(found)
+    return true
+  }
+
+  const isSigned = ({ hash: _, ...content }: OwnRecord): boolean => {
+    const { seq, key } = content
+    const verifier = verifiers.find(({ id }) => id === key)
+    if (verifier && content.lane === lane && verifier.verifies(content)) return true
+    const by = typeof key === 'string' ? `with key ${key}, which is not known` : 'by nobody'
+    const words = verifier ? `the signature of record ${seq} is not right for it` : `record ${seq} is signed ${by}`
+    problem('signature', words, seq)
+    return false
   }
 
   const gap = ({ reason, seq, time, missing }: Extract<OwnRecord, { operation: 'gap' }>) => {
@@ -140,11 +145,11 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
     problem('found_before', `Toolway found at its start on ${time} ${what}`, seq)
   }
 
-  const opening = (found: AuditRecord) => {
+  const opening = (found: AuditRecord, signed: boolean) => {
     const { seq } = found
     if (isEvent(found) || found.operation !== 'segment' || seq !== firstSeqOf(file)) {
       problem('segment', 'the file does not begin with the record it must begin with: it is cut or renamed', seq)
-    } else if (before) previous(found, before)
+    } else if (before && signed) previous(found, before)
   }
 
   const previous = (found: SegmentRecord, was: NonNullable<typeof before>) => {

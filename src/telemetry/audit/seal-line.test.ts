@@ -3,7 +3,7 @@ import { noHash } from './record.ts'
 import { openLine, sealLine } from './seal-line.ts'
 
 const opened = (body: string) => openLine(Buffer.from(sealLine(body).line.slice(0, -1)))
-const rest = `"prev":"${noHash}","seq":1,"time":"t"`
+const rest = `"operation":"o","prev":"${noHash}","seq":1,"time":"t"`
 
 test('F11: a line with the right hash that is not canonical is told apart', () => {
   expect(opened(`{${rest}}`)).toMatchObject({ ok: true, record: { seq: 1 } })

@@ -1,5 +1,6 @@
 import { hash as digest } from 'node:crypto'
 import { canonical } from './canonical.ts'
+import { parseRecord } from './parse-record.ts'
 import { type AuditRecord, noHash } from './record.ts'
 
 /**
@@ -27,35 +28,24 @@ export type OpenedLine =
 
 /** Checks one line, newline excluded, as far as it can be checked alone. */
 export function openLine(bytes: Buffer): OpenedLine {
-  const record = parse(bytes)
-  if (!record) return { ok: false, wrong: 'form' }
+  const record = parseRecord(bytes.toString('utf8'))
+  const written = record && writtenOf(record)
+  if (!record || !written) return { ok: false, wrong: 'form' }
   const end = bytes.length - tailBytes
   const stored = bytes.toString('latin1', end)
   if (end < 1 || stored !== `${marker}${record.hash}"}`) return { ok: false, wrong: 'form', record }
   const body = Buffer.concat([bytes.subarray(0, end), closing])
   if (digest('sha256', body) !== record.hash) return { ok: false, wrong: 'hash', record }
-  const { hash: _, ...rest } = record
-  if (!isCanonical(rest, body)) return { ok: false, wrong: 'canonical', record }
+  if (!written.equals(body)) return { ok: false, wrong: 'canonical', record }
   return { ok: true, record }
 }
 
 const closing = Buffer.from('}')
 
-function isCanonical(record: object, body: Buffer): boolean {
+/** The canonical JSON of a record without its hash; none where it nests too deeply for one of ours. */
+function writtenOf({ hash: _, ...record }: AuditRecord): Buffer | undefined {
   try {
-    return Buffer.from(canonical(record)).equals(body)
-  } catch {
-    return false
-  }
-}
-
-function parse(bytes: Buffer): AuditRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    const { seq, prev, hash, time } = value as Partial<AuditRecord>
-    const whole =
-      Number.isSafeInteger(seq) && typeof prev === 'string' && typeof hash === 'string' && typeof time === 'string'
-    return whole ? (value as AuditRecord) : undefined
+    return Buffer.from(canonical(record))
   } catch {
     return undefined
   }
