@@ -40,17 +40,16 @@ const table: Record<string, readonly string[]> = {
   'sign-in.ts': [...ground, ...features],
   'lasting.ts': composed,
   world: [...composed, 'lasting.ts'],
-  'why.ts': [...composed, 'world'],
   'examine.ts': [...composed, 'world'],
   'fan-out': [...composed, 'world'],
-  admin: [...composed, 'lasting.ts', 'world', 'why.ts'],
-  'gateway.ts': [...composed, 'lasting.ts', 'world', 'why.ts', 'fan-out', 'admin'],
+  admin: [...composed, 'lasting.ts', 'world'],
+  'gateway.ts': [...composed, 'lasting.ts', 'world', 'fan-out', 'admin'],
   'here.ts': [],
   'version.ts': ['here.ts'],
   'index.ts': [...composed, 'gateway.ts'],
   cli: [
     ...['core', 'config', 'clients', 'policy', 'stores', 'telemetry', 'catalog', 'workers'],
-    ...['gateway.ts', 'why.ts', 'examine.ts', 'sign-in.ts', 'here.ts', 'version.ts'],
+    ...['gateway.ts', 'examine.ts', 'sign-in.ts', 'here.ts', 'version.ts'],
   ],
 }
 

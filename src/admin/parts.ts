@@ -2,12 +2,12 @@ import type { Access } from '../core/access.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Lasting } from '../lasting.ts'
+import type { Why } from '../policy/explanation.ts'
 import type { ReloadHistory } from '../reload/history.ts'
 import type { ReloadStatus } from '../reload/reload.ts'
 import type { Figures, Series, Stats } from '../serve/admin/contract.ts'
 import type { OAuth } from '../sign-in.ts'
 import type { RecentCalls } from '../telemetry/calls/recent.ts'
-import type { Why } from '../why.ts'
 import type { World } from '../world/world.ts'
 
 /** What is counted of calls. */

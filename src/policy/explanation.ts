@@ -38,3 +38,10 @@ export interface Explanation {
   /** Everything considered, in order. A denial is the last one; what is allowed may still meet limits and a person. */
   readonly considered: readonly Consideration[]
 }
+
+/** A decision with all that led to it. */
+export interface Why extends Explanation {
+  readonly agent: string
+  readonly server: string
+  readonly tool: string
+}

@@ -1,15 +1,8 @@
-import type { Caller } from './core/call.ts'
-import { ToolwayError } from './core/errors.ts'
-import { conditionsOf } from './policy/conditions.ts'
-import type { Explanation } from './policy/explanation.ts'
-import type { World } from './world/world.ts'
-
-/** A decision with all that led to it. */
-export interface Why extends Explanation {
-  readonly agent: string
-  readonly server: string
-  readonly tool: string
-}
+import type { Caller } from '../core/call.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { conditionsOf } from '../policy/conditions.ts'
+import type { Why } from '../policy/explanation.ts'
+import type { World } from './world.ts'
 
 /** Whose decision is asked about. Where nobody has shown a credential, they may be refused the agent. */
 export interface Asked {
