@@ -81,6 +81,7 @@ describe('F11: searching the log', () => {
       reason: 'rate_limited',
       code: 'RATE_LIMITED',
     })
+    log.write({ call: 'd', agent: 'odd', arguments: { x: 'before\0after' }, open: true, at: start + 2 * minute })
     const found = async (query: AuditQuery) => (await calls(log.folder, query)).sort()
     expect(await found({ tool: 'read_file' })).toEqual(['a', 'c'])
     expect(await found({ tool: 'fs.*' })).toEqual(['a', 'b'])
@@ -91,12 +92,14 @@ describe('F11: searching the log', () => {
     expect(await found({ is_error: true })).toEqual(['b'])
     expect(await found({ parent: 'a' })).toEqual(['b'])
     expect(await found({ call: 'b' })).toEqual(['b'])
-    expect(await found({ since: start + minute })).toEqual(['b'])
+    expect(await found({ since: start + minute })).toEqual(['b', 'd'])
     expect(await found({ until: start + minute })).toEqual(['a', 'c'])
     expect(await found({ text: 'ÄRGER "x"' })).toEqual(['a'])
     expect(await found({ text: 'path=/srv' })).toEqual(['a'])
     expect(await found({ text: 'är' })).toEqual(['a'])
     expect(await found({ text: 'r%e_r' })).toEqual([])
+    expect(await found({ text: 'e\0after' })).toEqual(['d'])
+    expect(await found({ text: 'e\0a' })).toEqual(['d'])
     expect(await found({ agent: "x' OR 1=1 --" })).toEqual([])
   })
 

@@ -70,10 +70,11 @@ export function whereOf({ filter, raw, cursor, newestFirst, words }: WhereOption
 const compared = (column: string, wanted: string): string =>
   wanted.includes('*') ? `wildcard(?, ${column})` : wanted === '' ? `coalesce(${column}, '') = ?` : `${column} = ?`
 
-/** All runs of three characters; none where the text is shorter. */
+/** All runs of three characters; none where the text is shorter. SQLite takes a NUL for the end of the query. */
 function trigrams(text: string): string | undefined {
   const characters = [...text.toLowerCase()]
-  if (characters.length < 3) return undefined
-  const runs = new Set(characters.slice(2).map((_, index) => characters.slice(index, index + 3).join('')))
+  const all = characters.slice(2).map((_, index) => characters.slice(index, index + 3).join(''))
+  const runs = new Set(all.filter((run) => !run.includes('\0')))
+  if (runs.size === 0) return undefined
   return [...runs].map((run) => `"${run.replaceAll('"', '""')}"`).join(' AND ')
 }
