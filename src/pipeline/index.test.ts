@@ -113,6 +113,32 @@ test('G6: what is not a call meets the same decision', async () => {
   }
 })
 
+test('F8: to complete and to follow is counted like a call; to ask after a task is part of the call that has started it', async () => {
+  const limits = {
+    limitsOf: () => [{ key: 'k', perMinute: 1, rule: 'limits.perMinute', scope: '' }],
+    buckets: { take: () => ({ allowed: false as const, key: 'k', retryAfterMs: 5 }) },
+    clock: openPipeline().clock,
+  }
+  const asked: string[] = []
+  const entry = entryOf({
+    relay: async (method) => {
+      asked.push(method)
+      return textResult('done')
+    },
+    subscribe: async (_, uri) => {
+      asked.push(uri)
+      return { async [Symbol.asyncDispose]() {} }
+    },
+  })
+  const { complete, relay, subscribe } = openPipeline({ limits })
+  const call = callOf({ entry })
+  await expect(complete(call)).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  const following = subscribe(call.caller, { name: 'r', entry, definition: {} }, () => {})
+  await expect(following).rejects.toMatchObject({ code: 'RATE_LIMITED', details: { retryAfterMs: 5 } })
+  await relay('tasks/get', call)
+  expect(asked).toEqual(['tasks/get'])
+})
+
 test('a subscription is what the entry makes of it', async () => {
   let disposed = false
   const followed: string[] = []
