@@ -189,9 +189,13 @@ describe('B2: the legacy era over HTTP', () => {
     })
   })
 
-  test('an initialize that says no revision is refused and opens no session', async () => {
+  test.each([
+    ['says no revision', {}],
+    // All that a client declares is kept as long as its session.
+    ['declares no end of capabilities', { protocolVersion: '2025-11-25', capabilities: { x: 'x'.repeat(4_096) } }],
+  ])('an initialize that %s is refused and opens no session', async (_what, params) => {
     const { raw } = await openDoor()
-    const { status, json, headers } = await raw({ body: { jsonrpc: '2.0', id: 9, method: 'initialize', params: {} } })
+    const { status, json, headers } = await raw({ body: { jsonrpc: '2.0', id: 9, method: 'initialize', params } })
     expect(status).toBe(400)
     expect(json).toMatchObject({ id: 9, error: { code: -32602 } })
     expect(headers['mcp-session-id']).toBeUndefined()

@@ -1,5 +1,6 @@
 import { type Capabilities, type LogLevel, logLevels } from '../../core/capabilities.ts'
 import { isModernVersion, metaKeys } from '../../wire/modern.ts'
+import { tooMuchDeclared } from '../capabilities.ts'
 import { isObject, type Params } from '../inbound.ts'
 import { Refusal, rpc } from '../refusal.ts'
 
@@ -77,6 +78,8 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
     if (capabilities[name] === undefined || isObject(capabilities[name])) continue
     return { key: `${metaKeys.clientCapabilities}.${name}`, problem: 'must be an object' }
   }
+  const tooMuch = tooMuchDeclared(capabilities)
+  if (tooMuch !== undefined) return { key: metaKeys.clientCapabilities, problem: tooMuch }
   const named = isObject(client) && typeof client.name === 'string' && typeof client.version === 'string'
   if (client !== undefined && !named) return { key: metaKeys.clientInfo, problem: 'must have a name and a version' }
   if (level === undefined || (logLevels as readonly unknown[]).includes(level)) return undefined

@@ -11,7 +11,7 @@ import type { Pieces } from '../../wire/pieces.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../agent.ts'
 import type { Answer } from '../answer.ts'
-import { capabilities } from '../capabilities.ts'
+import { capabilities, tooMuchDeclared } from '../capabilities.ts'
 import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { isLogLevel } from '../log-level.ts'
@@ -29,7 +29,7 @@ export interface DoorInfo {
 
 /** The revisions with sessions, from 2024-11-05 to 2025-11-25: what each message means, whichever door it came through. */
 export interface LegacyEra {
-  /** Agrees with a client on a revision; throws if it does not say what it speaks. */
+  /** Agrees with a client on a revision; throws if it does not say what it speaks, or says too much. */
   meet(params: Params): Client
   /** What a client is told when its session is open. */
   welcome(session: Session): Promise<Buffer>
@@ -102,7 +102,10 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
         throw new ProtocolError(rpc.params, '"initialize" must say which "protocolVersion" the client speaks.')
       }
       const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
-      return { revision, capabilities: isObject(params.capabilities) ? params.capabilities : {} }
+      const declared = isObject(params.capabilities) ? params.capabilities : {}
+      const fault = tooMuchDeclared(declared)
+      if (fault !== undefined) throw new ProtocolError(rpc.params, `The "capabilities" of a client ${fault}.`)
+      return { revision, capabilities: declared }
     },
 
     async welcome({ revision, caller }) {

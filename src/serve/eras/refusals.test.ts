@@ -64,6 +64,12 @@ const rows: readonly Row[] = [
     data: { envelope: { key: key('protocolVersion'), problem: 'must be a string' } },
   },
   {
+    what: 'more capabilities than anybody would keep',
+    sending: { meta: { [key('clientCapabilities')]: { experimental: { x: 'x'.repeat(4_096) } } } },
+    code: -32602,
+    data: { envelope: { key: key('clientCapabilities'), problem: 'must not have more than 4096 characters' } },
+  },
+  {
     what: 'no version header',
     sending: { headers: { 'mcp-protocol-version': undefined } },
     code: -32020,
