@@ -52,6 +52,22 @@ test('security: control characters and colours are taken out, and long lines are
   expect(chatter.last).toHaveLength(301)
 })
 
+test.each([
+  [
+    "npm error 404 'x@*' could not be found",
+    'npm error 404',
+    'npm error 404 Note that you can also install from a',
+    'npm error 404 tarball, folder, http url, or git url.',
+    'npm error A complete log of this run can be found in: /home/me/.npm/_logs/now.log',
+  ],
+  ['cause: invalid peer certificate: UnknownIssuer', 'hint: Consider enabling use of system TLS certificates'],
+])('B11: the last words are about what went wrong: %s', (cause, ...epilogue) => {
+  const { chatter, logged, write } = listening()
+  for (const line of [cause, ...epilogue]) write(line)
+  expect(chatter.last).toBe(cause)
+  expect(logged).toHaveLength(1 + epilogue.length)
+})
+
 test('security: a flood does not flood the log, and its last line is still known', () => {
   const { chatter, logged, write, advance } = listening()
   for (let line = 0; line < 10_000; line++) write(`line ${line}`)

@@ -4,7 +4,7 @@ import { maxLoggedLine } from '../../wire/limits.ts'
 
 /** What a process writes beside the protocol: logged at debug, bounded in length and in pace, without its secrets. */
 export interface Chatter {
-  /** The last line that had something in it, fit for a sentence. */
+  /** The last line of stderr that had something to say, fit for a sentence. */
   readonly last: string
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
@@ -66,7 +66,7 @@ export function createChatter(options: {
       if (!withinPace && stream === 'stdout') return
       const text = bytes.toString('utf8', 0, maxLoggedLine + beyond)
       if (plain(text) === '') return
-      if (stream === 'stderr') last = text
+      if (stream === 'stderr' && !epilogue.test(plain(text))) last = text
       if (!withinPace) return
       const line = clean(text, maxLoggedLine)
       if (stream === 'stderr') options.wrote?.(line)
@@ -76,6 +76,10 @@ export function createChatter(options: {
 }
 
 const asItIs: Redact = (text) => text
+
+/** What programs that fetch others write after what went wrong: where a log is, advice for whoever sits at a terminal. */
+const epilogue =
+  /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*)?|npm (?:error|ERR!) A complete log .*|hint: .*)$/
 
 /** Terminal colours and other control characters would forge what an operator sees. */
 const plain = (text: string): string =>
