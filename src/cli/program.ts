@@ -27,10 +27,13 @@ const timeout = (description: string, initial?: string): Option => {
   return initial === undefined ? option : option.default(durationMs(initial), initial)
 }
 
+/** A first start may have to fetch its program; whoever does not start at all is not waited for. */
+const patience = '30s'
+
 const wait = (): Option =>
   new Option('--wait <duration>', 'how long to wait for servers that nobody has heard of yet')
     .argParser(durationMs)
-    .default(durationMs('10s'), '10s')
+    .default(durationMs(patience), patience)
 
 const agent = (): Option => new Option('--agent <agent>', 'the agent to act as; the default agent otherwise')
 
@@ -84,7 +87,7 @@ ${exitCodeHelp}`,
   program
     .command('servers')
     .description('connect to every server and show how it is')
-    .addOption(timeout('how long to wait for them', '10s'))
+    .addOption(timeout('how long to wait for them', patience))
     .action(action(async () => (await import('./commands/servers.ts')).servers))
 
   const tools = program.command('tools').description('list the tools, or show one of them')

@@ -7,7 +7,7 @@ import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 import { createOutput, type Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
-import type { Shell } from '../shell.ts'
+import { type Shell, spelling } from '../shell.ts'
 import { table } from '../table.ts'
 
 export interface ServersOptions extends CommonOptions {
@@ -21,9 +21,13 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
   await asked(gateway, options.timeout, shell)
   const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
-  else print(summaries, output, `no answer within ${options.timeout / 1000} s`)
+  else print(summaries, output, `no answer within ${options.timeout / 1000} s. ${longer(shell)}`)
   return exit.ok
 }
+
+/** The first start of a server with `npx`, `uvx` or `docker` may take minutes. */
+const longer = ({ env }: Shell): string =>
+  `Its first start may still be fetching its program: \`${spelling(env)} servers --timeout 2m\` waits longer.`
 
 /** Until every server has answered or failed, or there is no time left. */
 async function asked(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {
@@ -61,7 +65,7 @@ const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
 function print(summaries: readonly ServerSummary[], { print, paint, width }: Output, silence: string): void {
   const problem = ({ health, reason }: SourceStatus) => {
     if (health === 'healthy' || health === 'disabled') return ''
-    return health === 'stale' ? `${silence}; ${reason}` : reason
+    return health === 'stale' ? silence : reason
   }
   const lines = table<ServerSummary>(
     [

@@ -86,6 +86,13 @@ describe('B11: tools and servers', () => {
     )
   })
 
+  test('B11: servers says of one that does not answer in time that its program may have to be fetched', async () => {
+    const silent = { command: process.execPath, args: ['-e', 'process.stdin.resume()'] }
+    await using slow = await folder({ 'toolway.json': { mcpServers: { silent } } })
+    const { stdout } = await toolway(['servers', '--timeout', '100ms'], slow)
+    expect(stdout).toMatch(/^silent: no answer within 0.1 s. .*`toolway servers --timeout 2m` waits longer\.$/m)
+  })
+
   test('on a terminal the table fits its width, what is wrong is told whole, and progress goes to stderr', async () => {
     const { stdout, stderr } = await toolway(['servers'], { ...place, columns: 60 })
     const [lines = '', problems = ''] = stdout
