@@ -149,6 +149,11 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     await one.audit.flushed()
     const page = await one.postgres.ask(({ search }) => search({ call: 'a', limit: 1 }))
     expect(archiveRows(page?.found ?? [])).toMatchObject([{ call: 'a', ended: true, arguments: { of: 'a' } }])
+    // A cursor that nobody gave is no failure of PostgreSQL.
+    const { MAX_SAFE_INTEGER: most } = Number
+    const after = (before: string) => one.postgres.ask(({ search }) => search({ before, limit: 5 }))
+    expect(await after(`pg.${most}.${most}.${most}`)).toMatchObject({ found: [{}] })
+    expect(await after(`pg.-${most}.-${most}.-${most}`)).toMatchObject({ found: [] })
     await one[Symbol.asyncDispose]()
     expect((await rowsOf(url)).at(-1)?.line).toContain('"final":true')
   })

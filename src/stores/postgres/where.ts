@@ -65,7 +65,7 @@ export function whereOf({ filter, raw, cursor, newestFirst }: WhereOptions): Whe
     parts.push(`strpos(${words}, ${value(storable(filter.text.toLowerCase()))}) > 0`)
   }
   if (cursor) {
-    const place = `(${time(cursor.time)}, ${value(cursor.chain)}::integer, ${value(cursor.seq)}::bigint)`
+    const place = `(${time(cursor.time)}, ${value(cursor.chain)}::bigint, ${value(cursor.seq)}::bigint)`
     parts.push(`(r.time, r.chain, r.seq) ${newestFirst ? '<' : '>'} ${place}`)
   }
   return { sql: parts.length === 0 ? 'true' : parts.join(' AND '), values }
