@@ -51,10 +51,11 @@ export const connectWithinMs = (transport: ServerConfig['transport']): number =>
 
 type Greeting = 'probe' | 'initialize'
 
-/** Opens lines to one server. Which greeting it understands is found out once and remembered for this run. */
+/** Opens lines to one server. Which greeting it understands is found out once, and remembered for as long as that holds. */
 export function createConnect(options: ConnectOptions): Connect {
   const { name, config, log } = options
-  let greeting: Greeting = config.transport === 'sse' ? 'initialize' : 'probe'
+  const unknown: Greeting = config.transport === 'sse' ? 'initialize' : 'probe'
+  let greeting = unknown
   let transport = config.transport
   const words = createLastWords()
 
@@ -65,7 +66,12 @@ export function createConnect(options: ConnectOptions): Connect {
       if (open.introduction.era === 'legacy') greeting = 'initialize'
       return open
     } catch (error) {
-      if (greeting === 'initialize' || signal.aborted) throw error
+      if (greeting === 'initialize' || signal.aborted) {
+        // It may have come back as another one.
+        greeting = unknown
+        transport = config.transport
+        throw error
+      }
       if (error instanceof EndedByProbe) {
         log.debug({ server: name }, 'the server ended when it was probed; greeting it without that')
       } else if (transport === 'http' && refusesStreamableHttp(error)) {
