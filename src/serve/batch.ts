@@ -23,8 +23,8 @@ export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.to
 /** Reads a batch; `undefined` where this session knows none, where it is empty or too large, or no JSON. */
 export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   if (session.revision !== revisionWithBatches) return undefined
-  const messages = elements(carriable(bytes))
-  if (messages === undefined || messages.length === 0 || messages.length > maxMessages) return undefined
+  const messages = elements(carriable(bytes), maxMessages)
+  if (messages === undefined || messages.length === 0) return undefined
   return messages.map(readInbound)
 }
 

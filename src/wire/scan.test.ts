@@ -206,4 +206,13 @@ describe('elements', () => {
       expect(elements(Buffer.from(json)), json).toBeUndefined()
     }
   })
+
+  test('security: an array of more elements than wanted is not read to its end', () => {
+    expect(elements(Buffer.from('[1,2]'), 2)).toHaveLength(2)
+    expect(elements(Buffer.from('[1,2,3]'), 2)).toBeUndefined()
+    const millions = Buffer.from(`[${'1,'.repeat(2_000_000)}1]`)
+    const { heapUsed } = process.memoryUsage()
+    expect(elements(millions, 100)).toBeUndefined()
+    expect(process.memoryUsage().heapUsed - heapUsed).toBeLessThan(10_000_000)
+  })
 })

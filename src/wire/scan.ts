@@ -31,8 +31,11 @@ export function members(bytes: Buffer): Members | undefined {
   return whole ? found : undefined
 }
 
-/** Finds the elements of one JSON array, as slices; `undefined` for anything else, as with `members`. */
-export function elements(bytes: Buffer): Buffer[] | undefined {
+/**
+ * Finds the elements of one JSON array, as slices; `undefined` for anything else, as with `members`, and for one that
+ * has more than `most`, of which no more is read: a slice is a hundred times as large as the digit that it may hold.
+ */
+export function elements(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] | undefined {
   const words = wordsOf(bytes)
   const found: Buffer[] = []
   let at = skipSpace(bytes, 0)
@@ -41,7 +44,7 @@ export function elements(bytes: Buffer): Buffer[] | undefined {
   if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
   for (;;) {
     const end = skipValue(bytes, words, at, 1)
-    if (end === none) return undefined
+    if (end === none || found.length === most) return undefined
     found.push(bytes.subarray(at, end))
     at = skipSpace(bytes, end)
     if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
