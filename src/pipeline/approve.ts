@@ -5,6 +5,7 @@ import { deadline } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { speltOut } from '../core/spelt-out.ts'
 import { onceFree } from './once-free.ts'
 import { step } from './step.ts'
 import { personMs } from './timeout.ts'
@@ -72,23 +73,17 @@ function shown(args: object): string | undefined {
   return `{${parts.join(',')}}`
 }
 
+/** What a person decides about must be seen as it is. */
 function shownValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value, longestValue)
-  return shortened(JSON.stringify(value), longestValue, spelt)
+  return shortened(JSON.stringify(value), longestValue, speltOut)
 }
 
 /** The note on what is missing stands outside the quotes, where no text of a caller can stand. */
 const quoted = (text: string, longest: number): string =>
-  shortened(text, longest, (part) => spelt(JSON.stringify(part)))
+  shortened(text, longest, (part) => speltOut(JSON.stringify(part)))
 
 function shortened(text: string, longest: number, show: (part: string) => string): string {
   if (text.length <= longest) return show(text)
   return `${show(text.slice(0, longest).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
 }
-
-/** What a person decides about must be seen as it is: characters that hide or turn text around are spelt out. */
-const spelt = (text: string): string =>
-  text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${(character.codePointAt(0) as number).toString(16)}}`,
-  )

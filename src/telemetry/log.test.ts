@@ -29,6 +29,16 @@ test('people get one readable line, with the server first', () => {
   )
 })
 
+test('B5: what a server calls itself or says neither moves the cursor nor poses as another line', () => {
+  const { log, lines } = logged(true)
+  const evil = 'a\u001b[2J\u009b1m\r\n12:00:00 error forged\u202e'
+  log.warn({ server: evil, tool: evil, list: [evil], err: new Error(evil) }, `lost ${evil}`)
+  const [line = ''] = lines
+  expect(lines).toHaveLength(1)
+  expect(stripVTControlCharacters(line).trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+  expect(line).toContain('tool=a\\u{1b}[2J\\u{9b}1m 12:00:00 error forged\\u{202e}')
+})
+
 test.each([true, false])('B6: what is to be concealed stands in no line (pretty: %s)', (pretty) => {
   const { log, lines } = logged(pretty)
   log.conceal?.((line) => line.replaceAll('hunter22', '[redacted]'))

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import type { Log } from '../core/log.ts'
+import { speltOut } from '../core/spelt-out.ts'
 
 export interface LogOptions {
   readonly level: string
@@ -61,6 +62,10 @@ function readable(line: string, stream: Writable): string {
   const name = (names[level] ?? 'info') as keyof typeof colours
   const rest = Object.entries(err ? { ...facts, err: err.message } : facts)
   const tail = rest.map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  const sentence = plain(`${server ? `${server}: ` : ''}${msg}`)
   const head = `${paint('gray', String(time).slice(11, 19))} ${paint(colours[name], name.padEnd(5))}`
-  return `${head} ${server ? `${server}: ` : ''}${msg}${tail.length > 0 ? paint('gray', ` (${tail.join(', ')})`) : ''}\n`
+  return `${head} ${sentence}${tail.length > 0 ? paint('gray', ` (${plain(tail.join(', '))})`) : ''}\n`
 }
+
+/** Much of it is said by servers: it stays on its line, and does nothing to the terminal. */
+const plain = (text: string): string => speltOut(text.replace(/\s+/g, ' '))
