@@ -62,7 +62,10 @@ async function meaning(view: View, name: string, usable: Usable): Promise<readon
   try {
     const { entry } = await view.resolve('tool', spelling)
     const served = view.list('tool').filter((one) => one.entry === entry && usable(one))
-    return served.length > 0 ? served : `${plainText(spelling, 100)} is not among the tools that your programs may use.`
+    if (served.length > 0) return served
+    // Of a server that is closed, the same is said whether or not it has the tool.
+    const closed = view.refusal(entry.server)?.message
+    return closed ?? `${plainText(spelling, 100)} is not among the tools that your programs may use.`
   } catch (thrown) {
     // Looking for it may have woken its server, which a program may spell in its own way.
     const woken = spelt()

@@ -176,6 +176,20 @@ describe.each(Object.keys(agents))('G6: %s', (agent) => {
   })
 })
 
+test.each(['closed', 'reader.junior'])(
+  'G6: %s cannot find out what a server has that is closed to it',
+  async (agent) => {
+    const { ask } = await rawSession(toolway, { headers: { 'toolway-agent': agent } })
+    const told = async (tool: string) => {
+      const named = await ask('tools/call', { name: `db.${tool}`, arguments: args })
+      const carried = await ask('tools/call', { name: 'execute_tool', arguments: { server: 'db', tool, args } })
+      const described = await ask('tools/call', { name: 'describe_tools', arguments: { names: [`db.${tool}`] } })
+      return [named, carried, described].map((text) => text.replaceAll(tool, '').replace(/"id":\d+/, ''))
+    }
+    expect(await told('tool_1')).toEqual(await told('no_such'))
+  },
+)
+
 test('G7: nobody in particular may call nothing, and is told how to be somebody', async () => {
   const nobody = await rawSession(toolway)
   const { result } = JSON.parse(await nobody.ask('tools/call', { name: 'files.tool_1', arguments: args }))
