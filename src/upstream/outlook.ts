@@ -9,6 +9,7 @@ import type { Log } from '../core/log.ts'
 import { discover, type Offer } from './discover.ts'
 import type { OpenLine } from './introduction.ts'
 import type { Line } from './line.ts'
+import { createPace } from './pace.ts'
 
 /** A server as clients of one kind see it: servers offer more to clients that can be asked for more. */
 export interface Outlook extends Disposable {
@@ -64,7 +65,10 @@ export function createOutlook(options: OutlookOptions): Outlook {
   let failure: ToolwayError | undefined
   let missing: readonly string[] = []
   let listing: Promise<void> | undefined
-  let again: OpenLine | undefined
+  const pace = createPace(clock)
+  /** Something has changed since it was asked last, and the time that it is asked again. */
+  let isBehind = false
+  let again: Disposable | undefined
   let timer: Disposable | undefined
 
   return {
@@ -94,15 +98,18 @@ export function createOutlook(options: OutlookOptions): Outlook {
     },
     refresh,
     opened(open) {
-      if (!heard || isOld()) list(open).catch(() => {})
+      if (!heard || isBehind || isOld()) list(open).catch(() => {})
       else schedule()
     },
     changed(open) {
-      // The listing under way may have missed what is new.
-      if (listing) again = open
-      else list(open).catch(() => {})
+      isBehind = true
+      // The listing under way may have missed what is new: the next one follows it.
+      if (!listing && !again) catchUp(open)
     },
-    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
+    [Symbol.dispose]() {
+      timer?.[Symbol.dispose]()
+      again?.[Symbol.dispose]()
+    },
   }
 
   function isOld(): boolean {
@@ -121,15 +128,27 @@ export function createOutlook(options: OutlookOptions): Outlook {
   function list(open: OpenLine): Promise<void> {
     listing ??= listOnce(open).finally(() => {
       listing = undefined
-      const next = again
-      again = undefined
-      if (next) list(next).catch(() => {})
+      pace.done()
+      if (isBehind && !again) catchUp(open)
     })
     return listing
   }
 
+  /** At once, unless the server tells of changes again and again. */
+  function catchUp(open: OpenLine): void {
+    const ms = pace.next()
+    if (ms === 0) return void list(open).catch(() => {})
+    again = clock.after(ms, () => {
+      again = undefined
+      // Where none is open, it is asked when one is.
+      const current = options.current()
+      if (current && isBehind) list(current).catch(() => {})
+    })
+  }
+
   async function listOnce(open: OpenLine): Promise<void> {
     using limit = deadline(clock, listWithinMs, tooSlow)
+    isBehind = false
     try {
       const offer = await discover(open, { server, capabilities, log, signal: limit.signal })
       const recovered = failure !== undefined || missing.join() !== offer.failed.join()

@@ -81,6 +81,26 @@ test('F4: a list is read again every minute while the server is up, and at once 
   expect(changes).toBe(0)
 })
 
+test('security: a server that tells of a change whenever it is asked is asked ever less often, and heard in the end', async () => {
+  const tools = ['a']
+  let asked = 0
+  const { server, clock, names, peers } = serverWith({
+    tools: () => {
+      if (++asked < 1_000) queueMicrotask(() => peers[0]?.say({ method: 'notifications/tools/list_changed' }))
+      return tools
+    },
+  })
+  await server.ready()
+  await clock.pass(60_000)
+  expect(asked).toBeLessThan(20)
+  tools.push('b')
+  await clock.pass(60_000)
+  expect(asked).toBeLessThan(25)
+  expect(names()).toEqual(['a', 'b'])
+  await server[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
 test('F5: a protocol version that nobody knows is a warning with both versions, not a failure', async () => {
   const { server, warnings } = serverWith({ version: '2099-01-01' })
   await server.ready()

@@ -1,0 +1,35 @@
+import type { Clock } from '../core/clock.ts'
+
+/** How soon something may be done again that others can ask for as often as they like. */
+export interface Pace {
+  /** How long to wait with the next one: not at all after a quiet time, ever longer where one follows the other. */
+  next(): number
+  /** It was done. */
+  done(): void
+}
+
+/** So many may follow each other at once: changes come in twos and threes. */
+const atOnce = 2
+const firstPauseMs = 100
+const longestPauseMs = 30_000
+/** After so many pauses without any, all is quiet again. */
+const quietPauses = 10
+
+export function createPace(clock: Clock): Pace {
+  let inARow = 0
+  let doneAt = Number.NEGATIVE_INFINITY
+
+  const pauseMs = (): number =>
+    inARow <= atOnce ? 0 : Math.min(firstPauseMs * 2 ** (inARow - atOnce - 1), longestPauseMs)
+
+  return {
+    next() {
+      const isQuiet = clock.now() - doneAt > quietPauses * Math.max(pauseMs(), firstPauseMs)
+      inARow = isQuiet ? 0 : inARow + 1
+      return pauseMs()
+    },
+    done() {
+      doneAt = clock.now()
+    },
+  }
+}
