@@ -25,6 +25,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
   let base = address
   let title = ''
   let inTitle = false
+  let inLink = false
   /** How many elements around this place are not read, or keep their spaces. */
   let skipped = 0
   let verbatim = 0
@@ -69,7 +70,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
         writer.text('---')
         return undefined
       case 'a':
-        return link(writer, absolute(attributes.get('href'), base))
+        return anchor(absolute(attributes.get('href'), base))
       case 'ul':
       case 'ol':
         return set(
@@ -100,6 +101,17 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
         )
       default:
         return undefined
+    }
+  }
+
+  /** One in another stays text: the text of each would be gone over again for all that are around it. */
+  const anchor = (target: URL | undefined): (() => void) | undefined => {
+    const end = inLink ? undefined : link(writer, target)
+    if (!end) return undefined
+    inLink = true
+    return () => {
+      inLink = false
+      end()
     }
   }
 
@@ -136,7 +148,8 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     title,
     text: writer
       .toString()
-      .replace(/[ \t|]+$/gm, '')
+      // Only from where a run begins: a run that does not end its line would be gone over from each place in it.
+      .replace(/(?<![ \t|])[ \t|]+$/gm, '')
       .trim(),
   }
 }
