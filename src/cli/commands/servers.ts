@@ -27,7 +27,8 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
 
 /** The first start of a server with `npx`, `uvx` or `docker` may take minutes. */
 const longer = ({ env }: Shell): string =>
-  `Its first start may still be fetching its program: \`${spelling(env)} servers --timeout 2m\` waits longer.`
+  `Its first start may have to fetch its program: \`${spelling(env)} servers --timeout 5m\` waits longer. ` +
+  `If that is not it, \`${spelling(env)} doctor\` shows what it writes.`
 
 /** Until every server has answered or failed, or there is no time left. */
 async function asked(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {

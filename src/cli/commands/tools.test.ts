@@ -90,7 +90,9 @@ describe('B11: tools and servers', () => {
     const silent = { command: process.execPath, args: ['-e', 'process.stdin.resume()'] }
     await using slow = await folder({ 'toolway.json': { mcpServers: { silent } } })
     const { stdout } = await toolway(['servers', '--timeout', '100ms'], slow)
-    expect(stdout).toMatch(/^silent: no answer within 0.1 s. .*`toolway servers --timeout 2m` waits longer\.$/m)
+    expect(stdout).toMatch(
+      /^silent: no answer within 0.1 s. .*`toolway servers --timeout 5m` waits longer\. .*`toolway doctor`/m,
+    )
   })
 
   test('on a terminal the table fits its width, what is wrong is told whole, and progress goes to stderr', async () => {

@@ -34,7 +34,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   else print(tools, output)
   for (const { name, status } of silent) {
     if (options.server === undefined || options.server === name) {
-      const longer = status.health === 'stale' ? '; --wait 2m gives a first start the time to fetch its program' : ''
+      const longer = status.health === 'stale' ? '; --wait 5m gives a first start the time to fetch its program' : ''
       output.note(output.paintNote('yellow', `${name} has no tools to show: ${status.reason}${longer}`))
     }
   }
