@@ -38,11 +38,21 @@ export function differenceOf(before: Config, after: Config): Difference {
 }
 
 const changedKeys = (section: string, before: object, after: object): string[] => {
-  const old = before as Record<string, unknown>
-  return Object.entries(after)
-    .filter(([key, value]) => !isDeepStrictEqual(old[key], value))
-    .map(([key]) => `${section}.${key}`)
+  const [old, now] = [before, after] as Record<string, unknown>[]
+  return Object.keys({ ...old, ...now })
+    .filter((key) => !isDeepStrictEqual(old?.[key], now?.[key]))
+    .map((key) => `${section}.${key}`)
     .filter((key) => !live.has(key))
+}
+
+/** What of the later one can be put into force while the earlier one runs: the rest stays until the next start. */
+export function untilNextStart(before: Config, after: Config): Config {
+  const kept = fixed.map((section) => {
+    const changing = Object.entries(after[section]).filter(([key]) => live.has(`${section}.${key}`))
+    const lasting = Object.entries(before[section]).filter(([key]) => !live.has(`${section}.${key}`))
+    return [section, Object.fromEntries([...lasting, ...changing])]
+  })
+  return { ...after, ...Object.fromEntries(kept) }
 }
 
 export const isEmpty = ({ servers, sections }: Difference): boolean =>

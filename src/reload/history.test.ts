@@ -6,7 +6,8 @@ import { silentLog } from '../core/log.ts'
 import { createHistory } from './history.ts'
 import { createReload } from './reload.ts'
 
-const loadedOf = (written: object = {}) => ({ config: configSchema.parse(written) }) as unknown as LoadedConfig
+const loadedOf = (written: object = {}) =>
+  ({ config: configSchema.parse(written), files: [] }) as unknown as LoadedConfig
 const eventAt = (at: number) => ({ at, ok: true, error: null, changes: [] })
 
 test('G8: the history of reloads is bounded, newest first, and tells each event once', () => {

@@ -6,12 +6,16 @@ import { silentLog } from '../core/log.ts'
 import { differenceOf } from './difference.ts'
 import { createReload } from './reload.ts'
 
-const loadedOf = (written: object = {}) => ({ config: configSchema.parse(written) }) as unknown as LoadedConfig
+const loadedOf = (written: object = {}, files: readonly string[] = []) =>
+  ({ config: configSchema.parse(written), files: files.map((path) => ({ path })) }) as unknown as LoadedConfig
 
-function setUp(load: () => Promise<LoadedConfig>, apply?: (loaded: LoadedConfig) => Promise<void>) {
+function setUp(
+  load: () => Promise<LoadedConfig>,
+  apply?: (loaded: LoadedConfig) => Promise<void>,
+  current = loadedOf(),
+) {
   const clock = createManualClock()
   const applied: LoadedConfig[] = []
-  let current = loadedOf()
   const reload = createReload({
     current: () => current,
     load,
@@ -75,6 +79,37 @@ describe('G8: a reload', () => {
     await Promise.all([first, ...others])
     expect(applied).toHaveLength(2)
     expect(reload.status().attempts).toBe(2)
+  })
+
+  test('after a file in force was removed changes nothing: its rules are not given up for none', async () => {
+    const [there, gone] = [import.meta.filename, `${import.meta.filename}.gone`]
+    let found = [there]
+    const { reload, applied } = setUp(async () => loadedOf({}, found), undefined, loadedOf({}, [there, gone]))
+    await reload.now()
+    expect(applied).toEqual([])
+    expect(reload.status().last_error).toBe(
+      `${gone} is gone; put it back (with {} in it for the defaults), or start again`,
+    )
+    // Another file may come before one that is still there.
+    found = ['/elsewhere/toolway.yaml', gone]
+    await reload.now()
+    expect(applied).toHaveLength(1)
+  })
+
+  test('puts nothing into force that waits for the next start, and says so until then', async () => {
+    const started = { server: { port: 1 }, stores: { path: '/one', redis: { url: 'redis://one' } } }
+    const rewritten = { ...{ server: { port: 2 }, stores: { path: '/two' } }, audit: { redact: ['x'], retain: '1d' } }
+    const { reload, applied } = setUp(async () => loadedOf(rewritten), undefined, loadedOf(started))
+    for (const time of [1, 2]) {
+      await reload.now()
+      expect(reload.status().history[0]?.difference?.atNextStart, `the ${time}. time`).toEqual([
+        'server.port',
+        'stores.path',
+        'stores.redis',
+        'audit.retain',
+      ])
+    }
+    expect(applied.at(-1)?.config).toEqual(loadedOf({ ...started, audit: { redact: ['x'] } }).config)
   })
 
   test('keeps the last twenty attempts', async () => {

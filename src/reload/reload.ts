@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { type Difference, differenceOf, isEmpty } from './difference.ts'
+import { type Difference, differenceOf, isEmpty, untilNextStart } from './difference.ts'
 import type { ReloadHistory } from './history.ts'
 import { changesInWords, type MayTell } from './words.ts'
 
@@ -68,9 +69,11 @@ export function createReload(options: ReloadOptions): Reload {
     attempts++
     try {
       const loaded = await load()
-      const changes = told ? changesInWords(current().config, loaded.config, mayTell) : []
-      const difference = differenceOf(current().config, loaded.config)
-      await apply(loaded)
+      const before = current()
+      refuseGone(before, loaded)
+      const changes = told ? changesInWords(before.config, loaded.config, mayTell) : []
+      const difference = differenceOf(before.config, loaded.config)
+      await apply({ ...loaded, config: untilNextStart(before.config, loaded.config) })
       successes++
       lastSuccessAt = at
       keep({ at, difference })
@@ -111,4 +114,10 @@ export function createReload(options: ReloadOptions): Reload {
       history: [...history],
     }),
   }
+}
+
+/** A file that went away takes its rules with it, and whatever is found in its place may have none. */
+function refuseGone(before: LoadedConfig, after: LoadedConfig): void {
+  const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
+  if (gone) throw new Error(`${gone.path} is gone; put it back (with {} in it for the defaults), or start again`)
 }
