@@ -116,13 +116,25 @@ describe('G3: sessions', () => {
   })
 
   test('B7: whoever holds the most and uses all of it makes nobody else lose theirs: OVERLOADED', () => {
-    const { sessions, openAs } = setUp(3)
-    const idle = openAs('bert')
+    const { sessions, openAs } = setUp(4)
+    const idle = [openAs('bert'), openAs('dora')]
     for (const session of [openAs('anna'), openAs('anna')]) session.streams.listen(createTestConnection())
     for (const principal of ['anna', 'cleo']) {
       expect(() => openAs(principal)).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
     }
+    for (const kept of idle) expect(sessions.find(kept.id, kept.caller.principal)).toBe(kept)
+  })
+
+  test('B7: whoever uses more than half of them keeps nobody else out by that, only itself', () => {
+    const { sessions, openAs } = setUp(4)
+    const idle = openAs('bert')
+    const busy = [openAs('anna'), openAs('anna'), openAs('anna')]
+    for (const session of busy) session.streams.listen(createTestConnection())
+    expect(() => openAs('anna')).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
+    const newcomer = openAs('cleo')
+    expect(sessions.find(newcomer.id, 'cleo')).toBe(newcomer)
     expect(sessions.find(idle.id, 'bert')).toBe(idle)
+    expect(busy.map(({ id }) => sessions.find(id, 'anna') !== undefined)).toEqual([false, true, true])
   })
 
   test('that are all in use leave no room for another: OVERLOADED', () => {

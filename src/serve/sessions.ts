@@ -144,11 +144,17 @@ export function createSessions(options: SessionsOptions): Sessions {
     return undefined
   }
 
+  /** Who has more than half of all must not keep others out by keeping it busy: calls and streams are had for nothing. */
+  const oldestTooMany = (holder: Set<HttpSession>, newcomer: string): HttpSession | undefined => {
+    const [oldest] = holder
+    return holder.size > limit / 2 && oldest?.caller.principal !== newcomer ? oldest : undefined
+  }
+
   const makeRoom = (newcomer: string) => {
     if (sessions.size < limit) return
     let longest: HttpSession | undefined
     for (const holder of holdersOfMost(newcomer)) {
-      const idle = longestIdle(holder)
+      const idle = longestIdle(holder) ?? oldestTooMany(holder, newcomer)
       if (idle && (longest === undefined || idle.lastUsed < longest.lastUsed)) longest = idle
     }
     if (longest) return end(longest)
