@@ -69,7 +69,8 @@ function meaning(body: string, env: Environment, providers: Providers): Expansio
 }
 
 function foreign(body: string): string {
-  const written = `\${${body}}`
+  // What stands in for a variable may be the secret itself.
+  const written = `\${${body.replace(/:-.*/s, ':-…')}}`
   if (body.startsWith('input:'))
     return `${written} is asked for by an editor; write a variable such as \${NAME} instead`
   return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ if the text itself is meant`

@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { nearMiss } from '../core/near.ts'
+import { isSecretName } from '../core/secret-name.ts'
 import { type ConfigProblem, mayHoldSecret, problemAt } from './problems.ts'
 import { keysAt } from './schema-keys.ts'
 import { find, keyPath, type Path, placeOf, type Tree } from './tree.ts'
@@ -106,7 +107,8 @@ function shown(tree: Tree, path: Path): string {
   if (found.kind === 'branch')
     return found.members.size === 0 ? 'an empty section' : `a section with ${[...found.members.keys()].join(', ')}`
   if (found.value === null) return 'nothing'
-  if (/^(headers|env|token|apiKey|hash)$/.test(String(path.at(-1))) || /^(headers|env)$/.test(String(path.at(-2)))) {
+  const [around, name] = [path.at(-2), path.at(-1)].map(String) as [string, string]
+  if (isSecretName(name) || /^(headers|env|hash|key)$/.test(name) || /^(headers|env|keys)$/.test(around)) {
     return found.value === '' ? 'an empty text' : `a ${typeof found.value === 'string' ? 'text' : typeof found.value}`
   }
   if (found.variables === 'filled') return `what the variables in ${found.written} hold`

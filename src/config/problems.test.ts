@@ -106,13 +106,17 @@ test('B6: an error does not repeat what may be a secret', async () => {
   a: { url: "ftp://user:hunter2@x", headers: { Authorization: [hunter2] } }
   b: { command: x, env: { GH: { a: hunter2 } }, sesion: 1 }
   c: { url: "http://x", auth: { type: bearer, tokn: hunter2 } }
+  d: { command: "\${MY-TOKEN:-hunter2}" }
 auth:
-  keys: [{ id: a, hash: hunter2 }]
+  keys: [{ id: a, hash: hunter2 }, hunter2]
+stores:
+  key: hunter2
+  redis: { url: "user:hunter2@localhost" }
 stuff: ghp_hunter2abcdefghijk0123456789
 `,
   })
   const thrown = (await load().catch((error: unknown) => error)) as ConfigError
-  expect(thrown.problems.length).toBeGreaterThanOrEqual(6)
+  expect(thrown.problems.length).toBeGreaterThanOrEqual(10)
   expect(thrown.format()).not.toContain('hunter2')
   expect(JSON.stringify(thrown.problems)).not.toContain('hunter2')
 })
@@ -123,11 +127,14 @@ test('a file that cannot be read is an error that says why', async () => {
     'large.yaml': Buffer.alloc(8 * 1024 * 1024 + 1, '#'),
   })
   await mkdir(at('folder.yaml'))
-  expect(await problems({ paths: ['none.yaml', 'folder.yaml', 'utf16.yaml', 'large.yaml', 'utf16.yaml/x'] })).toEqual([
+  await symlink('/dev/zero', at('endless.yaml'))
+  const paths = ['none.yaml', 'folder.yaml', 'utf16.yaml', 'large.yaml', 'endless.yaml', 'utf16.yaml/x']
+  expect(await problems({ paths })).toEqual([
     { file: at('none.yaml'), key: '', message: 'there is no such file' },
     { file: at('folder.yaml'), key: '', message: 'this is a folder; name the file inside it' },
     { file: at('utf16.yaml'), key: '', message: 'this file is not UTF-8 text; save it as UTF-8' },
     { file: at('large.yaml'), key: '', message: 'this file is larger than 8 MiB' },
+    { file: at('endless.yaml'), key: '', message: 'this file is larger than 8 MiB' },
     { file: at('utf16.yaml/x'), key: '', message: 'there is no such file' },
   ])
 })

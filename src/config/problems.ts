@@ -20,7 +20,7 @@ export interface ConfigProblem {
 
 type Facts = Partial<Pick<ConfigProblem, 'key' | 'expected' | 'found' | 'suggestion'>>
 
-const secretWords = /token|secret|passw|key|auth|bearer|cookie|credential|env\b|headers|:\/\/[^/\s]*@/i
+const secretWords = /token|secret|passw|key|auth|bearer|cookie|credential|env\b|headers|:\/{0,2}[^/\s]*@/i
 /** A long run of letters and digits is what keys look like. */
 const secretLook = /(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])[\w+/=-]{20,}/i
 

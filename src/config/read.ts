@@ -1,4 +1,6 @@
-import { readFile, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
 import { type ConfigProblem, fileProblem } from './problems.ts'
 import type { SourceFile } from './tree.ts'
 
@@ -19,16 +21,19 @@ export async function readSource(path: string): Promise<SourceFile | ConfigProbl
   try {
     const facts = await stat(path)
     if (facts.isDirectory()) return fileProblem(path, reasons.EISDIR as string)
-    if (facts.size > maxBytes) return fileProblem(path, `this file is larger than ${maxBytes / 1024 ** 2} MiB`)
-    return decode(path, await readFile(path))
+    if (facts.size > maxBytes) return tooLarge(path)
+    // A device has no size and may never end.
+    const bytes = await buffer(createReadStream(path, { end: maxBytes }))
+    return bytes.length > maxBytes ? tooLarge(path) : decode(path, bytes)
   } catch (thrown) {
     const code = (thrown as NodeJS.ErrnoException).code ?? ''
     return fileProblem(path, reasons[code] ?? `this file cannot be read: ${code}`)
   }
 }
 
+const tooLarge = (path: string) => fileProblem(path, `this file is larger than ${maxBytes / 1024 ** 2} MiB`)
+
 function decode(path: string, bytes: Buffer): SourceFile | ConfigProblem {
-  if (bytes.length > maxBytes) return fileProblem(path, `this file is larger than ${maxBytes / 1024 ** 2} MiB`)
   try {
     // A byte order mark is tolerated: the decoder drops it.
     return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
