@@ -2,7 +2,8 @@ import type { Refusal } from './verdict.ts'
 
 /** An entry that has been asked about: its number, and what global policy says about it whoever asks. */
 export interface NumberedEntry {
-  readonly number: number
+  /** Undefined for one that is not remembered. */
+  readonly number: number | undefined
   /** For callers that are authenticated. */
   readonly refusal: Refusal | undefined
   /** For those that are not. */
@@ -10,6 +11,9 @@ export interface NumberedEntry {
 }
 
 type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => Refusal | undefined
+
+/** Longer names are asked about anew each time: URIs come from callers, who must not be able to fill the memory. */
+const longestName = 256
 
 /** Numbers entries as they come, from 0 up to the limit; then starts afresh and says so. */
 export function createEntryNumbers(
@@ -21,7 +25,13 @@ export function createEntryNumbers(
   let tools = new Map<string, Map<string, NumberedEntry>>()
   let others = new Map<string, Map<string, NumberedEntry>>()
   let next = 0
+  const entryOf = (server: string, name: string, isTool: boolean, number: number | undefined) => ({
+    number,
+    refusal: refuse(server, name, isTool, true),
+    anonymousRefusal: refuse(server, name, isTool, false),
+  })
   return (server, name, isTool) => {
+    if (name.length > longestName) return entryOf(server, name, isTool, undefined)
     const known = (isTool ? tools : others).get(server)?.get(name)
     if (known) return known
     if (next === limit) {
@@ -32,11 +42,7 @@ export function createEntryNumbers(
     }
     const servers = isTool ? tools : others
     const names = servers.get(server) ?? new Map<string, NumberedEntry>()
-    const entry = {
-      number: next++,
-      refusal: refuse(server, name, isTool, true),
-      anonymousRefusal: refuse(server, name, isTool, false),
-    }
+    const entry = entryOf(server, name, isTool, next++)
     servers.set(server, names.set(name, entry))
     return entry
   }

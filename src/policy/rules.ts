@@ -102,7 +102,7 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     const refusal = question.authenticated ? entry.refusal : entry.anonymousRefusal
     if (refusal) return refusal
     const agent = families.get(question.agent)
-    if (!agent) return decideForAgent(undefined, question)
+    if (!agent || entry.number === undefined) return decideForAgent(agent?.family, question)
     const known = memory.get(agent.number, entry.number)
     if (known) return known
     const ruling = decideByRules(agent.family, question)
