@@ -39,6 +39,29 @@ test('a server that repeats a cursor does not hold us for ever', async () => {
   expect(tools.map(({ name }) => name)).toEqual(['a'])
 })
 
+test.each([
+  ['pages', 1_000, () => [tool('a')]],
+  ['entries', 13, () => Array.from({ length: 4_000 }, (_, index) => tool(`t${index}`))],
+])('security: a list without end is cut after so many %s, and the log says so', async (_what, most, tools) => {
+  let pages = 0
+  const { warnings } = await offer(
+    { 'tools/list': () => ({ tools: tools(), nextCursor: String(++pages) }) },
+    { tools: {} },
+  )
+  expect(pages).toBe(most)
+  expect(warnings[0]).toMatchObject({ method: 'tools/list', kept: expect.any(Number) })
+})
+
+test('security: a list full of wrong definitions does not fill the log', async () => {
+  const { tools, warnings } = await offer(
+    { 'tools/list': () => ({ tools: [...Array(10_000).keys(), tool('good')] }) },
+    { tools: {} },
+  )
+  expect(tools.map(({ name }) => name)).toEqual(['good'])
+  expect(warnings).toHaveLength(21)
+  expect(warnings.at(-1)).toMatchObject({ dropped: 10_000 })
+})
+
 test('S1: a malformed tool is dropped and logged, its siblings stay', async () => {
   const odd = [
     tool('good'),

@@ -17,8 +17,12 @@ export interface Offer {
   readonly failed: readonly string[]
 }
 
-/** A server that pages for ever, or repeats a cursor, must not hold us. */
+/** A server that pages for ever, or repeats a cursor, must not hold us, nor fill the memory that all share. */
 const maxPages = 1_000
+const maxItems = 50_000
+const maxBytes = 64 * 1024 * 1024
+/** So many definitions are named in the log where a list is full of wrong ones. */
+const maxNamed = 20
 const methodNotFound = -32601
 
 /** Asks for every list that the server's capabilities name. One that fails loses only itself. */
@@ -37,15 +41,19 @@ export async function discover(
     malformed = (_: Definition): string | undefined => undefined,
   ) => {
     try {
-      const items = await allPages(open, method, field, options)
-      const seen = new Set<unknown>()
-      return items.filter((item) => {
+      const { items, isCut } = await allPages(open, method, field, options)
+      if (isCut) log.warn({ server, method, kept: items.length }, 'the server lists without end; the rest is left out')
+      const kept = new Map<unknown, Definition>()
+      let dropped = 0
+      for (const item of items) {
         const reason =
-          needsText(item, key) ?? malformed(item) ?? (seen.has(item[key]) ? 'its name is listed twice' : undefined)
-        if (reason) log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
-        else seen.add(item[key])
-        return !reason
-      })
+          needsText(item, key) ?? malformed(item) ?? (kept.has(item[key]) ? 'its name is listed twice' : undefined)
+        if (!reason) kept.set(item[key], item)
+        else if (++dropped <= maxNamed)
+          log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
+      }
+      if (dropped > maxNamed) log.warn({ server, method, dropped }, 'dropped more malformed definitions than are named')
+      return [...kept.values()]
     } catch (error) {
       if (error instanceof ServerError && error.error.value.code === methodNotFound) return []
       if (signal.aborted || !(error instanceof ServerError)) throw error
@@ -69,17 +77,20 @@ async function allPages(open: OpenLine, method: string, field: string, said: Pic
   const items: Definition[] = []
   const seen = new Set<string>()
   let members: readonly Buffer[] = []
-  for (let page = 0; page < maxPages; page++) {
+  let bytes = 0
+  while (seen.size < maxPages && items.length < maxItems && bytes < maxBytes) {
     const { capabilities, signal } = said
     const { result } = await open.connection.request(phrase(open, { method, members, capabilities, signal }))
     const body = Json.raw<Record<string, unknown>>(result).value
+    bytes += result.length
     for (const item of Array.isArray(body[field]) ? body[field] : []) items.push(item)
     const next = body.nextCursor
-    if (typeof next !== 'string' || next === '' || seen.has(next)) break
+    if (typeof next !== 'string' || next === '' || seen.has(next))
+      return { items: items.slice(0, maxItems), isCut: items.length > maxItems }
     seen.add(next)
     members = [Buffer.from(`"cursor":${JSON.stringify(next)}`)]
   }
-  return items
+  return { items: items.slice(0, maxItems), isCut: true }
 }
 
 function needsSchema({ inputSchema }: Definition): string | undefined {
