@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { InlineConfig } from 'vite'
+import type { InlineConfig, Rolldown } from 'vite'
+import { noticesFor } from './build/notices.ts'
 
 /**
  * Builds the dashboard into web/dist: `node tooling/build-web.ts`.
@@ -58,5 +59,7 @@ if (!tool) {
 else {
   // A test runner's own value would build the larger variant for development.
   process.env.NODE_ENV = 'production'
-  await tool.build(config)
+  const { output } = (await tool.build(config)) as Rolldown.RolldownOutput
+  const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+  writeFileSync(`${folder}dist/THIRD-PARTY-NOTICES.md`, noticesFor(modules))
 }

@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Plugin, rolldown } from 'rolldown'
+import { keepReachable } from './build/declarations.ts'
+import { noticesFor } from './build/notices.ts'
 
 /**
  * `npm run build`: puts the program together as it is published, into dist or the folder that is named. Few large files
@@ -47,21 +49,22 @@ const readWhatIsUsed: Plugin = {
   },
 }
 
+/** The first reads files of its own package; the second is there where somebody has installed it. */
+const apart = /^(libpg-query|node-llama-cpp)/
+
 rmSync(out, { recursive: true, force: true })
 const bundle = await rolldown({
   cwd: root,
   input: Object.fromEntries(entries.map((name) => [name, `src/${name}.ts`])),
   platform: 'node',
-  // It reads files of its own package.
-  external: (id) => id.startsWith('libpg-query') || (id.startsWith('node:') && !laden.includes(id)),
+  external: (id) => apart.test(id) || (id.startsWith('node:') && !laden.includes(id)),
   plugins: [readWhatIsUsed],
   // The other form of it loads its parts by names that only it knows.
   resolve: { alias: { 'jsonc-parser': join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
 })
-await bundle.write({
+const program = await bundle.write({
   dir: out,
   format: 'esm',
-  sourcemap: true,
   entryFileNames: '[name].js',
   // One folder below the package, as the sources are: see src/here.ts.
   chunkFileNames: '[name]-[hash].js',
@@ -78,11 +81,15 @@ const child = await rolldown({
   platform: 'node',
   external: [/^node:/],
 })
-await child.write({ dir: out, format: 'esm', entryFileNames: '[name].js' })
+const guest = await child.write({ dir: out, format: 'esm', entryFileNames: '[name].js' })
 for (const file of ['package.json', 'python.py']) {
   cpSync(join(root, 'src/sandbox/guest', file), join(out, 'sandbox/guest', file))
 }
 
+const modules = [...program.output, ...guest.output].flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
+writeFileSync(join(out, 'THIRD-PARTY-NOTICES.md'), noticesFor(modules))
+
 const compiler = join(root, 'node_modules/.bin/tsc')
 const types = spawnSync(compiler, ['-p', join(root, 'tsconfig.build.json'), '--outDir', out], { stdio: 'inherit' })
 process.exitCode = types.status ?? 1
+keepReachable(out)

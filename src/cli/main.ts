@@ -1,10 +1,20 @@
 #!/usr/bin/env node
-import { enableCompileCache } from 'node:module'
+import * as nodeModule from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+
+// An older one could not even read the rest, and would say so in its own words.
+const oldest = 24
+if (Number.parseInt(process.versions.node, 10) < oldest) {
+  process.stderr.write(
+    `Toolway needs Node ${oldest} or newer, and this is ${process.versions.node}. Install a newer one ` +
+      `(https://nodejs.org), or try npx -p node@${oldest} -p toolway toolway\n`,
+  )
+  process.exit(2)
+}
 
 // Before anything else is loaded: what was compiled once is not compiled again at the next start. In the user's own
 // folder, because whoever can write there decides what runs.
 const { XDG_CACHE_HOME: given = '', HOME = homedir() } = process.env
-enableCompileCache(join(isAbsolute(given) ? given : join(HOME, '.cache'), 'toolway', 'compiled'))
+nodeModule.enableCompileCache(join(isAbsolute(given) ? given : join(HOME, '.cache'), 'toolway', 'compiled'))
 await import('./start.ts')

@@ -1,0 +1,101 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect } from '../../fixtures/clients.ts'
+import { runServe } from '../../fixtures/command.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { install, type Packed, pack, root, run } from './packed.ts'
+
+describe('the package', () => {
+  let place: Folder
+  let packed: Packed
+  let empty: string
+  let main: string
+
+  beforeAll(async () => {
+    place = await temporaryFolder()
+    packed = await pack(place.path)
+    empty = join(place.path, 'empty')
+    main = await install(packed.tarball, empty)
+  }, 180_000)
+  afterAll(() => place[Symbol.asyncDispose]())
+
+  test('S2, F9: serves from an empty folder: tools, programs, guards and the dashboard', async () => {
+    const home = join(place.path, 'home')
+    const config = join(empty, 'toolway.json')
+    const guards = [{ kind: 'sql', arguments: ['message'] }]
+    const everything = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
+    const servers = { everything: { command: process.execPath, args: [everything], guards } }
+    await writeFile(config, JSON.stringify({ mcpServers: servers }))
+    const env = { PATH: process.env.PATH, HOME: home }
+    await using toolway = await runServe({ cwd: empty, env, main, configFile: config })
+    await using client = await connect('v2', { endpoint: toolway })
+
+    const hash = await client.callTool('hash', { data: 'abc', algorithm: 'sha256' })
+    expect(JSON.stringify(hash)).toContain('ba7816bf8f01cfea')
+    const program = await client.callTool('execute_code', { code: 'return 6 * 7', language: 'javascript' })
+    expect(JSON.stringify(program)).toContain('42')
+    const read = await client.callTool('everything__echo', { message: 'SELECT 1' })
+    expect(JSON.stringify(read)).toContain('SELECT 1')
+    const drop = await client.callTool('everything__echo', { message: 'DROP TABLE t' })
+    expect(JSON.stringify(drop)).toContain('UNSAFE_SQL')
+    const page = await fetch(new URL('/', toolway.url))
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<title>Toolway')])
+  })
+
+  test('npx finds the command, and it knows its version', async () => {
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    const { stdout } = await run('npx', ['--no-install', 'toolway', '--version'], { cwd: empty })
+    expect(stdout.trim()).toBe(version)
+  })
+
+  test('programs get its types, and nothing of ours that they could not use', async () => {
+    const program = `
+      import { createGateway, createLog, defineTool, loadConfig, type Gateway, ToolwayError } from 'toolway'
+      export const open = async (): Promise<Gateway> =>
+        createGateway(await loadConfig({ env: process.env, cwd: '.' }), { log: createLog({ level: 'info' }) })
+      export const code: string = new ToolwayError('TIMEOUT', 'too late').code
+      // @ts-expect-error: a gateway has no such thing
+      export const wrong = (gateway: Gateway) => gateway.nonsense
+      export { defineTool }
+    `
+    await writeFile(join(empty, 'program.ts'), program)
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
+    const types = ['--typeRoots', join(root, 'node_modules/@types')]
+    const { stdout } = await run(join(root, 'node_modules/.bin/tsc'), [...options, ...types, 'program.ts'], {
+      cwd: empty,
+    }).catch((error: { stdout: string }) => error)
+    expect(stdout).toBe('')
+  })
+
+  test('holds what it needs and says whose it is, and nothing else', () => {
+    expect(packed.files).toEqual(
+      expect.arrayContaining([
+        ...['README.md', 'LICENSE', 'CHANGELOG.md', 'package.json', 'server.json', 'toolway.schema.json'],
+        ...['dist/THIRD-PARTY-NOTICES.md', 'web/dist/THIRD-PARTY-NOTICES.md', 'web/dist/index.html'],
+        ...['dist/cli/main.js', 'dist/index.js', 'dist/index.d.ts', 'dist/sandbox/guest/python.py'],
+      ]),
+    )
+    const allowed = /^(dist|web\/dist|deploy)\/|^[A-Za-z.-]+$/
+    expect(packed.files.filter((file) => !allowed.test(file) || /\.(test|fixture|map)\b/.test(file))).toEqual([])
+  })
+
+  test('publint has nothing to say', async () => {
+    const manifest = JSON.parse(await readFile(join(packed.folder, 'package.json'), 'utf8'))
+    const { messages } = await publint({ pkgDir: packed.folder, strict: true })
+    expect(messages.map((message) => formatMessage(message, manifest, { color: false }))).toEqual([])
+  })
+
+  test('the registry of MCP servers is told the same name and version', async () => {
+    const read = async (file: string) => JSON.parse(await readFile(join(root, file), 'utf8'))
+    const [manifest, entry] = [await read('package.json'), await read('server.json')]
+    const [npm] = entry.packages
+    expect([entry.name, entry.version, npm.identifier, npm.version]).toEqual([
+      ...[manifest.mcpName, manifest.version, manifest.name, manifest.version],
+    ])
+    // The registry takes no more.
+    expect(entry.description.length).toBeLessThanOrEqual(100)
+  })
+})
