@@ -92,19 +92,20 @@ test('B9: references lead to places inside their own schema, round in no circle,
     '#/$defs/none',
     '#/constructor',
     7,
+    { toString: 1, valueOf: 1 },
   ]) {
-    expect(typeOf({ $ref }, { $defs }), String($ref)).toBe('unknown')
+    expect(typeOf({ $ref }, { $defs }), JSON.stringify($ref)).toBe('unknown')
   }
 })
 
 test('B9: no text of a server can end a comment, hide, or turn what follows around', () => {
-  const hostile = 'x */ }; process.exit() /* \u202e\u200b\u001b[31m \u{e0041} \u2028 y'
+  const hostile = 'x */ }; process.exit() /* \u202e\u200b\u001b[31m \u{e0041} \u2028 \u{e0101}\u3164\ufe01 y'
   const text = methodOf(
     { properties: { a: { description: hostile, default: hostile, pattern: hostile }, [hostile]: { const: hostile } } },
     { description: hostile },
   )
   expect(stripTypeScriptTypes(declare(new Map([['server', [text]]]))).trim()).toBe('')
-  expect(text).not.toMatch(/[\u202e\u200b\u001b\u2028\u{e0041}]/u)
+  expect(text).not.toMatch(/[\u202e\u200b\u001b\u2028\u3164\u{e0041}]|\u{e0101}|\ufe01/u)
 })
 
 test('B9: servers and their tools become one declaration', () => {

@@ -1,5 +1,5 @@
 /** Characters that hide, turn or end text: a server's words must be seen as they are, and stay where they were put. */
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]+/gu
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
 
 /** How much of a server's text is looked at, whatever is then shown of it. */
 const longestLooked = 8192
@@ -16,7 +16,7 @@ export const commentText = (text: unknown, longest: number): string => plainText
 
 /** A JSON string that is also a TypeScript literal; what could not be seen is spelt out. */
 export const quoted = (text: string): string =>
-  JSON.stringify(text).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}]/gu, (character) =>
+  JSON.stringify(text).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
     [...Array(character.length).keys()]
       .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
       .join(''),

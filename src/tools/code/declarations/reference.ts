@@ -4,8 +4,8 @@ const longestPointer = 1000
  * What a `$ref` leads to inside its own document; undefined for everything else. Nothing is ever fetched or read: a
  * server would decide what.
  */
-export function referred(root: unknown, reference: unknown): unknown {
-  if (typeof reference !== 'string' || reference.length > longestPointer) return undefined
+export function referred(root: unknown, reference: string): unknown {
+  if (reference.length > longestPointer) return undefined
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined
   let place: unknown = root

@@ -28,9 +28,8 @@ export function schemaType(schema: unknown, place: Place): Type {
 }
 
 function referredType(reference: unknown, place: Place): Type {
-  const name = String(reference).slice(0, 1000)
-  if (place.through.includes(name)) return unknownType
-  return schemaType(referred(place.root, reference), { ...place, through: [...place.through, name] })
+  if (typeof reference !== 'string' || place.through.includes(reference)) return unknownType
+  return schemaType(referred(place.root, reference), { ...place, through: [...place.through, reference] })
 }
 
 /** What the schema itself says about the value, apart from the schemas that it is put together from. */
