@@ -61,9 +61,13 @@ test('B9: each call is one of the caller through the one pipeline, with the run 
   expect(inner[0]?.input.meta).not.toHaveProperty('progressToken')
 })
 
+/** What is no text, and cannot be made one. */
+const odd = { toString: 1, valueOf: 1 }
+
 const broken = [
   gives('failing', () => ({ ...text('the disk is full'), isError: true })),
   gives('erring', () => Promise.reject(new ServerError(Json.of({ code: -32050, message: 'no such row' })))),
+  gives('babbling', () => Promise.reject(new ServerError(Json.of({ code: odd, message: odd } as never)))),
   gives('limited', () => Promise.reject(new ToolwayError('RATE_LIMITED', 'come back later'))),
   gives('lost', () => Promise.reject(new ToolwayError('OUTCOME_UNKNOWN', 'it may have run'))),
 ]
@@ -71,6 +75,7 @@ const broken = [
 test.each([
   ['tools.s.failing()', 'TOOL_ERROR', 'the disk is full', 'error'],
   ['tools.s.erring()', '-32050', 'no such row', 'error'],
+  ['tools.s.babbling()', JSON.stringify(odd), 'It was not said why.', 'error'],
   ['tools.s.limited()', 'RATE_LIMITED', 'come back later', 'refused'],
   ['tools.s.lost()', 'OUTCOME_UNKNOWN', 'it may have run', 'unknown'],
   ['tools.s.nothing()', 'TOOL_NOT_FOUND', 'no tool nothing on s', 'refused'],

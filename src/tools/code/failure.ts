@@ -10,18 +10,20 @@ export interface Failure {
 }
 
 const longestMessage = 4000
+const longestCode = 100
 
 export function failureOf(thrown: unknown, sent: boolean): Failure {
   if (thrown instanceof ServerError) {
+    // As the server has sent it: either may be anything.
     const { code, message } = thrown.error.value
-    return { status: 'error', refusal: refusalOf(String(code), message) }
+    return { status: 'error', refusal: refusalOf(plainText(JSON.stringify(code), longestCode), message) }
   }
   const error = ToolwayError.from(thrown)
   return { status: sent && mayHaveRun(error) ? 'unknown' : 'refused', refusal: refusalOf(error.code, error.message) }
 }
 
 export const refusalOf = (code: string, message: unknown): HostRefusal =>
-  new HostRefusal(code, plainText(String(message), longestMessage))
+  new HostRefusal(code, plainText(message, longestMessage) || 'It was not said why.')
 
 /** Refused by these before anything is sent to anybody. */
 const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED']
