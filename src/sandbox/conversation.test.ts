@@ -10,7 +10,7 @@ import { Stopped } from './stopped.ts'
 const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(defaultLimits) }
 
 /** A child that has fallen into the program's hands: it says what the test says. */
-function captured(used: () => number | undefined = () => 0) {
+function captured(used: () => number | undefined = () => 0, keep = false) {
   const { promise: ended, resolve } = Promise.withResolvers<void>()
   const sent: { readonly kind: number; readonly id: number; readonly text: string }[] = []
   let receiver: Receiver | undefined
@@ -38,7 +38,7 @@ function captured(used: () => number | undefined = () => 0) {
   const asked: AbortSignal[] = []
   const said = converse({
     child,
-    task,
+    task: { ...task, keep },
     memory: undefined,
     host: (name, input, signal) => {
       asked.push(signal)
@@ -88,6 +88,8 @@ describe('a child that is not trusted', () => {
     ],
     ['a verdict that is deep', kinds.done, '['.repeat(60_000)],
     ['a result that is no JSON', kinds.value, '{'],
+    ['a memory that nobody asked for', kinds.memory, 'x'],
+    ['to be ready again', kinds.ready, ''],
     ['an order', kinds.run, '{}'],
     ['a call without a name', kinds.call, '\n{}'],
     ['a call with a long name', kinds.call, `${'n'.repeat(300)}\n{}`],
@@ -102,7 +104,8 @@ describe('a child that is not trusted', () => {
   })
 
   test.each([
-    ['messages', 30_000, (say: ReturnType<typeof captured>['say']) => say(kinds.value, '1')],
+    ['messages', 30_000, (say: ReturnType<typeof captured>['say']) => say(kinds.log, '')],
+    ['results', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.value, '1')],
     ['log', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.log, 'x'.repeat(65_000))],
     ['calls', 300, (say: ReturnType<typeof captured>['say'], n: number) => say(kinds.call, 'wait\n', n)],
     ['calls with one number', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.call, 'wait\n', 1)],
@@ -122,6 +125,19 @@ describe('a child that is not trusted', () => {
     child.say(kinds.call, 'echo\n1', 2)
     expect(await child.said.ending).toEqual({ status: 'ok', logs: '', truncated: [] })
     expect(child.asked.map(({ aborted }) => aborted)).toEqual([true])
+  })
+
+  test('S7: what it remembers is told once and last, for that may be long', async () => {
+    const child = captured(undefined, true)
+    child.say(kinds.done, ok)
+    child.say(kinds.memory, 'all')
+    expect(String(await child.said.memory)).toBe('all')
+    expect(child.killed).toBe(false)
+    child.say(kinds.memory, 'and more')
+    expect(child.killed).toBe(true)
+    const early = captured(undefined, true)
+    early.say(kinds.memory, 'all')
+    expect(await early.said.ending).toMatchObject({ error: { message: expect.stringContaining('tampered') } })
   })
 
   test('S7: one that does not stop is stopped by what the kernel counts', async () => {

@@ -45,6 +45,7 @@ export function converse(options: {
   let messages = 0
   let bytes = 0
   let over = false
+  let remembered = false
 
   const hostCalls = createHostCalls({
     host: options.host,
@@ -93,13 +94,19 @@ export function converse(options: {
     messages++
     bytes += kind === kinds.memory ? 0 : payload.length
     if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
-    if (kind === kinds.memory) return memory.resolve(payload)
+    if (kind === kinds.memory) {
+      // It is told once, after all else, and where it was asked for.
+      if (!task.keep || !over || remembered) return misbehaved('a memory that nobody asked for')
+      remembered = true
+      return memory.resolve(payload)
+    }
     if (over) return
     if (kind === kinds.log) {
       logBytes += payload.length
       if (logBytes > limits.logBytes) return misbehaved('too long a log')
       logs.push(payload)
     } else if (kind === kinds.value) {
+      if (value !== undefined) return misbehaved('a second result')
       value = readValue(payload)
       if (value === undefined) misbehaved('a result that is not JSON')
     } else if (kind === kinds.call) {
