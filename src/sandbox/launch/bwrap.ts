@@ -13,8 +13,8 @@ export const filterDescriptor = 3
 export const infoDescriptor = 4
 
 /**
- * The words that start a program where it has no rights, sees nothing but `sights`, and can write nowhere. It is the
- * first process of its own world, so that all of that world ends with it.
+ * The words that start a program where it has no rights, sees nothing but `sights`, and can write nowhere. The first
+ * process of its world is a `bwrap` that it cannot reach: when we are gone that one ends, and its world with it.
  */
 export function bwrapCommand(options: {
   readonly bwrap: string
@@ -34,7 +34,6 @@ export function bwrapCommand(options: {
     '--clearenv',
     '--die-with-parent',
     '--new-session',
-    '--as-pid-1',
     ...['--hostname', 'sandbox'],
     ...(filtered ? ['--seccomp', `${filterDescriptor}`] : []),
     ...['--info-fd', `${infoDescriptor}`],

@@ -36,13 +36,27 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const readiness = createReadiness()
   let receiver: Receiver | undefined
   let written = ''
-  /** The program itself, which `bwrap` only stands before. */
-  let inner = wrapped ? undefined : started.pid
+  /** The first process of its world, and the program itself: behind `bwrap` its only child. */
+  let first = wrapped ? undefined : started.pid
+  let inner: number | undefined
+  let greeted = false
   let over = false
+
+  /** It has come up once it says so, and it is known which process is to be watched. */
+  const settle = () => {
+    if (!greeted || first === undefined) return
+    inner = wrapped ? childOf(first) : first
+    if (inner === undefined) readiness.failed('the kernel does not tell which process is the program')
+    else readiness.ready()
+  }
 
   const reader = createFrameReader({
     limit,
-    frame: (frame) => (frame.kind === kinds.ready ? readiness.ready() : receiver?.frame(frame)),
+    frame(frame) {
+      if (greeted || frame.kind !== kinds.ready) return receiver?.frame(frame)
+      greeted = true
+      settle()
+    },
     broken: (reason) => {
       stdout.destroy()
       receiver?.broken(reason)
@@ -50,13 +64,16 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   })
   stdout.on('data', reader.push)
   stderr.on('data', (chunk: Buffer) => {
-    if (written.length < maxStderr) written += chunk.toString('latin1').slice(0, maxStderr - written.length)
+    written += chunk.toString('latin1').slice(0, maxStderr - written.length)
+    // Listening on would cost us more than it costs a program to talk.
+    if (written.length === maxStderr) stderr.destroy()
   })
   for (const stream of started.stdio) stream?.on('error', () => {})
   if (wrapped) {
     ;(started.stdio[filterDescriptor] as Writable).end(filter)
     readInfo(started, (pid) => {
-      inner = pid
+      first = pid
+      settle()
     })
   }
   const ended = new Promise<void>((resolve) => {
@@ -88,8 +105,8 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
     thaw: () => void (inner !== undefined && signalled(inner, 'SIGCONT')),
     kill() {
       if (over || started.pid === undefined) return ended
-      // The program first, as long as its number is surely its own; then `bwrap`, and whoever shares its group.
-      if (inner !== undefined) signalled(inner, 'SIGKILL')
+      // Its world first, as long as the number is surely its own; then the `bwrap` outside, and whoever shares its group.
+      if (first !== undefined) signalled(first, 'SIGKILL')
       signalled(-started.pid, 'SIGKILL')
       for (const stream of started.stdio) stream?.destroy()
       return ended
@@ -121,6 +138,14 @@ function signalled(pid: number, signal: NodeJS.Signals): boolean {
     return process.kill(pid, signal)
   } catch {
     return false
+  }
+}
+
+function childOf(pid: number): number | undefined {
+  try {
+    return Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1'), 10) || undefined
+  } catch {
+    return undefined
   }
 }
 

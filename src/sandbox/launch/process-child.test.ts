@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, expect, test } from 'vitest'
+import { missing } from '../../../tests/fixtures/debian.ts'
+import { kinds } from '../guest/frames.ts'
+import { bwrapCommand } from './bwrap.ts'
+import { processChild } from './process-child.ts'
+
+/** A frame without payload, in the words of a shell. */
+const frame = (kind: number) => `printf '\\0${kind}\\0\\0\\0\\0\\0\\0\\0\\0'`
+
+/** A child that does what a script says, and what is heard of it until it is gone. */
+async function heard(script: string): Promise<readonly number[]> {
+  const child = processChild({ command: ['/bin/sh', '-c', script], limit: () => 0 })
+  const said: number[] = []
+  child.listen({ frame: ({ kind }) => said.push(kind), broken() {}, ended() {} })
+  await child.ready
+  await child.ended
+  return said
+}
+
+describe('a child that costs its host more than itself', () => {
+  test('S7: is ready once, and whatever it says from then on is judged', async () => {
+    const { ready, log } = kinds
+    expect(await heard([ready, ready, log].map(frame).join('; '))).toEqual([ready, log])
+  })
+
+  test('S7: is listened to beside its line for a few words only', async () => {
+    // Whoever writes on is told by the kernel that nobody hears it, and ends.
+    const talk = '/usr/bin/env yes >&2'
+    expect(await heard(`${frame(kinds.ready)}; ${talk}; ${frame(kinds.done)}`)).toEqual([kinds.done])
+  })
+})
+
+test.skipIf(missing('bwrap') ?? missing('python3'))(
+  'S7: a program ends with its host, also one that has seen to it that nobody tells it',
+  async () => {
+    const survivor = `import ctypes, time
+ctypes.CDLL(None).prctl(1, 0)
+print('up', flush=True)
+time.sleep(20)`
+    const words = bwrapCommand({
+      bwrap: 'bwrap',
+      sights: [{ from: '/', to: '/' }],
+      filtered: false,
+      command: ['python3', '-c', survivor],
+    })
+    const host = spawn('/bin/sh', ['-c', '"$@" & wait', 'sh', ...words], {
+      stdio: ['ignore', 'pipe', 'inherit', 'ignore', 'pipe'],
+      env: { PATH: process.env.PATH },
+    })
+    const closed = once(host.stdio[1] as NodeJS.ReadableStream, 'close')
+    await once(host.stdio[1] as NodeJS.ReadableStream, 'data')
+    host.kill('SIGKILL')
+    // Only when nobody is left who could write.
+    await closed
+    expect(host.signalCode).toBe('SIGKILL')
+  },
+)
