@@ -7,6 +7,8 @@ import inspect
 import json
 import os
 import queue
+import re
+import resource
 import struct
 import sys
 import threading
@@ -24,6 +26,9 @@ os.dup2(2, 1)
 os.close(0)
 os.open('/dev/null', os.O_RDONLY)
 
+# Threads are few, or they would use up what the machine has for everybody. Older kernels count all that the user has.
+if [int(part) for part in re.findall('[0-9]+', os.uname().release)[:2]] >= [5, 14]:
+    resource.setrlimit(resource.RLIMIT_NPROC, (64, 64))
 threading.stack_size(512 * 1024)
 writing = threading.Lock()
 runs = queue.SimpleQueue()

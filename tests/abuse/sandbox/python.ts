@@ -107,6 +107,20 @@ export const bombs: readonly Attack[] = [
   bursts('threads', `import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()`, {
     timeoutMs: 3000,
   }),
+  gets(
+    'threads that take nothing',
+    true,
+    `import _thread, ctypes, threading
+ctypes.CDLL(None).mallopt(-8, 1)
+threading.stack_size(32768)
+held = _thread.allocate_lock()
+held.acquire()
+count = 0
+try:
+    while True: _thread.start_new_thread(held.acquire, ()); count += 1
+except RuntimeError: pass
+count < 64`,
+  ),
   bursts('recursion', `import sys\nsys.setrecursionlimit(10**9)\ndef f(): f()\nf()`),
   bursts('a deep source', `eval('(' * 10**5 + ')' * 10**5)`),
   bursts('pipes', `import os\na = []\nwhile True: a.append(os.pipe())`),
@@ -124,6 +138,7 @@ export const floods: readonly Attack[] = [
   spins('lines for ever', `while True: print('flood')`, { logs: 65_536 }),
   gets('one long line', 1, `print('x' * 5_000_000)\n1`, { logs: 65_536 }),
   ends('lines past Python', `import os\nfor _ in range(2000): os.write(2, b'x' * 10000)`, { logs: 65_536 }),
+  fails('lines past Python without end', `import os\nwhile True: os.write(2, b'x' * 10**6)`, { error: /Broken pipe/ }),
   gets(
     'a call that is too large',
     'OVERLOADED',
@@ -154,6 +169,10 @@ export const tampering: readonly Attack[] = [
     error: /tampered/,
   }),
   fails('an order to its host', forge(`struct.pack('>BII', 7, 0, 2) + b'{}'`), { error: /tampered/ }),
+  fails('ready again and again', `${forge(`struct.pack('>BII', 1, 0, 0) * 5000`)}\nwhile True: os.write(4, frame)`, {
+    error: /tampered/,
+  }),
+  fails('a memory that nobody asked for', forge(`struct.pack('>BII', 6, 0, 1) + b'x'`), { error: /tampered/ }),
   fails(
     'a flood of messages',
     `${forge(`(struct.pack('>BII', 3, 0, 1) + b'x') * 5000`)}\nwhile True: os.write(4, frame)`,
