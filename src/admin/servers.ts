@@ -61,7 +61,8 @@ export function createServers(parts: AdminParts, figures: SeenFigures): Servers 
       control.resume()
     },
     disable: ({ control }) => control.pause(),
-    refresh: (server) => server.refresh(),
+    // Kinds of clients that can be asked for different things may be offered different ones.
+    refresh: (server) => Promise.all([server, ...server.kinds().values()].map((kind) => kind.refresh())),
   }
 
   const settled = async (work: Promise<unknown>): Promise<void> => {
@@ -97,7 +98,8 @@ export function createServers(parts: AdminParts, figures: SeenFigures): Servers 
       if (!oauth) throw nothingToSignInWith()
       const name = await oauth.finishHere(answer)
       // Whatever it failed with before, it failed with for want of this.
-      await settled(serverOf(name)?.refresh() ?? Promise.resolve())
+      const server = serverOf(name)
+      if (server) await settled(actions.refresh(server))
       return name
     },
   }

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type * as z from 'zod'
 import { routes } from '../../../src/serve/admin/routes/index.ts'
+import { notFound, resultText, serveBareHttp } from '../../fixtures/bare-server.ts'
 import { connect } from '../../fixtures/clients.ts'
+import { introduction } from '../../fixtures/line-server.ts'
 import { alive } from '../../fixtures/processes.ts'
+import { rawModern } from '../../fixtures/raw-callers.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
@@ -176,6 +179,22 @@ describe('G10: what an operator does', () => {
     expect(alive(before.pid)).toBe(false)
     const tried = (await ask('tools/probe__pid/call', { body: { arguments: {} } })).json
     expect(tried.result.content[0].text).toBe(String(json.process.pid))
+  })
+
+  test('F4: a refresh asks for every kind of client, whatever each can be asked for', async () => {
+    let name = 'before'
+    await using server = await serveBareHttp(({ id, method }, { send }) => {
+      const list = { tools: [{ name, inputSchema: { type: 'object' } }] }
+      const result = { initialize: introduction('silent'), 'tools/list': list }[method]
+      if (id !== undefined) send(result ? resultText('legacy', id, result) : notFound(id))
+    })
+    await using silent = await startToolway({ mcpServers: { silent: { url: server.url } } })
+    const kinds = [{}, { roots: {} }].map((capabilities) => rawModern(silent, capabilities))
+    const lists = () => Promise.all(kinds.map((client) => client('tools/list')))
+    for (const list of await lists()) expect(list).toContain('silent__before')
+    name = 'after'
+    await asking(originOf(silent), silent.token)('servers/silent/refresh', { method: 'POST' })
+    for (const list of await lists()) expect(list).toContain('silent__after')
   })
 
   test('a disabled server lists nothing and refuses calls with a sentence, until it is enabled', async () => {
