@@ -2,9 +2,14 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { loadConfig } from '../../../src/config/load.ts'
+import { createGateway } from '../../../src/gateway.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
+import { createManualClock } from '../../fixtures/clock.ts'
 import { type Command, startCommand, toolwayMain } from '../../fixtures/command.ts'
+import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
+import { createKeptLog } from '../../fixtures/log.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import { startRedis } from '../../fixtures/redis.ts'
 import { until } from '../../fixtures/until.ts'
@@ -13,7 +18,7 @@ import { withPart } from '../../fixtures/with-part.ts'
 const run = promisify(execFile)
 
 withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
-  test('every call that was answered is in PostgreSQL, whatever was stopped or killed meanwhile', async () => {
+  test('every call that was answered is in PostgreSQL, whatever was stopped or killed meanwhile, for as long as audit.retain says', async () => {
     await using open = new AsyncDisposableStack()
     const redis = open.use(await startRedis())
     const postgres = open.use(await startPostgres())
@@ -66,5 +71,22 @@ withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
       { cwd: folders[1].path },
     )
     expect(JSON.parse(stdout)).toMatchObject({ ok: true })
+
+    // Somebody who comes a hundred days later removes what is older than it should be, whoever has recorded it.
+    const late = open.use(await temporaryFolder())
+    const clock = createManualClock(Date.now() + 100 * 86_400_000)
+    for (const [retain, gone] of [
+      ['200d', 0],
+      ['90d', answered.length],
+    ] as const) {
+      const file = await writeConfig(
+        late.path,
+        { stores: { path: './state', postgres: { url } }, audit: { retain } },
+        'nobody',
+      )
+      const loaded = await loadConfig({ paths: [file], env: process.env, cwd: late.path })
+      await using _gateway = await createGateway(loaded, { log: createKeptLog(), clock })
+      await until(async () => (await missing()).length === gone, { what: `what audit.retain: ${retain} leaves` })
+    }
   })
 })
