@@ -228,6 +228,8 @@ describe('files and hosts', { timeout }, () => {
     for (const url of ['https://example.com/', 'https://api.example.com.evil.test/', 'file:///etc/passwd']) {
       expect(given(await ask(url)), url).toMatchObject({ code: 'UNSAFE_URL' })
     }
+    const posing = `await fetch('https://api.example.com/', { headers: { Host: 'evil.test' } })`
+    expect(given(await narrow.run(posing))).toMatchObject({ code: 'UNSAFE_URL' })
     rmSync(base, { recursive: true })
   })
 })

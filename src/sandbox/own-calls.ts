@@ -78,6 +78,10 @@ function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
   if (typeof method !== 'string' || !isTexts(headers) || (body !== undefined && typeof body !== 'string')) {
     throw new HostRefusal('INVALID_ARGUMENTS', 'method and body are strings, headers an object of strings.')
   }
+  // A server of many names would take it for a request to another one.
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'host')) {
+    throw noRequest('The host is the one of the address: leave out the header "host".')
+  }
   return { url: target.href, method, headers, ...(body !== undefined && { body }) }
 }
 
