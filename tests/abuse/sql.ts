@@ -163,6 +163,7 @@ export const sqlAttacks: readonly Case[] = [
   ['notation', 'SELECT (id).delete_user FROM users'],
   ['notation', 'SELECT x.delete_user FROM generate_series(1, 10) x'],
   ['notation', 'SELECT (jsonb_each(data)).delete_user FROM t'],
+  ['notation', 'SELECT (constructor()).delete_user FROM t'],
   ['empty', ''],
   ['empty', ' ; ; '],
   ['empty', '-- nothing'],
@@ -298,6 +299,9 @@ export const mysqlAttacks: readonly Case[] = [
   ['lock', "SELECT GET_LOCK('x', 10)"],
   ['lock', 'SELECT * FROM t FOR UPDATE'],
   ['unknown', 'SELECT sys_exec(1)'],
+  ['literal', "SELECT SLEEP(10) 'x'"],
+  ['literal', "SELECT LOAD_FILE('/etc/passwd') 'x' FROM t"],
+  ['literal', "SELECT 1 UNION SELECT app.purge(1) 'x'"],
   ['write', 'REPLACE INTO t VALUES (1)'],
   ['write', 'DELETE FROM users'],
 ]
@@ -308,6 +312,8 @@ export const sqliteAttacks: readonly Case[] = [
   ['extension', "SELECT load_extension('/tmp/evil.so')"],
   ['file', "SELECT writefile('/tmp/x', 'y')"],
   ['file', "SELECT readfile('/etc/passwd')"],
+  ['literal', "SELECT load_extension('/tmp/evil.so') 'x'"],
+  ['literal', "SELECT * FROM (SELECT writefile('/tmp/x', 'y') 'x') q"],
   ['nested', 'SELECT 1 /* /* */ ; DROP TABLE users; /* */ */'],
   ['bracket', 'SELECT [a]] ; DROP TABLE users; SELECT [b]'],
   ['dollar', 'SELECT $$ ; DROP TABLE users; SELECT $$'],
@@ -322,6 +328,10 @@ export const honestMysql: readonly Case[] = [
     "SELECT IFNULL(a, 0), DATE_FORMAT(created, '%Y-%m'), GROUP_CONCAT(name), CONCAT(a, b), NOW() FROM t GROUP BY 1",
   ],
   ['strings', 'SELECT * FROM t WHERE name = "x"'],
+  [
+    'casts',
+    'SELECT CAST(a AS DECIMAL(10, 2)), CAST(b AS DATETIME(6)), CAST(c AS CHAR(10)), CAST(d AS UNSIGNED) FROM t',
+  ],
   ['show', 'SHOW TABLES'],
 ]
 

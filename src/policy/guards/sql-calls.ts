@@ -25,7 +25,7 @@ export function disguisedCall(functions: readonly Node[], columns: readonly Node
 /** `(…).name` is a call in disguise too, unless the value comes from a function with columns of its own. */
 export function disguisedMember({ arg, indirection }: Node): string | undefined {
   const called = functionName(arg as Node)
-  const known = called === undefined ? [] : (columnsOf[called] ?? [])
+  const known = called === undefined ? [] : (columnsOf(called) ?? [])
   return namesIn(indirection).find((name) => name !== undefined && !known.includes(name))
 }
 
@@ -36,7 +36,7 @@ function sourceOf({ functions, alias, coldeflist, ordinality }: Node): Source {
   const name = aliasname ?? called
   const declared = [...namesIn(colnames), ...definedIn(coldeflist)].filter((column) => column !== undefined)
   // A plain value that declares nothing is a column of the name that it goes by.
-  const columns = declared.length > 0 ? declared : (columnsOf[called] ?? [name])
+  const columns = declared.length > 0 ? declared : (columnsOf(called) ?? [name])
   return { name, columns: new Set(ordinality ? [...columns, 'ordinality'] : columns) }
 }
 

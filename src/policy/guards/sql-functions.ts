@@ -91,10 +91,10 @@ const extension = names(`
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   postgres: names(''),
   mysql: names(`
-    adddate addtime ascii bin char conv convert_tz curdate current_timestamp curtime datediff date_format date_sub day
-    dayname dayofmonth dayofweek dayofyear elt field find_in_set from_days from_unixtime group_concat hex hour if ifnull
-    inet_aton inet_ntoa insert instr isnull json_array json_arrayagg json_contains json_contains_path json_depth
-    json_extract json_keys json_length json_objectagg json_overlaps json_pretty json_quote json_search json_type
+    adddate addtime ascii bin binary char conv convert_tz curdate current_timestamp curtime datediff datetime date_format
+    date_sub day dayname dayofmonth dayofweek dayofyear elt field find_in_set from_days from_unixtime group_concat hex
+    hour if ifnull inet_aton inet_ntoa insert instr isnull json_array json_arrayagg json_contains json_contains_path
+    json_depth json_extract json_keys json_length json_objectagg json_overlaps json_pretty json_quote json_search json_type
     json_unquote json_valid json_value last_day lcase locate log2 makedate maketime microsecond mid minute month
     monthname nullif oct ord period_add period_diff quarter quote rand sec_to_time second sha sha1 sha2 space std
     str_to_date strcmp subdate substring_index subtime sysdate time_format time_to_sec timediff timestampadd
@@ -124,7 +124,7 @@ export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
  * Columns of functions that name their own. `x.name` of any other function in FROM, and `(…).name` of any other value,
  * is how PostgreSQL also spells the call name(x), so only these are known to be no calls.
  */
-export const columnsOf: Readonly<Record<string, readonly string[]>> = {
+const columns: Readonly<Record<string, readonly string[]>> = {
   json_array_elements: ['value'],
   json_array_elements_text: ['value'],
   json_each: ['key', 'value'],
@@ -138,6 +138,9 @@ export const columnsOf: Readonly<Record<string, readonly string[]>> = {
   pg_partition_ancestors: ['relid'],
   pg_partition_tree: ['relid', 'parentrelid', 'isleaf', 'level'],
 }
+
+export const columnsOf = (called: string): readonly string[] | undefined =>
+  Object.hasOwn(columns, called) ? columns[called] : undefined
 
 function names(list: string): ReadonlySet<string> {
   return new Set(list.split(/\s+/).filter((name) => name !== ''))

@@ -54,6 +54,9 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
       return 'locks rows; leave FOR UPDATE and FOR SHARE out'
     case 'FuncCall':
       return sideEffectOfCall(namesIn(node.funcname) as string[], dialect)
+    case 'typeName':
+    case 'TypeName':
+      return dialect === 'postgres' ? undefined : sideEffectOfType(node, dialect)
     case 'A_Indirection': {
       const member = dialect === 'postgres' ? disguisedMember(node) : undefined
       return member && `has "(…).${short(member)}", which may call a function; use (…).* or a subquery in FROM`
@@ -78,6 +81,12 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
 function sideEffectOfCall(called: readonly string[], dialect: Dialect): string | undefined {
   if (isHarmless(called, dialect)) return undefined
   return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; leave it out`
+}
+
+/** `name(…) 'x'` is a literal of a type to PostgreSQL; to others it is a call, and the text is what its column is named. */
+function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | undefined {
+  const named = namesIn(names) as string[]
+  return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)
 }
 
 /** Operators outside PostgreSQL's own schema are functions that we do not know. */
