@@ -71,4 +71,10 @@ describe('B11: bad usage ends with 2 and says what was meant', () => {
       error: { code: 'USAGE', message: "unknown command 'serv'", hint: 'Did you mean serve?' },
     })
   })
+
+  test.each([[['--json']], [['audit', '--json']]])('%j without a command answers in JSON, too', async (words) => {
+    const { code, stdout } = await toolway(words)
+    expect(code).toBe(2)
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'USAGE', message: 'a command is missing' } })
+  })
 })

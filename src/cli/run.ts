@@ -23,7 +23,8 @@ function bind(command: Command, shell: Shell): void {
 }
 
 /** Commander's complaint as one of ours; its help and version are no failures. */
-function usageError({ message }: CommanderError, command: string): UsageError {
+function usageError({ code, message }: CommanderError, command: string): UsageError {
+  if (code === 'commander.help') return new UsageError('a command is missing', `\`${command} --help\` shows which.`)
   const [problem = '', ...hints] = message.replace(/^error: /, '').split('\n')
   return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || `\`${command} --help\` shows how.`)
 }
@@ -40,10 +41,10 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
     return code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exit.ok
-    if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exit.usage
+    const { json, log } = program.opts<{ json?: boolean; log?: string }>()
+    if (thrown instanceof CommanderError && thrown.code === 'commander.help' && !json) return exit.usage
     const command = spelling(shell.env)
     const failure = thrown instanceof CommanderError ? usageError(thrown, command) : thrown
-    const { json, log } = program.opts<{ json?: boolean; log?: string }>()
     // Over stdio, stdout belongs to the client.
     const output = createOutput(shell, json && program.args[0] !== 'stdio')
     const expected = shell.interrupted.aborted && failure instanceof ToolwayError && failure.code === 'CANCELLED'
