@@ -2,7 +2,7 @@ import { ConfigError } from '../config/problems.ts'
 import { CannotListen, type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Output } from './output.ts'
 import { UsageError } from './usage.ts'
-import { oneLine } from './width.ts'
+import { oneLine, printable } from './width.ts'
 
 interface Failure {
   /** Absent where nobody has given the failure a name. */
@@ -48,12 +48,12 @@ export function report(thrown: unknown, output: Output, surroundings: Surroundin
   if (output.json) {
     output.value({ error: { code: code ?? 'INTERNAL', message, ...more, ...(hint !== undefined && { hint }) } })
   } else if (thrown instanceof ConfigError) {
-    output.note(thrown.format(surroundings.cwd))
+    output.note(printable(thrown.format(surroundings.cwd)))
   } else {
     output.note(`${output.paintNote('red', code === undefined ? 'error:' : `error ${code}:`)} ${oneLine(message)}`)
     if (hint !== undefined) output.note(output.paintNote('dim', `hint: ${hint}`))
   }
-  if (surroundings.debug && thrown instanceof Error) output.note(stackOf(thrown))
+  if (surroundings.debug && thrown instanceof Error) output.note(printable(stackOf(thrown)))
 }
 
 export interface Surroundings {

@@ -34,7 +34,8 @@ function print({ name, entry, definition }: Served, { print, paint, width }: Out
   }
   const json = (value: unknown) => printable(JSON.stringify(value, undefined, 2)).split('\n')
 
-  print(`${paint('bold', name)}  ${paint('dim', `${entry.name} of ${entry.server}`)}`)
+  const own = oneLine(entry.name)
+  print(`${paint('bold', name)}  ${paint('dim', `${own} of ${entry.server}`)}`)
   if (typeof title === 'string') print(oneLine(title))
   if (description) section('Description', printable(description).trim().split('\n'))
   const taken = properties(inputSchema)
@@ -42,8 +43,8 @@ function print({ name, entry, definition }: Served, { print, paint, width }: Out
   if (inputSchema) section('Input schema', json(inputSchema))
   if (outputSchema) section('Output schema', json(outputSchema))
   if (annotations) section('Annotations', json(annotations))
-  const example = taken.filter(({ required }) => required).map(({ name: key }) => `${key}=…`)
-  section('Call', [[command, 'call', `${entry.server}.${entry.name}`, ...example].join(' ')])
+  const example = taken.filter(({ required }) => required).map(({ name: key }) => `${oneLine(key)}=…`)
+  section('Call', [[command, 'call', `${entry.server}.${own}`, ...example].join(' ')])
 }
 
 function argumentsTable(taken: ReturnType<typeof properties>, paint: Output['paint'], width: number): string[] {

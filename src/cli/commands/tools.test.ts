@@ -44,6 +44,30 @@ describe('B11: tools and servers', () => {
     })
   })
 
+  test('B5: names that a server gave its tools and arguments cannot act on the terminal', async () => {
+    const program = `require('node:readline').createInterface(process.stdin).on('line', (line) => {
+      const { id, method } = JSON.parse(line)
+      const evil = '\\x1b[2J\\u202e'
+      const inputSchema = { type: 'object', properties: { ['who' + evil]: {} }, required: ['who' + evil] }
+      const protocolVersion = '2025-11-25'
+      const result = {
+        initialize: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'rude', version: '1' } },
+        'tools/list': { tools: [{ name: 'greet' + evil, inputSchema }] },
+      }[method]
+      const error = { code: -32601, message: 'no' }
+      if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) }))
+    })`
+    const rude = { command: process.execPath, args: ['-e', program] }
+    await using at = await folder({ 'toolway.json': { mcpServers: { rude } } })
+    const listed = await toolway(['tools', '--server', 'rude', '--json'], at)
+    const [{ name }] = JSON.parse(listed.stdout).tools
+    const { stdout } = await toolway(['tools', 'show', name], at)
+    const why = await toolway(['why', 'default', name], at)
+    expect(stdout).toContain('toolway call rude.greet who=…')
+    expect(why.stdout).toContain('may use rude.greet\n')
+    expect(stdout + why.stdout).not.toMatch(/[\x1b\u202e]/)
+  })
+
   test('B3: tools --agent lists what a client of that agent is shown, and says that there is more', async () => {
     await using narrow = await folder({
       'toolway.json': { agents: { narrow: { allow: { servers: ['native'] }, expose: 'meta' } } },

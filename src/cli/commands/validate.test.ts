@@ -46,6 +46,14 @@ test('B11: validate prints problems like a compiler and ends with 2', async () =
   expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [{ line: 2, key: 'server.prot' }] })
 })
 
+test('B11: what stands in a file cannot act on the terminal, wherever the file comes from', async () => {
+  await using at = await folder({ '.mcp.json': '{"mcpServers": {}, "a\\u001b[2Jb": 1, "c\u202e": 2}' })
+  const { code, stderr } = await toolway(['validate'], at)
+  expect(code).toBe(2)
+  expect(stderr).toContain('unknown key `ab`')
+  expect(stderr).not.toMatch(/[\x1b\u202e]/)
+})
+
 test('B11: every other command refuses a bad configuration in the same way', async () => {
   await using place = await folder({ 'toolway.yaml': 'prot: 1\n' })
   const text = await toolway(['tools'], place)

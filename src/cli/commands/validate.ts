@@ -11,6 +11,7 @@ import { openLog } from '../open-log.ts'
 import { createOutput, type Output } from '../output.ts'
 import { near, type Shell, spelling } from '../shell.ts'
 import { table } from '../table.ts'
+import { oneLine } from '../width.ts'
 
 /** Checks the configuration and explains what was understood. */
 export async function validate(shell: Shell, options: CommonOptions): Promise<ExitCode> {
@@ -91,7 +92,7 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
   )
   section(
     'Files',
-    notes.map((note) => near(note, cwd)),
+    notes.map((note) => oneLine(near(note, cwd))),
   )
   section(
     'Servers',
@@ -103,7 +104,7 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
   section('Endpoint', [`http://${config.server.host}:${config.server.port}${config.server.path}`])
   section(
     'Warnings',
-    warningsOf(loaded).map((warning) => paint('yellow', warning)),
+    warningsOf(loaded).map((warning) => paint('yellow', oneLine(warning))),
   )
   if (files.length === 0) section('Next', [`${spelling(env)} init`])
 }

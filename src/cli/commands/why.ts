@@ -9,6 +9,7 @@ import { openBriefly } from '../open.ts'
 import { createOutput, type Output } from '../output.ts'
 import type { Shell } from '../shell.ts'
 import { table } from '../table.ts'
+import { oneLine } from '../width.ts'
 
 export interface WhyOptions extends CommonOptions {
   readonly wait: number
@@ -66,9 +67,9 @@ const colours = { allows: 'green', denies: 'red', passes: 'dim' } as const
 function print({ agent, server, tool, decision, considered }: Why, who: string, output: Output): void {
   const { print, paint, width } = output
   const verdict = decision.allowed ? paint('green', 'may use') : paint('red', 'may not use')
-  print(`${agent}${who} ${verdict} ${server}.${tool}`)
+  print(`${agent}${who} ${verdict} ${server}.${oneLine(tool)}`)
   print(`rule: ${paint('bold', decision.rule)}`)
-  if (!decision.allowed) print(`${decision.code}: ${decision.reason}`)
+  if (!decision.allowed) print(`${decision.code}: ${oneLine(decision.reason)}`)
   print('')
   const lines = table<(typeof considered)[number]>(
     [
