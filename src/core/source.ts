@@ -16,6 +16,6 @@ export interface Source extends AsyncDisposable {
   /** Asks the source again what it offers. Never rejects; `status` tells how it went. */
   refresh(): Promise<void>
   onChange(listener: () => void): Disposable
-  /** The source as clients with these capabilities see it, where that makes a difference. */
+  /** The source as clients with these capabilities see it, where that makes a difference; until that is known, as all do. */
   seenBy?(capabilities: Capabilities): Source
 }

@@ -52,6 +52,18 @@ test('S1: a server that is down still shows its last known tools, and says why i
   })
 })
 
+test('S1: a kind of client that the server has not been heard for is shown what all are, until it has', async () => {
+  let hangs = false
+  const { server } = serverWith({ tools: () => ['read'], hangs: () => hangs })
+  await server.ready()
+  hangs = true
+  const rich = server.seenBy({ roots: {} })
+  const listed = rich.ready()
+  expect(rich.entries().map(({ name }) => name)).toEqual(['read'])
+  await server[Symbol.asyncDispose]()
+  await listed
+})
+
 test('S1: at start, discovery does not wait to be asked; at run time, nothing is remembered', async () => {
   const eager = serverWith({ discovery: 'startup' })
   await eager.server.start()

@@ -176,7 +176,7 @@ export function createServer(options: ServerOptions): Server {
       name,
       origin: 'forwarded',
       priority: config.priority,
-      entries: () => (control.paused ? [] : outlook.entries),
+      entries: () => (control.paused ? [] : (outlook.descriptors ? outlook : plain).entries),
       status: () => status(outlook),
       ready: () => ready(outlook),
       refresh: () => (isOff() ? Promise.resolve() : look(outlook)),
