@@ -273,3 +273,14 @@ test('an answer that is no answer ends its request instead of letting it wait', 
   server.say({ id: 1, result: null })
   await expect(answer).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
 })
+
+test("G3: on the stream of one request nobody else's is answered, and what is said wrongly on the way ends none", async () => {
+  const { connection, peer } = await open({}, { kind: 'http' })
+  const first = connection.request(ask('a'))
+  const second = connection.request(ask('b'))
+  peer.say({ method: 'notifications/message', params: null }, 2)
+  peer.say({ id: 2, result: { to: 'b' } }, 1)
+  await expect(first).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', message: expect.stringContaining('another') })
+  peer.say({ id: 2, result: { to: 'b', truly: true } }, 2)
+  expect(JSON.parse(String((await second).result))).toEqual({ to: 'b', truly: true })
+})

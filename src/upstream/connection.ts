@@ -168,10 +168,10 @@ export async function openConnection(
     inVain = 0
     switch (message.kind) {
       case 'response':
-        answered(message.id)?.resolve(message)
+        answered(message.id, exchange)?.resolve(message)
         break
       case 'error':
-        answered(message.id ?? exchange ?? null)?.reject(new ServerError(Json.raw(message.error)))
+        answered(message.id ?? exchange ?? null, exchange)?.reject(new ServerError(Json.raw(message.error)))
         break
       case 'notification':
         notified(message.method, message.params, exchange)
@@ -181,11 +181,18 @@ export async function openConnection(
         break
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
-        settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
+        // On a stream of its own a request is still answered after something that was said wrongly on the way.
+        if (exchange === undefined || !body.includes('"method"'))
+          settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
     }
   }
 
-  function answered(id: Id | null): Pending | undefined {
+  function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
+    // Whoever mixes up requests must not give one caller what is for another.
+    if (exchange !== undefined && id !== exchange) {
+      settle(exchange)?.reject(garbled('it answers another request'))
+      return undefined
+    }
     if (typeof id === 'number') calledOff.delete(id)
     const waiting = typeof id === 'number' ? settle(id) : undefined
     if (!waiting) log.debug({ server, id }, 'ignored an answer that nobody waits for')

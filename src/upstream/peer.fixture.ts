@@ -17,7 +17,8 @@ export interface ScriptedPeer {
   readonly heard: Message[]
   readonly version: string | undefined
   readonly disposed: boolean
-  say(message: object): void
+  /** On the stream of a request, where it is named. */
+  say(message: object, exchange?: number): void
   die(sentence?: string): void
   /** Nothing can be sent any more, and nobody has been told. */
   failSilently(): void
@@ -41,7 +42,8 @@ export function scriptedPeer(
     get disposed() {
       return disposed
     },
-    say: (message) => receiver?.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))),
+    say: (message, exchange) =>
+      receiver?.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })), exchange),
     die: (sentence = 'The process ended.') => {
       usable = false
       receiver?.closed(new ToolwayError('OUTCOME_UNKNOWN', sentence))
