@@ -27,6 +27,7 @@ import type { HttpRequest } from './http1/request.ts'
 import { keepAliveMs } from './http1/response.ts'
 import { listen } from './listen.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
+import { cardPath, createCardDoor } from './server-card.ts'
 import { createSessions } from './sessions.ts'
 
 /** An open HTTP door. Disposing of it lets requests in flight finish within the grace time. */
@@ -110,6 +111,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
   const { jwt } = options
   if (jwt) further.push({ below: '/.well-known/', open: () => published(jwt) })
+  further.push({ below: cardPath(config.path), open: async () => createCardDoor({ info, config, hosts }) })
   if (people) further.push({ below: '/', open: () => people(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
   const streamPath = `${config.path.replace(/\/$/, '')}/stream`

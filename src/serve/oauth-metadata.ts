@@ -1,9 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig, JwtConfig } from '../config/schema.ts'
 import type { AdminDoor } from './admin/door.ts'
 import { metadataPath, resourceOf } from './authenticate/challenge.ts'
 import type { Hosts } from './hosts.ts'
-import { wrongMethod } from './refusal.ts'
+import { publish } from './published.ts'
 
 export interface MetadataOptions {
   /** The identity provider of the present configuration; undefined where it has none. */
@@ -12,17 +11,15 @@ export interface MetadataOptions {
   readonly hosts: Hosts
 }
 
-/**
- * Tells clients who gives out tokens for this gateway (RFC 9728). It is as public as the gateway's address, so pages of
- * any origin may read it, and nobody needs a credential to learn where to get one.
- */
+/** Tells clients who gives out tokens for this gateway (RFC 9728): nobody needs a credential to learn where to get one. */
 export function createMetadataDoor({ jwt, config, hosts }: MetadataOptions): AdminDoor {
   return {
     handle(request, response, path) {
       const provider = jwt()
       if (!provider || provider.disabled || !isPlace(path, provider, config.path)) return false
       hosts.check(request.headers.host, undefined)
-      answer(request, response, metadataOf(provider, config.path, request.headers.host ?? ''))
+      const body = metadataOf(provider, config.path, request.headers.host ?? '')
+      publish(request, response, { type: 'application/json', body, maxAgeSeconds: 300 })
       return true
     },
     [Symbol.dispose]() {},
@@ -44,21 +41,4 @@ function metadataOf(jwt: JwtConfig, endpoint: string, host: string): object {
     bearer_methods_supported: ['header'],
     resource_name: 'Toolway',
   }
-}
-
-function answer(request: IncomingMessage, response: ServerResponse, metadata: object): void {
-  const { method } = request
-  response.setHeader('Access-Control-Allow-Origin', '*')
-  if (method === 'OPTIONS') {
-    response.writeHead(204, { 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow-Headers': '*' }).end()
-    return
-  }
-  if (method !== 'GET' && method !== 'HEAD') throw wrongMethod(method, 'GET, HEAD')
-  const body = JSON.stringify(metadata)
-  response.writeHead(200, {
-    'Content-Type': 'application/json',
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'max-age=300',
-  })
-  response.end(method === 'HEAD' ? undefined : body)
 }
