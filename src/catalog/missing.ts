@@ -26,6 +26,10 @@ export function unknownEntry(kind: Kind, name: string, offered: readonly Item[],
   return new ToolwayError('TOOL_NOT_FOUND', `There is no ${words[kind]} ${quoted(name)}${where}.${hint}`, details)
 }
 
+/** All that a server has is denied: what that is called is not told. */
+export const nothingUsable = (server: string, rule: string): string =>
+  `You may use nothing that the server ${quoted(server)} offers: ${rule} denies it. Use another server, or ask the operator.`
+
 /** More than one entry answers to the spelling; `usable` are those that this caller may hear of. */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))

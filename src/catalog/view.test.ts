@@ -171,6 +171,19 @@ describe('finding', () => {
     await expect(view.resolve('resource', 'x://a.down/y')).rejects.toMatchObject({ code: 'DENIED_BY_POLICY' })
   })
 
+  test('G6: who may use nothing of a server is told so, by the rule and without the names of what it has', () => {
+    const { view } = setUp(sources, {
+      decide: (_, { server, name }) =>
+        server === 'files'
+          ? { allowed: false, code: 'WRITE_NOT_ALLOWED', rule: 'the rule', reason: `Not ${name}.` }
+          : { allowed: true, rule: 'yes' },
+    })
+    expect(view.refusal('a')).toBeUndefined()
+    const refusal = view.refusal('files')
+    expect(refusal).toMatchObject({ code: 'WRITE_NOT_ALLOWED', details: { rule: 'the rule', server: 'files' } })
+    expect(refusal?.message).toMatch(/^((?!read_file|write_file).)*$/)
+  })
+
   test('T1: a wrong name among ten thousand is answered with near ones', async () => {
     const tools = Array.from({ length: 10_000 }, (_, index) => `tool_number_${index}_reads`)
     const { view } = setUp([fakeSource('many', { tools })])

@@ -3,7 +3,7 @@ import type { Caller } from '../core/call.ts'
 import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
-import { ambiguous, unheard, unknownEntry, unknownServer } from './missing.ts'
+import { ambiguous, nothingUsable, unheard, unknownEntry, unknownServer } from './missing.ts'
 import type { Readiness } from './readiness.ts'
 import { namedServers, resolveName } from './resolve.ts'
 import { resolveResource, resolveTemplate, serversInUri } from './resources.ts'
@@ -69,7 +69,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const decisions = entries.map((entry) => options.decide(caller, entry))
       const denial = decisions.find((decision) => !decision.allowed)
       if (!denial || denial.allowed || decisions.some(({ allowed }) => allowed)) return undefined
-      return refusalOf(denial, server)
+      return refusalOf({ ...denial, reason: nothingUsable(server, denial.rule) }, server)
     },
   }
 
