@@ -41,9 +41,29 @@ export interface CompletionsOptions {
 /** An answer holds a conversation in memory for minutes: more at a time are sent away. */
 const mostAnswers = 256
 
+/** One of so many parts of them is all that one principal may have: with half, nobody can shut out the others. */
+const parts = 2
+
 export function createCompletions(options: CompletionsOptions): Completions {
   const { access, config, clock, log, traced, limit = mostAnswers } = options
+  const share = Math.ceil(limit / parts)
+  /** Of each principal. */
+  const held = new Map<string, number>()
   let underWay = 0
+
+  /** Takes a place until the answer is over. */
+  const take = (principal: string, response: ServerResponse) => {
+    const own = held.get(principal) ?? 0
+    if (underWay >= limit || own >= share) throw tooMany(underWay >= limit ? underWay : own)
+    underWay++
+    held.set(principal, own + 1)
+    response.once('close', () => {
+      underWay--
+      const left = (held.get(principal) ?? 1) - 1
+      if (left === 0) held.delete(principal)
+      else held.set(principal, left)
+    })
+  }
 
   const callerOf = (request: IncomingMessage, identity: Identity, named: string | undefined): Caller => {
     const { remoteAddress } = request.socket
@@ -56,9 +76,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
   }
 
   return async (request, response, identity) => {
-    if (underWay >= limit) throw tooMany(limit)
-    underWay++
-    response.once('close', () => underWay--)
+    take(identity.principal, response)
     const signal = untilGone(response)
     const { asked, includeUsage, agent } = readRequest(await readBody(request, config.maxBody))
     const { chat, model } = chosenModel(options.chat(), asked.model)
@@ -88,8 +106,8 @@ export function createCompletions(options: CompletionsOptions): Completions {
   }
 }
 
-const tooMany = (limit: number) =>
-  Refusal.of('OVERLOADED', `${limit} answers are under way already: try again in a moment.`, {
+const tooMany = (already: number) =>
+  Refusal.of('OVERLOADED', `${already} answers are under way already: try again in a moment.`, {
     retryAfterMs: 5_000,
   })
 

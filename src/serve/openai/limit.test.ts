@@ -4,7 +4,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { rawRequest } from '../../../tests/fixtures/raw-http.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
-import { authenticateToken } from '../authenticate/index.ts'
+import { type Authenticate, authenticateToken } from '../authenticate/index.ts'
 import { httpConfig } from '../door.fixture.ts'
 import { allowedHosts } from '../hosts.ts'
 import { listen } from '../listen.ts'
@@ -12,7 +12,8 @@ import { createTestChat, endOf } from './chat.fixture.ts'
 import { createOpenAiDoor } from './door.ts'
 import { hi } from './openai.fixture.ts'
 
-test('B7: more answers than a gateway can hold are sent away with a hint, and room comes back', async () => {
+/** A door with room for so many answers, none of which ends before it is released. */
+async function openDoor(limit: number, authenticate: Authenticate) {
   const { promise: goOn, resolve: release } = Promise.withResolvers<void>()
   const chat = createTestChat(async function* () {
     await goOn
@@ -21,16 +22,26 @@ test('B7: more answers than a gateway can hold are sent away with a hint, and ro
   const config = httpConfig()
   const server = createServer()
   const port = await listen(server, '127.0.0.1', 0)
-  using door = createOpenAiDoor({
-    ...{ chat: () => chat, access: createTestAccess(), authenticate: authenticateToken(undefined), config, limit: 1 },
+  const door = createOpenAiDoor({
+    ...{ chat: () => chat, access: createTestAccess(), authenticate, config, limit },
     ...{ hosts: allowedHosts(config, port), clock: createManualClock(), log: silentLog },
   })
   server.on('request', (request, response) => door.handle(request, response, request.url ?? ''))
-  const ask = () =>
+  const ask = (authorization?: string) =>
     rawRequest(`http://127.0.0.1:${port}/v1/chat/completions`, {
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
       body: JSON.stringify({ messages: [hi] }),
     })
+  const close = () => {
+    door[Symbol.dispose]()
+    server.close()
+  }
+  return { chat, ask, release, [Symbol.dispose]: close }
+}
+
+test('B7: more answers than a gateway can hold are sent away with a hint, and room comes back', async () => {
+  using door = await openDoor(1, authenticateToken(undefined))
+  const { chat, ask, release } = door
   const first = ask()
   await expect.poll(() => chat.open).toBe(1)
   const second = await ask()
@@ -39,5 +50,19 @@ test('B7: more answers than a gateway can hold are sent away with a hint, and ro
   release()
   expect((await first).status).toBe(200)
   await expect.poll(async () => (await ask()).status).toBe(200)
-  server.close()
 })
+
+test('B7: one principal has at most half of the answers under way, so that others always get theirs', async () => {
+  using door = await openDoor(4, (principal = '') => ({ ...nobodyInParticular, principal }))
+  const { chat, ask, release } = door
+  const answers = [ask('anna'), ask('anna')]
+  await expect.poll(() => chat.open).toBe(2)
+  expect((await ask('anna')).status).toBe(503)
+  answers.push(ask('bert'))
+  await expect.poll(() => chat.open).toBe(3)
+  release()
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200])
+  await expect.poll(async () => (await ask('anna')).status).toBe(200)
+})
+
+const nobodyInParticular = { authenticated: true, admin: false, agents: [] }
