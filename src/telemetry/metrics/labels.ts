@@ -1,3 +1,4 @@
+import { errorKinds } from '../../core/errors.ts'
 import { labelValues } from './label-values.ts'
 
 /** The names that become labels. Each kind has one book, so that a tool is called the same everywhere or nowhere. */
@@ -16,10 +17,18 @@ export interface Labels {
  */
 const most = { tools: 200, servers: 200, agents: 100, errors: 60, operations: 30 }
 
-export const createLabels = (redact: (text: string) => string): Labels => ({
-  tool: labelValues({ most: most.tools, redact }),
-  server: labelValues({ most: most.servers, redact }),
-  agent: labelValues({ most: most.agents, redact }),
-  error: labelValues({ most: most.errors, redact }),
-  operation: labelValues({ most: most.operations, redact }),
-})
+/** What a tool that reports its own failure is counted under, where our codes stand otherwise. */
+export const toolError = 'tool_error'
+
+export function createLabels(redact: (text: string) => string): Labels {
+  const error = labelValues({ most: most.errors, redact })
+  // Before a server makes up so many that there is no room for ours, by which everybody else's failures are known.
+  for (const code of [...Object.keys(errorKinds), toolError]) error(code)
+  return {
+    tool: labelValues({ most: most.tools, redact }),
+    server: labelValues({ most: most.servers, redact }),
+    agent: labelValues({ most: most.agents, redact }),
+    error,
+    operation: labelValues({ most: most.operations, redact }),
+  }
+}

@@ -64,6 +64,21 @@ test('F15: hits, misses and the hit rate of the cache', () => {
   expect(sampled(metrics.text(), 'toolway_tool_cache_hit_rate')).toBe(0.75)
 })
 
+test('F15: whatever codes a server makes up, ours keep their labels', () => {
+  using metrics = metricsOf()
+  for (let code = 0; code < 100; code++) {
+    tell(metrics.observer, { call: { entry: read }, outcome: { kind: 'failed', code: `rpc ${code}` } })
+  }
+  const search = entryOf({ server: 'search', name: 'find' })
+  const codes = Object.keys(errorKinds) as ErrorCode[]
+  for (const code of codes) tell(metrics.observer, { call: { entry: search }, outcome: { kind: 'failed', code } })
+  tell(metrics.observer, { call: { entry: search }, outcome: { kind: 'tool_error' } })
+  const text = metrics.text()
+  const counted = (error: string) => sampled(text, 'toolway_tool_errors_total', { tool: 'search.find', error })
+  for (const code of [...codes, 'tool_error']) expect([code, counted(code)]).toEqual([code, 1])
+  expect(sampled(text, 'toolway_server_errors_total', { server: 'files', error: 'rpc 0' })).toBe(1)
+})
+
 test('F15: errors are counted by tool and code, and by server; refusals are not errors', () => {
   using metrics = metricsOf()
   const call = { entry: read }

@@ -3,7 +3,7 @@ import type { Observed } from '../../core/observer.ts'
 import { type Counter, counterFamily } from './counter.ts'
 import type { Family } from './family.ts'
 import { type Histogram, histogramFamily, observe } from './histogram.ts'
-import type { Labels } from './labels.ts'
+import { type Labels, toolError } from './labels.ts'
 import { readFamily } from './reading.ts'
 
 export interface ToolMetrics {
@@ -25,9 +25,6 @@ interface Held {
   readonly errors: Map<string, Counter>
   readonly failures: Map<string, Counter>
 }
-
-/** What a tool that reports its own failure is counted under, where our codes stand otherwise. */
-const toolError = 'tool_error'
 
 /**
  * What becomes of calls of tools (F15). A call costs a few additions: what it is counted in is looked up by its entry,
