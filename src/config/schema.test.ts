@@ -121,6 +121,11 @@ test.each(['a', 'brave-search', 'awslabs.aws-docs', '7z', 'A_b', 'x'.repeat(64)]
   },
 )
 
+test('B10: replicas reach one another over plain HTTP, so that another kind of address is refused', () => {
+  const parse = (advertise: string) => configSchema.safeParse({ server: { advertise } }).success
+  expect(['http://10.0.0.7:4322', 'https://10.0.0.7:4322'].map(parse)).toEqual([true, false])
+})
+
 test('a header cannot smuggle in another one', () => {
   const server = (headers: object) =>
     configSchema.safeParse({ mcpServers: { a: { url: 'http://x', headers } } }).success

@@ -14,7 +14,8 @@ export const serverSection = z.strictObject({
   allowedOrigins: names('an origin such as https://app.example.com')
     .default([])
     .describe('Values of the Origin header that are accepted beside our own.'),
-  advertise: address('http', 'https')
+  // Replicas speak plain HTTP to one another, as this door does.
+  advertise: address('http')
     .optional()
     .describe('Where other replicas reach this one, such as http://10.0.0.7:4322; its host and port otherwise.'),
   maxBody: size().prefault('4MiB').describe('Largest request body.'),
