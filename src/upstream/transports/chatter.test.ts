@@ -60,6 +60,14 @@ test.each([
     'npm error 404 tarball, folder, http url, or git url.',
     'npm error A complete log of this run can be found in: /home/me/.npm/_logs/now.log',
   ],
+  [
+    "Error: Cannot find module '/here/server.js'",
+    '    at Module._load (node:internal/modules/cjs/loader:1225:37) {',
+    "  code: 'MODULE_NOT_FOUND',",
+    '  requireStack: []',
+    '}',
+    'Node.js v24.1.0',
+  ],
   ['cause: invalid peer certificate: UnknownIssuer', 'hint: Consider enabling use of system TLS certificates'],
 ])('B11: the last words are about what went wrong: %s', (cause, ...epilogue) => {
   const { chatter, logged, write } = listening()

@@ -77,9 +77,9 @@ export function createChatter(options: {
 
 const asItIs: Redact = (text) => text
 
-/** What programs that fetch others write after what went wrong: where a log is, advice for whoever sits at a terminal. */
+/** What follows on the line that says what went wrong: where a log is, advice, a stack and what hangs on an error. */
 const epilogue =
-  /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*)?|npm (?:error|ERR!) A complete log .*|hint: .*)$/
+  /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|\w+: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
 /** Terminal colours and other control characters would forge what an operator sees. */
 const plain = (text: string): string =>
