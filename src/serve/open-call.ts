@@ -7,6 +7,7 @@ import type { Pieces } from '../wire/pieces.ts'
 import type { Params } from './inbound.ts'
 import { isWanted } from './log-level.ts'
 import type { Waiter } from './operations.ts'
+import { progressUnder } from './progress.ts'
 import { missingCapability, missingFrom, requiredFor } from './questions.ts'
 
 /** One request of a caller, as long as it waits: a call that asks for more is waited for by several, one after another. */
@@ -176,10 +177,7 @@ export class OpenCall implements Waiter {
       return
     }
     if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
-    // Tokens are renewed on every hop, and with every request of a caller that comes again.
-    const progress = params.value as Params
-    const renamed = progress.progressToken === progressToken ? params : Json.of({ ...progress, progressToken })
-    this.#leg.send(notificationBytes(method, renamed))
+    this.#leg.send(notificationBytes(method, progressUnder(progressToken, params)))
   }
 
   /** What is asked in one breath reaches the caller in one answer. */

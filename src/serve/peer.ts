@@ -1,10 +1,11 @@
 import type { Peer } from '../core/call.ts'
 import type { LogLevel } from '../core/capabilities.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
+import type { Json } from '../core/json.ts'
 import { notificationBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
-import { type InboundRequest, isObject, type Params } from './inbound.ts'
+import { type InboundRequest, isObject } from './inbound.ts'
+import { progressUnder } from './progress.ts'
 import type { Session } from './session.ts'
 import { isHeard, undeclared } from './session-peer.ts'
 
@@ -75,10 +76,7 @@ export class RequestPeer implements Peer {
     }
     const token = this.#progressToken
     if (token === undefined) return
-    // Tokens are renewed on every hop: whatever the last one was called, on this stream it has the caller's name.
-    const progress = params.value as Params
-    const renamed = progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
-    this.#outlet.send(notificationBytes(method, renamed))
+    this.#outlet.send(notificationBytes(method, progressUnder(token, params)))
   }
 
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
