@@ -1,5 +1,5 @@
 import { sep } from 'node:path'
-import { homeOf } from '../clients/places.ts'
+import { homeOf } from '../core/home.ts'
 import type { Shell } from './shell.ts'
 
 /** A path as people write it: from the current folder, or from home. */

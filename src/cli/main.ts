@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import * as nodeModule from 'node:module'
-import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { homeOf } from '../core/home.ts'
 
 // An older one could not even read the rest, and would say so in its own words.
 const oldest = 24
@@ -15,6 +15,8 @@ if (Number.parseInt(process.versions.node, 10) < oldest) {
 
 // Before anything else is loaded: what was compiled once is not compiled again at the next start. In the user's own
 // folder, because whoever can write there decides what runs.
-const { XDG_CACHE_HOME: given = '', HOME = homedir() } = process.env
-nodeModule.enableCompileCache(join(isAbsolute(given) ? given : join(HOME, '.cache'), 'toolway', 'compiled'))
+const { XDG_CACHE_HOME: given = '' } = process.env
+nodeModule.enableCompileCache(
+  join(isAbsolute(given) ? given : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),
+)
 await import('./start.ts')

@@ -1,7 +1,8 @@
 import type { ClientKind } from '../config/import/client-kind.ts'
 import { readServers, type ServersFile } from '../config/import/read-servers.ts'
 import { isFile } from '../config/locate.ts'
-import { type ClientFile, clientFiles, homeOf, type Surroundings } from './places.ts'
+import { homeOf } from '../core/home.ts'
+import { type ClientFile, clientFiles, type Surroundings } from './places.ts'
 
 /** A client's file that is there, and what it holds. */
 export interface FoundFile extends ClientFile {

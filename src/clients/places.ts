@@ -1,8 +1,8 @@
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type ClientKind, clientKinds } from '../config/import/client-kind.ts'
 import type { Environment } from '../config/interpolate.ts'
 import { folder } from '../config/locate.ts'
+import { homeOf } from '../core/home.ts'
 
 /** Where we are: decides where clients keep their files. */
 export interface Surroundings {
@@ -17,8 +17,6 @@ export interface ClientFile {
   readonly path: string
   readonly scope: 'user' | 'project'
 }
-
-export const homeOf = (env: Environment): string => env.HOME || env.USERPROFILE || homedir()
 
 /** Where programs keep the user's settings; Linux follows XDG. */
 function settingsFolder({ env, platform }: Surroundings): string {

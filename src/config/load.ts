@@ -1,5 +1,5 @@
-import { homedir } from 'node:os'
 import { basename } from 'node:path'
+import { homeOf } from '../core/home.ts'
 import { absolutePaths } from './absolute-paths.ts'
 import { runCommands } from './commands.ts'
 import { withDefaultAgent } from './default-agent.ts'
@@ -11,9 +11,9 @@ import type { Dialect } from './import/dialect.ts'
 import { type Environment, interpolate } from './interpolate.ts'
 import { locate } from './locate.ts'
 import { merge } from './merge.ts'
-import { ConfigError } from './problems.ts'
+import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
 import type { Config } from './schema.ts'
-import { branch } from './tree.ts'
+import { branch, keyPath, type Path, placeOf } from './tree.ts'
 import { validate } from './validate.ts'
 
 export type { Dialect } from './import/dialect.ts'
@@ -31,6 +31,8 @@ export interface LoadedConfig {
   readonly notes: readonly string[]
   /** What is valid but hardly meant. */
   readonly warnings: readonly string[]
+  /** Something wrong that is found out only later, at its place in the files. */
+  problemAt(path: Path, message: string): ConfigProblem
 }
 
 export interface LoadOptions {
@@ -48,7 +50,7 @@ const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path
 
 /** Finds, reads, merges and checks the configuration; throws a ConfigError with everything that is wrong. */
 export async function loadConfig({ paths = [], env, cwd, whileRunning = false }: LoadOptions): Promise<LoadedConfig> {
-  const home = env.HOME || homedir()
+  const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
   const read = await readDocuments(located.paths, { env, cwd, home, whileRunning })
   const { documents } = read
@@ -85,5 +87,6 @@ export async function loadConfig({ paths = [], env, cwd, whileRunning = false }:
       ...documents.flatMap(({ warnings }) => warnings),
       ...doubts(config, merged),
     ],
+    problemAt: (path, message) => problemAt(placeOf(merged, path), message, { key: keyPath(path) }),
   }
 }

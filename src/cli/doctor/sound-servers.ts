@@ -1,9 +1,9 @@
 import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { homeOf } from '../../clients/places.ts'
 import { readServers } from '../../config/import/read-servers.ts'
 import { locate } from '../../config/locate.ts'
+import { homeOf } from '../../core/home.ts'
 import type { CommonOptions } from '../load.ts'
 import type { Shell } from '../shell.ts'
 
