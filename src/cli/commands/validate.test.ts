@@ -89,19 +89,23 @@ test('B6: a secret among the arguments of a server is warned of, and shown by ne
 
 test('S2: plugins that are not there or cannot be loaded are problems of the configuration', async () => {
   const config = { native: { plugins: ['./gone.ts', './broken.ts'] } }
-  await using place = await folder({ 'toolway.json': config, 'broken.ts': 'export const tool = {' })
-  const { code, stdout, stderr } = await toolway(['validate'], place)
+  const files = { 'toolway.json': config, 'other.json': {}, 'broken.ts': 'export const tool = {' }
+  await using place = await folder(files)
+  const named = ['--config', 'toolway.json', '--config', 'other.json']
+  const { code, stdout, stderr } = await toolway(['validate', ...named], place)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toMatch(/^toolway\.json: native\.plugins: There is no plugin at .*gone\.ts/)
-  expect(stderr).toMatch(/^toolway\.json: native\.plugins: .*broken\.ts/m)
+  expect(stderr).toMatch(/^toolway\.json:1:12: native\.plugins: There is no plugin at .*gone\.ts/)
+  expect(stderr).toMatch(/^toolway\.json:1:12: native\.plugins: .*broken\.ts/m)
   const json = await toolway(['validate', '--json'], place)
   expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [{ key: 'native.plugins' }, {}] })
 })
 
 test('B6: a token that no client could send is refused, and not repeated', async () => {
-  await using place = await folder({ 'toolway.json': { auth: { token: 'open sesame' } } })
+  const bearer = { url: 'https://x', auth: { type: 'bearer', token: 'for sesame' } }
+  await using place = await folder({ 'toolway.json': { auth: { token: 'open sesame' }, mcpServers: { bearer } } })
   const { code, stderr } = await toolway(['validate'], place)
   expect(code).toBe(2)
   expect(stderr).toMatch(/auth\.token: expected generated, none, or a token of .* without spaces/)
+  expect(stderr).toMatch(/mcpServers\.bearer\.auth\.token: expected a token without spaces/)
   expect(stderr).not.toContain('sesame')
 })

@@ -35,8 +35,8 @@ async function tryPlugins(loaded: LoadedConfig, shell: Shell): Promise<void> {
   if (plugins.length === 0) return
   const { examinePlugins } = await import('../../examine.ts')
   const problems = await examinePlugins(plugins, { clock: systemClock, log: openLog(shell, loaded, 'silent') })
-  const file = loaded.files.at(-1)?.path ?? ''
-  if (problems.length > 0) throw new ConfigError(problems.map((message) => ({ file, key: 'native.plugins', message })))
+  const found = problems.map((message) => loaded.problemAt(['native', 'plugins'], message))
+  if (found.length > 0) throw new ConfigError(found)
 }
 
 interface Understood {

@@ -18,7 +18,9 @@ const serverName = textLike(
 const serverAuth = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('bearer').describe('A token that is sent as it is.'),
-    token: text('a token').describe('The token; best written as a variable.'),
+    token: textLike(/^[\x21-\x7e]+$/, 'a token without spaces: it is sent in an HTTP header').describe(
+      'The token; best written as a variable.',
+    ),
   }),
   oauth,
 ])
