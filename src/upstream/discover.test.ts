@@ -84,15 +84,16 @@ test('B2: unknown fields of a definition are kept', async () => {
 })
 
 test('G2: a list that fails loses only itself, and is named', async () => {
-  const { tools, prompts, failed } = await offer({
+  const { tools, prompts, failed, warnings } = await offer({
     ...empty,
     'tools/list': () => ({ tools: [tool('a')] }),
-    'prompts/list': () => ({ error: { code: -32603, message: 'broken' } }),
+    'prompts/list': () => ({ error: { code: -32603, message: 'broken', data: { whatever: 'it holds' } } }),
     'resources/templates/list': () => ({ error: { code: -32601, message: 'what?' } }),
   })
   expect(tools).toHaveLength(1)
   expect(prompts).toEqual([])
   expect(failed).toEqual(['prompts/list'])
+  expect(warnings).toEqual([{ server: 's', method: 'prompts/list', code: -32603, reason: 'broken' }])
 })
 
 test('only what the server says it has is asked for', async () => {

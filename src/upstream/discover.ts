@@ -58,7 +58,9 @@ export async function discover(
       if (error instanceof ServerError && error.error.value.code === methodNotFound) return []
       if (signal.aborted || !(error instanceof ServerError)) throw error
       failed.push(method)
-      log.warn({ server, method, error: error.error.value }, 'the server could not give this list')
+      // Its data may be anything, and of any size.
+      const { code, message } = error.error.value
+      log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server could not give this list')
       return []
     }
   }
