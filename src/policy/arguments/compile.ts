@@ -74,6 +74,8 @@ const common: Options = {
   strict: false,
   validateSchema: false,
   meta: false,
+  // What every object inherits, such as `constructor`, is no argument.
+  ownProperties: true,
   // A large definition that is used often would be compiled as often.
   inlineRefs: false,
   logger: false,

@@ -176,6 +176,10 @@ describe('arguments against the schema of a tool', () => {
       JSON.parse('{"a":1}'),
       false,
     ],
+    // As a tool about races may well call it; every object has something of that name.
+    ['an optional constructor that is not there', { properties: { constructor: { type: 'string' } } }, {}, true],
+    ['a required constructor that is not there', { required: ['constructor'], minProperties: 0 }, {}, false],
+    ['what depends on a toString that is not there', { dependentRequired: { toString: ['a'] } }, {}, true],
   ])('F9: %s', async (_title, schema, args, fits) => {
     expect((await refusal(schema, args)) === undefined).toBe(fits)
   })
