@@ -205,4 +205,12 @@ describe('abuse: readers', () => {
     all[0]?.body.destroy()
     await until(async () => (await follow(door)).statusCode === 200, { what: 'room' })
   })
+
+  test('B7: those who are no admins leave room for those who are', async () => {
+    const door = await open()
+    const guest = { authorization: 'Bearer dev' }
+    for (let count = 0; count < 32; count++) expect((await follow(door, guest)).statusCode).toBe(200)
+    expect((await follow(door, guest)).statusCode).toBe(503)
+    expect((await follow(door)).statusCode).toBe(200)
+  })
 })

@@ -34,6 +34,9 @@ const ticksPerOverview = 4
 const maxUnread = 256 * 1024
 
 const mostReaders = 64
+/** Whoever is no admin must not be able to keep those who are from seeing what goes on. */
+const mostForGuests = mostReaders / 2
+
 const mostCalls = 100
 const mostNews = 2_000
 const silentMs = 15_000
@@ -131,7 +134,7 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
 
   return {
     open(caller, response) {
-      if (readers.size >= mostReaders) throw tooManyReaders()
+      if (readers.size >= (caller.admin ? mostReaders : mostForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.now() }
       // All that can fail comes before the stream begins.
       const overview = bytesOf(admin.overview(caller))
@@ -161,7 +164,7 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
 
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
-const tooManyReaders = () =>
-  Refusal.of('OVERLOADED', `${mostReaders} dashboards are open already: close one, or try again later.`, {
+const tooManyReaders = (open: number) =>
+  Refusal.of('OVERLOADED', `${open} dashboards are open already: close one, or try again later.`, {
     retryAfterMs: 5_000,
   })
