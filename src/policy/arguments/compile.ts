@@ -76,6 +76,8 @@ const common: Options = {
   meta: false,
   // What every object inherits, such as `constructor`, is no argument.
   ownProperties: true,
+  // What is too large to be a number in JSON is sent on as null, and must not pass for one.
+  strictNumbers: true,
   // A large definition that is used often would be compiled as often.
   inlineRefs: false,
   logger: false,

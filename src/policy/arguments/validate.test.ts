@@ -176,6 +176,8 @@ describe('arguments against the schema of a tool', () => {
       JSON.parse('{"a":1}'),
       false,
     ],
+    // It would be sent on as null.
+    ['a number beyond all numbers', { properties: { a: { type: 'number' } } }, JSON.parse('{"a":1e400}'), false],
     // As a tool about races may well call it; every object has something of that name.
     ['an optional constructor that is not there', { properties: { constructor: { type: 'string' } } }, {}, true],
     ['a required constructor that is not there', { required: ['constructor'], minProperties: 0 }, {}, false],
