@@ -20,3 +20,14 @@ export function charge(steps: number): void {
   budget.left -= steps
   if (budget.left < 0) throw budget.spent
 }
+
+/** Characters that are gone through in one step, and steps that it takes to find all the names of each member. */
+const charactersPerStep = 16
+export const stepsPerMember = 4
+
+/** Pays for going through all of a value's own characters or members so often; what its members hold is not among them. */
+export function chargeForWhole(value: unknown, times: number): void {
+  if (typeof value === 'string') charge(Math.ceil(value.length / charactersPerStep) * times)
+  else if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    charge(Object.keys(value).length * stepsPerMember * times)
+}

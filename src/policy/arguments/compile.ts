@@ -2,10 +2,10 @@ import { Ajv, type CodeKeywordDefinition, type ErrorObject, type FuncKeywordDefi
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { _ } from 'ajv/dist/compile/codegen/index.js'
-import { budget, stepsPerCheck } from './budget.ts'
+import { budget, chargeForWhole, stepsPerCheck } from './budget.ts'
 import { formats } from './formats.ts'
-import { linearPattern } from './patterns.ts'
-import { costKeyword, prepare } from './prepare.ts'
+import { linearPatterns } from './patterns.ts'
+import { type Cost, costKeyword, prepare } from './prepare.ts'
 import { allDifferent } from './unique-items.ts'
 
 /** What does not fit, nothing if all is well. Throws `BudgetSpent` where that takes too long to find out. */
@@ -55,7 +55,9 @@ function draftsOf(named: unknown): readonly Draft[] {
 
 /** A compiler for each schema: in a shared one, they could refer to one another. */
 function checkWith(Draft: Draft, schema: object, options: Options, steps: number): Check {
-  const compiler = new Draft({ ...common, ...options })
+  // Optimising takes five times as long as it saves.
+  const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
+  const compiler = new Draft({ ...common, ...options, code })
   compiler.removeKeyword('uniqueItems')
   compiler.addKeyword(uniqueItems)
   compiler.addKeyword({ ...cost, before: Draft === Ajv ? '$ref' : '$dynamicAnchor' })
@@ -82,17 +84,17 @@ const common: Options = {
   inlineRefs: false,
   logger: false,
   formats,
-  // Optimising takes five times as long as it saves.
-  code: { optimize: false, regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
 }
 
 /** Pays for each look at a subschema, before anything else in it is looked at. */
 const cost: CodeKeywordDefinition = {
   keyword: costKeyword,
-  schemaType: 'number',
-  code({ gen, schema }) {
+  schemaType: 'object',
+  code({ gen, schema, data }) {
+    const { steps, passes } = schema as Cost
     const purse = gen.scopeValue('obj', { ref: budget, key: budget })
-    gen.code(_`if ((${purse}.left -= ${schema}) < 0) throw ${purse}.spent`)
+    gen.code(_`if ((${purse}.left -= ${steps}) < 0) throw ${purse}.spent`)
+    if (passes > 0) gen.code(_`${gen.scopeValue('func', { ref: chargeForWhole })}(${data}, ${passes})`)
   },
 }
 

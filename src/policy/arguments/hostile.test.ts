@@ -21,10 +21,25 @@ describe('hostile schemas and arguments', () => {
     expect(await refusal(schema, { a: Array(100).fill('ab'.repeat(500)) })).toContain('too many to be checked')
   })
 
+  test('F9: patterns that take long to compile are left to the server, and the others of the schema are not', async () => {
+    const long = { a: { pattern: '(?:a|b)'.repeat(5_000) }, b: { pattern: '^b$' } }
+    expect(await refusal({ properties: long }, { a: 'c' })).toBeUndefined()
+    expect(await refusal({ properties: long }, { b: 'c' })).toBeDefined()
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`p${at}`, { pattern: `^(?:${at}x){400}$` }]))
+    expect(await refusal({ properties: many }, { p0: 'c' })).toBeDefined()
+    expect(await refusal({ properties: many }, { p59: 'c' })).toBeUndefined()
+  })
+
   test('F9: a pattern that cannot be matched in linear time is left to the server', async () => {
     const schema = { properties: { a: { type: 'string', pattern: '^(?=.*\\d)(\\w)\\1$', maxLength: 5 } } }
     expect(await refusal(schema, { a: 'xyz' })).toBeUndefined()
     expect(await refusal(schema, { a: 'xyzxyz' })).toBeDefined()
+  })
+
+  test('F9: each pattern of a schema is matched by itself', async () => {
+    const schema = { properties: { zip: { pattern: '^\\d{5}$' }, name: { pattern: '^[a-z]+$' } } }
+    expect(await refusal(schema, { zip: '12345', name: 'bob' })).toBeUndefined()
+    expect(await problems(schema, { zip: '12345', name: '12345' })).toBe('"name" must match the pattern "^[a-z]+$".')
   })
 
   test.each([
@@ -74,6 +89,18 @@ describe('hostile schemas and arguments', () => {
     const items = Array.from({ length: 100_000 }, (_, index) => ({ index, list: [index] }))
     expect(await refusal(schema, { a: items })).toBeUndefined()
     expect(await refusal(schema, { a: [...items, { list: [5], index: 5 }] })).toBeDefined()
+  })
+
+  const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, at]))
+  test.each<[string, Fields, unknown]>([
+    ['minLength', { minLength: 1_000_001 }, 'x'.repeat(1_000_000)],
+    ['maxLength', { maxLength: 999_999 }, 'x'.repeat(1_000_000)],
+    ['uniqueItems', { allOf: [{ uniqueItems: true }, false] }, ['x'.repeat(1_000_000)]],
+    ['minProperties', { minProperties: 20_001 }, members],
+    ['objects to compare with', { enum: [{ a: 1 }, { b: 2 }] }, members],
+  ])('F9: going through all of a large value for each of many forms ends (%s)', async (_, form, value) => {
+    const anyOf = Array.from({ length: 100 }, () => form)
+    expect(await refusal({ properties: { a: { anyOf } } }, { a: value })).toContain('too many to be checked')
   })
 
   test('F9: large honest arguments pass', async () => {

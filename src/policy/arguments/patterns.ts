@@ -4,29 +4,39 @@ import { charge } from './budget.ts'
 /** Strings longer than this are not matched against patterns: the server has to do it. */
 const longest = 64 * 1024
 
+/** Compiling takes up to 0.1 ms for each instruction and grows faster than a pattern's length, and everybody else waits. */
+const longestPattern = 2048
+const mostInstructions = 4096
+
 /** Instructions of a compiled pattern that one step of the budget pays for, for each character. */
 const instructionsPerStep = 16
 
 interface Pattern {
   test(text: string): boolean
+  /** The compiler takes patterns that read alike for one. */
+  toString(): string
 }
 
-const everything: Pattern = { test: () => true }
-
 /**
- * Patterns of schemas, matched in linear time. What that engine does not know (lookaheads, back-references) matches
- * everything: a pattern that might stall the process is worse than one that the server checks alone.
+ * Patterns of one schema, matched in linear time. What that engine does not know (lookaheads, back-references) matches
+ * everything, and so does what is more than the patterns of a schema may be: a pattern that might stall the process is
+ * worse than one that the server checks alone.
  */
-export function linearPattern(source: string): Pattern {
-  const pattern = compiled(source)
-  if (!pattern) return everything
+export function linearPatterns(): (source: string) => Pattern {
+  let left = mostInstructions
+  return (source) => {
+    const pattern = left > 0 && source.length <= longestPattern ? compiled(source) : undefined
+    left -= pattern?.programSize() ?? 0
+    return { test: pattern ? linear(pattern) : () => true, toString: () => source }
+  }
+}
+
+function linear(pattern: RE2JS): Pattern['test'] {
   const cost = Math.ceil(pattern.programSize() / instructionsPerStep)
-  return {
-    test(text) {
-      if (text.length > longest) return true
-      charge(cost * (text.length + 1))
-      return pattern.test(text)
-    },
+  return (text) => {
+    if (text.length > longest) return true
+    charge(cost * (text.length + 1))
+    return pattern.test(text)
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { budget, stepsPerCheck } from './budget.ts'
+import { BudgetSpent, budget, stepsPerCheck } from './budget.ts'
 import { compile } from './compile.ts'
 import { plainCheck } from './plain.ts'
 import { prepare } from './prepare.ts'
@@ -107,4 +107,13 @@ test('F9: it knows what most tools say of their arguments, and leaves the rest t
     expect(says(file, bad)).toBe(false)
   for (const more of [{ pattern: '^a' }, { $ref: '#' }, { type: 'any' }, { not: {} }, { enum: [{}] }])
     expect(plainOf({ type: 'object', properties: { path: more } })).toBeUndefined()
+})
+
+const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, at]))
+test.each<[string, Fields, unknown]>([
+  ['properties', { properties: {}, required: ['x'] }, members],
+  ['items', { items: true, maxItems: 2 }, Array(40_000).fill(1)],
+])('F9: going through all of a large value for each of many forms ends (%s)', (_, form, value) => {
+  const anyOf = Array.from({ length: 100 }, () => form)
+  expect(() => says({ anyOf }, value)).toThrow(BudgetSpent)
 })

@@ -1,7 +1,7 @@
-import { charge } from './budget.ts'
+import { charge, chargeForWhole, stepsPerMember } from './budget.ts'
 import { formats } from './formats.ts'
 import { isObject } from './keywords.ts'
-import { costKeyword } from './prepare.ts'
+import { type Cost, costKeyword } from './prepare.ts'
 
 /** Whether a value fits. Why it does not is for the compiler to say. */
 export type Fits = (value: unknown) => boolean
@@ -14,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>
  * says yes, never the other way round.
  */
 export function plainCheck(schema: unknown): Fits | undefined {
-  if (typeof schema === 'boolean') return () => schema
+  if (typeof schema === 'boolean') return () => paid(schema)
   const { [costKeyword]: cost, ...said } = schema as Fields
   const checks: Fits[] = []
   for (const [keyword, value] of Object.entries(said)) {
@@ -22,8 +22,10 @@ export function plainCheck(schema: unknown): Fits | undefined {
     if (check === undefined) return undefined
     checks.push(check)
   }
+  const { steps, passes } = cost as Cost
   return (value) => {
-    charge(cost as number)
+    charge(steps)
+    if (passes > 0) chargeForWhole(value, passes)
     for (const check of checks) if (!check(value)) return false
     return true
   }
@@ -44,8 +46,8 @@ const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits |
   maximum: (most: number) => (value) => typeof value !== 'number' || value <= most,
   exclusiveMinimum: (bound: number) => (value) => typeof value !== 'number' || value > bound,
   exclusiveMaximum: (bound: number) => (value) => typeof value !== 'number' || value < bound,
-  minLength: (least: number) => (value) => typeof value !== 'string' || lengthOf(value) >= least,
-  maxLength: (most: number) => (value) => typeof value !== 'string' || lengthOf(value) <= most,
+  minLength: (least: number) => (value) => typeof value !== 'string' || reaches(value, least),
+  maxLength: (most: number) => (value) => typeof value !== 'string' || !reaches(value, most + 1),
   minItems: (least: number) => (value) => !Array.isArray(value) || value.length >= least,
   maxItems: (most: number) => (value) => !Array.isArray(value) || value.length <= most,
   format: (name: string) => {
@@ -61,7 +63,9 @@ const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits |
     if (other === undefined) return undefined
     return (value) => {
       if (!isObject(value)) return true
-      for (const name of Object.keys(value)) if (!(known.get(name) ?? other)(value[name])) return false
+      const names = Object.keys(value)
+      charge(names.length * stepsPerMember)
+      for (const name of names) if (!(known.get(name) ?? other)(value[name])) return false
       return true
     }
   },
@@ -87,6 +91,11 @@ const types: Readonly<Record<string, Fits>> = {
   object: isObject,
 }
 
+function paid(answer: boolean): boolean {
+  charge(1)
+  return answer
+}
+
 /** Most often there is only one. */
 function oneOf(checks: readonly Fits[]): Fits {
   const [only, ...others] = checks
@@ -102,9 +111,10 @@ const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name)
 
 const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** In characters as people count them, not in halves of some. */
-function lengthOf(text: string): number {
+/** Whether it has so many characters as people count them, of which some take two places. */
+function reaches(text: string, least: number): boolean {
+  if (text.length < least || text.length >= 2 * least) return text.length >= least
   let length = 0
   for (const _ of text) length++
-  return length
+  return length >= least
 }

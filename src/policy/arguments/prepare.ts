@@ -13,6 +13,12 @@ const deepest = 64
 /** Put into every subschema: what looking at it costs. */
 export const costKeyword = 'toolwayCost'
 
+export interface Cost {
+  readonly steps: number
+  /** How often a value that is looked at is gone through from end to end, however large it is. */
+  readonly passes: number
+}
+
 class Unfit extends Error {}
 const malformed = 'it is not a valid JSON Schema'
 
@@ -50,7 +56,8 @@ export function prepare(schema: Fields): Prepared {
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
     // It means nothing without a type, and the compiler stops at it.
     if (copy.type === undefined) delete copy.nullable
-    return { ...copy, [costKeyword]: Math.ceil(cost) }
+    const toPay: Cost = { steps: Math.ceil(cost), passes: passesOf(copy) }
+    return { ...copy, [costKeyword]: toPay }
   }
 
   const applied = (keyword: string, value: unknown, pointer: string, depth: number): unknown => {
@@ -82,6 +89,17 @@ function costOf(keyword: string, value: unknown): number {
   const members = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
   if (keyword === 'anyOf' || keyword === 'oneOf') return 6 * members
   return (keyword === 'enum' || keyword === 'const' ? valuesIn(value) : members) / 8
+}
+
+/** Each of them counts the characters of a text, or looks at every member of an object. */
+const wholeKeywords = new Set(
+  `minLength maxLength minProperties maxProperties additionalProperties patternProperties propertyNames
+  unevaluatedProperties`.split(/\s+/),
+)
+
+function passesOf(schema: Fields): number {
+  const compared = [schema.enum ?? [], schema.const ?? []].flat().filter(isObject)
+  return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
 /** How many values a value consists of; whoever compares with it may have to look at all of them. */

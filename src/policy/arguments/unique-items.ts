@@ -1,4 +1,4 @@
-import { charge } from './budget.ts'
+import { charge, chargeForWhole } from './budget.ts'
 
 /** Whether no item occurs twice, in linear time: comparing each with each takes minutes for long lists. */
 export function allDifferent(items: readonly unknown[]): boolean {
@@ -14,6 +14,12 @@ export function allDifferent(items: readonly unknown[]): boolean {
 /** Equal values give equal texts, in whatever order their members stand. */
 function canonical(value: unknown): string {
   charge(1)
+  const text = spelled(value)
+  chargeForWhole(text, 1)
+  return text
+}
+
+function spelled(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
