@@ -99,6 +99,21 @@ test('B2: a ping of the server is answered; what was not offered to it is refuse
   ])
 })
 
+test('security: a server that asks and does not take the answers is not answered without end', async () => {
+  const taken = Promise.withResolvers<void>()
+  const { connection, peer } = await open({})
+  connection.transport.send = ({ body }) => {
+    peer.heard.push(JSON.parse(String(body)))
+    return taken.promise
+  }
+  for (let id = 0; id < 1_000; id++) peer.say({ id, method: id % 2 ? 'ping' : 'roots/list' })
+  expect(peer.heard).toHaveLength(64)
+  taken.resolve()
+  await nextTurn()
+  peer.say({ id: 'p', method: 'ping' })
+  expect(peer.heard).toHaveLength(65)
+})
+
 test('what is not JSON-RPC is ignored', async () => {
   const { connection, peer } = await open({ ping: () => ({}) })
   peer.say({ nonsense: true })

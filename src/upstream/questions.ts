@@ -23,12 +23,25 @@ export interface Questions {
 
 /** A server that asks without end must not pile up questions. */
 const maxOpen = 256
+/** One that does not take what it is answered goes without. */
+const maxReplies = 64
 
 export function createQuestions(transport: Transport, log: Log): Questions {
   const open = new Map<Id, AbortController>()
 
-  const reply = (body: Buffer) =>
-    transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
+  let replies = 0
+
+  const reply = async (body: Buffer): Promise<void> => {
+    if (replies >= maxReplies) return
+    replies++
+    try {
+      await transport.send({ body })
+    } catch (error) {
+      log.debug({ err: error }, 'could not answer a server')
+    } finally {
+      replies--
+    }
+  }
 
   /** Where the call that a question was asked through ends first, it is asked again through another of the caller's. */
   const answered = async (

@@ -57,7 +57,9 @@ export async function ask(
   await using channel = authorizedChannel(createChannel(url.origin, systemClock), authorize)
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method }))
   const headers = { 'content-type': 'application/json' }
-  return (await channel.ask({ method: 'POST', path: url.pathname, headers, body }, ignored)).status
+  return (
+    await channel.ask({ method: 'POST', path: url.pathname, headers, body }, (head) => ignored(head, systemClock))
+  ).status
 }
 
 export { redirect }

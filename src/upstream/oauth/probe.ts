@@ -40,7 +40,7 @@ export async function challengeOf(
         ...(posts && { body: Buffer.from(JSON.stringify(greeting)) }),
         signal: limit.signal,
       },
-      ignored,
+      (head) => ignored(head, clock),
     )
     head.abort()
     return head.status === 401 || head.status === 403

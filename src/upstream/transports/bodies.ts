@@ -1,19 +1,23 @@
+import type { Clock } from '../../core/clock.ts'
 import { type Growing, growing } from '../../wire/growing.ts'
 import type { Body, Head } from './channel.ts'
 
-/** The most that is read of an answer whose content nobody needs. */
+/** The most that is read of an answer whose content nobody needs, and how long its end is waited for. */
 const maxIgnored = 64 * 1024
+const ignoredMs = 1_000
 
 /** Reads an answer to its end and forgets it, so that the connection can be used again. */
-export function ignored(head: Head): Body {
+export function ignored(head: Head, clock: Clock): Body {
   let length = 0
+  const limit = clock.after(ignoredMs, head.abort)
+  const over = () => limit[Symbol.dispose]()
   return {
     data(chunk) {
       length += chunk.length
       if (length > maxIgnored) head.abort()
     },
-    end() {},
-    lost() {},
+    end: over,
+    lost: over,
   }
 }
 

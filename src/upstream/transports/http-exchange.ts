@@ -75,7 +75,7 @@ export function readExchange(first: Head, exchange: Exchange): Body {
     await pause(Math.min(Math.max(pauseMs, shortestPauseMs) * growth, longestPauseMs), clock, signal)
     if (signal.aborted) return finish()
     try {
-      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : ignored(head)))
+      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : ignored(head, clock)))
       if (isStream(head)) return
       if (head.status < 500 && head.status !== 429) return finish(`did not continue its answer (HTTP ${head.status})`)
     } catch {

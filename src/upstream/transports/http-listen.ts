@@ -49,7 +49,7 @@ export async function listen(options: {
       return { data: reader.push, end: ended.resolve, lost: () => ended.resolve() }
     }
     try {
-      const head = await options.open(lastId, (head) => (isStream(head) ? read() : ignored(head)))
+      const head = await options.open(lastId, (head) => (isStream(head) ? read() : ignored(head, clock)))
       if (isStream(head)) {
         known = true
         await ended.promise

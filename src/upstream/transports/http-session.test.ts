@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { json, result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { call, countingClock, onPost, opened, quick, rogue, serving, thrown } from './http.fixture.ts'
@@ -210,6 +211,21 @@ describe('ending', () => {
     await ask(transport, heard, 1, 'ping')
     await closed.promise
     expect(heard.failures.size).toBe(0)
+  })
+
+  test('security: an answer that nobody needs and that never ends does not keep its connection', async () => {
+    const clock = createManualClock()
+    const closed = Promise.withResolvers<void>()
+    const { transport } = await rogue(
+      onPost((_, response) => {
+        response.once('close', () => closed.resolve()).writeHead(202)
+        response.write(' ')
+      }),
+      { clock },
+    )
+    await transport.send({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled"}') })
+    clock.advance(1_000)
+    await closed.promise
   })
 
   test('security: disposing closes every stream and connection, tells nobody, and ends the session', async () => {

@@ -148,7 +148,7 @@ export function httpTransport(options: HttpOptions): Transport {
     }
     if (exchange === undefined || !isReadable(head) || head.status === 202) {
       settled(exchange)
-      return ignored(head)
+      return ignored(head, clock)
     }
     const done = (failure?: string, cause?: unknown): void => {
       settled(exchange)
@@ -221,7 +221,11 @@ export function httpTransport(options: HttpOptions): Transport {
     disposal.abort()
     if (session !== undefined) {
       const request = { method: 'DELETE', path, headers: headers.get } as const
-      await settles(channel.ask(request, ignored), goodbyeMs, clock)
+      await settles(
+        channel.ask(request, (head) => ignored(head, clock)),
+        goodbyeMs,
+        clock,
+      )
     }
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
   }

@@ -66,7 +66,7 @@ export function sseTransport(options: HttpOptions): Transport {
     } as const
     try {
       receiver = given
-      const head = await channel.ask(request, (head) => (isStream(head) ? read(head) : ignored(head)))
+      const head = await channel.ask(request, (head) => (isStream(head) ? read(head) : ignored(head, clock)))
       if (head.status !== 200) throw refused(place(), head)
       if (!isStream(head)) throw lost(place(), `answered with ${head.type || 'something unnamed'} instead of events`)
       path = await endpoint.promise
@@ -117,7 +117,9 @@ export function sseTransport(options: HttpOptions): Transport {
     using limit = deadline(clock, promptlyMs, () => lost(place(), 'did not take a message in time'), signal)
     const headers = { ...configured, ...more, 'content-type': 'application/json' }
     try {
-      const head = await channel.ask({ method: 'POST', path, headers, body, signal: limit.signal }, ignored)
+      const head = await channel.ask({ method: 'POST', path, headers, body, signal: limit.signal }, (head) =>
+        ignored(head, clock),
+      )
       if (head.status >= 300) throw refused(place(), head)
     } catch (thrown) {
       throw noAnswer(place(), thrown)

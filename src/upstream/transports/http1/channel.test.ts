@@ -58,6 +58,17 @@ const echo: Answer = async (request, response) => {
 }
 
 describe('G1: HTTP to a server', () => {
+  test('security: a server that keeps its connections busy gets no more of them than others could need', async () => {
+    const { url, sockets } = await serving((_, response) => response.writeHead(200).write('and so on'))
+    await using channel = createChannel(url, systemClock, 2)
+    const endless = () => channel.ask(post(), () => ({ data() {}, end() {}, lost() {} }))
+    const [first] = [await endless(), await endless()]
+    await expect(endless()).rejects.toMatchObject({ written: false, cause: { code: 'EMFILE' } })
+    first.abort()
+    expect((await endless()).status).toBe(200)
+    expect(sockets).toHaveLength(3)
+  })
+
   test('a request arrives as it was meant, and one connection serves one after another', async () => {
     const seen: IncomingMessage[] = []
     const { url, sockets } = await serving((request, response) => {

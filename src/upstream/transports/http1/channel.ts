@@ -10,6 +10,8 @@ interface Idle {
 }
 
 const connectMs = 10_000
+/** More than anybody needs at a time: a server that keeps them all must not use up what everybody shares. */
+const mostConnections = 1_024
 
 // A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle for
 // long, or nearly as long as the server says it waits, is not used again.
@@ -18,7 +20,7 @@ const longestIdleMs = 15_000
 const marginMs = 2_000
 
 /** As many connections as there are requests at a time; those that become free are used again. */
-export function createChannel(address: string, clock: Clock): Channel {
+export function createChannel(address: string, clock: Clock, most = mostConnections): Channel {
   const origin = new URL(address)
   const open = new Set<Connection>()
   /** The one used last comes last, and is the next to be used. */
@@ -71,6 +73,7 @@ export function createChannel(address: string, clock: Clock): Channel {
       // Loaded where it is needed: many servers are neighbours.
       const tls = origin.protocol === 'https:' ? (await import('node:tls')).connect : undefined
       if (closed) throw new NoAnswer(false, new Error('the channel is closed'))
+      if (open.size >= most) throw new NoAnswer(false, tooMany())
       return connect(tls).ask(request, receive)
     },
     async [Symbol.asyncDispose]() {
@@ -80,5 +83,7 @@ export function createChannel(address: string, clock: Clock): Channel {
     },
   }
 }
+
+const tooMany = (): Error => Object.assign(new Error('it keeps too many connections'), { code: 'EMFILE' })
 
 const tooSlow = (): Error => Object.assign(new Error('it took too long to connect'), { code: 'ETIMEDOUT' })
