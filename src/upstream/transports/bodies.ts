@@ -4,7 +4,7 @@ import type { Body, Head } from './channel.ts'
 
 /** The most that is read of an answer whose content nobody needs, and how long its end is waited for. */
 const maxIgnored = 64 * 1024
-const ignoredMs = 1_000
+const ignoredMs = 10_000
 
 /** Reads an answer to its end and forgets it, so that the connection can be used again. */
 export function ignored(head: Head, clock: Clock): Body {

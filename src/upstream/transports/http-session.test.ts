@@ -224,7 +224,7 @@ describe('ending', () => {
       { clock },
     )
     await transport.send({ body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled"}') })
-    clock.advance(1_000)
+    clock.advance(10_000)
     await closed.promise
   })
 
