@@ -37,6 +37,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     ['what it awaits', "await host('echo', '5')", '5'],
     ['what a promise gives', 'Promise.resolve([1, { a: null }])', [1, { a: null }]],
     ['what JSON has no words for', '[10n, new Map([["a", 1]]), new Set([1])]', ['10', { a: 1 }, [1]]],
+    ['an error', '[new RangeError("far")]', [{ name: 'RangeError', message: 'far' }]],
   ])('S7: gives %s', async (_, code, value) => {
     expect(given(await workshop.run(code))).toEqual(value)
   })
@@ -67,6 +68,9 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
       { name: 'RangeError', message: 'x', line: 2 },
     ],
     ['a fault of its text', 'let x = 1\nlet y = ;', { name: 'SyntaxError', line: 2, column: 9 }],
+    ['a type', 'let x = 1\nlet y: number = 2', { line: 2, message: expect.stringContaining('"typescript"') }],
+    ['a fault of what it reads', 'JSON.parse("x")', { line: 1, message: expect.not.stringContaining('typescript') }],
+    ['an import', "\nimport fs from 'node:fs'", { line: 2, message: expect.stringContaining('no modules') }],
     ['a refusal', "\nawait host('refuse', '')", { name: 'HostRefusal', code: 'DENIED_BY_POLICY', line: 2 }],
     [
       'a failure of the host',
@@ -195,6 +199,8 @@ describe.skipIf(withoutBwrap)('a program in Python', { timeout, concurrent: true
       error: { name: 'ZeroDivisionError', line: 3, column: 1 },
     })
     expect(given(await run('a = 1\nb = (\n'))).toMatchObject({ name: 'SyntaxError', line: 2 })
+    const mute = 'class Mute(Exception):\n  def __str__(self): raise self\nraise Mute()'
+    expect(given(await run(mute))).toMatchObject({ name: 'Mute', line: 3 })
     expect(given(await run('\nhost("refuse", "")'))).toMatchObject({ code: 'DENIED_BY_POLICY', line: 2 })
   })
 

@@ -15,6 +15,11 @@ const wrapped = (code: string) => `(async () => {\n${code}\n})()`
 
 /** Begins a program in the global scope, where its variables stay for the next one; `await` may stand anywhere. */
 export function begin(vm: QuickJS, code: string, language: string): Begun {
+  const begun = beginGlobally(vm, code, language)
+  return 'error' in begun ? { error: explained(begun.error, code, language) } : begun
+}
+
+function beginGlobally(vm: QuickJS, code: string, language: string): Begun {
   const script = language === 'typescript' ? stripped(code) : code
   if (typeof script === 'string') {
     try {
@@ -37,6 +42,17 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
   } catch (thrown) {
     return { error: errorOf(thrown, 1) }
   }
+}
+
+/** Says more of what models often write and engines have few words for. */
+function explained(error: ProgramError, code: string, language: string): ProgramError {
+  const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
+  if (/^\s*(import|export)\b/.test(line)) {
+    return { ...error, message: 'There are no modules here: nothing can be imported or exported.' }
+  }
+  if (language !== 'javascript' || typeof stripped(wrapped(code)) !== 'string') return error
+  // Whoever has read TypeScript declarations is likely to write types.
+  return { ...error, message: `${error.message} (types need "language": "typescript")` }
 }
 
 /** Runs our own text before a program, in the same scope. */

@@ -189,8 +189,15 @@ async def evaluate(code, scope):
     return result
 
 
+def words(error):
+    try:
+        return str(error)
+    except BaseException:
+        return 'What was raised cannot be shown.'
+
+
 def described(error):
-    found = {'name': type(error).__name__[:200], 'message': str(error)[:8000]}
+    found = {'name': type(error).__name__[:200], 'message': words(error)[:8000]}
     if isinstance(error, SyntaxError):
         found['message'] = str(error.msg)[:8000]
         if error.filename == PROGRAM and error.lineno:

@@ -5,7 +5,7 @@ import type { Call } from '../../core/call.ts'
 import type { Claim } from '../../core/claim.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Executor, Isolation, Language, Outcome } from '../../core/executor.ts'
+import type { Executor, Isolation, Language } from '../../core/executor.ts'
 import { type Result, resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { codeAnswer } from './answer.ts'
@@ -92,7 +92,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     throw new ToolwayError('OVERLOADED', sentence)
   }
   const reset = outcome.reset ?? (claimed?.lost ? 'The process that held it is gone.' : undefined)
-  const answer = codeAnswer({ ...hinted(outcome, language), ...(reset !== undefined && { reset }) }, calls)
+  const answer = codeAnswer({ ...outcome, ...(reset !== undefined && { reset }) }, calls)
   const failed = answer.status !== 'ok'
   return resultOf({
     content: [{ type: 'text', text: JSON.stringify(answer) }],
@@ -107,13 +107,6 @@ const heldElsewhere = (environment: string) =>
     'INVALID_ARGUMENTS',
     `The environment ${JSON.stringify(environment)} lives in another process of this gateway, where it was begun, and this call cannot be led there: use another name, or none.`,
   )
-
-/** Whoever has read TypeScript declarations is likely to write types. */
-function hinted(outcome: Outcome, language: Language): Outcome {
-  const { error } = outcome
-  if (error?.name !== 'SyntaxError' || language !== 'javascript') return outcome
-  return { ...outcome, error: { ...error, message: `${error.message} (types need "language": "typescript")` } }
-}
 
 function refuseUnavailable({ tier, languages, missing }: Isolation, language: Language): void {
   if (tier !== undefined && languages.includes(language)) return
