@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -25,6 +25,11 @@ test('B6: many starts at once agree on one token', async () => {
 
 test('B6: a damaged token file is named in the error, never replaced by an open door', async () => {
   await keptToken(folder)
-  await writeFile(join(folder, 'token'), '')
-  await expect(keptToken(folder)).rejects.toThrow(/token does not hold a secret; remove it/)
+  for (const left of ['', '\0'.repeat(40)]) {
+    await writeFile(join(folder, 'token'), left)
+    await expect(keptToken(folder)).rejects.toThrow(/token does not hold a secret; remove it/)
+  }
+  await rm(join(folder, 'token'))
+  await mkdir(join(folder, 'token'))
+  await expect(keptToken(folder)).rejects.toThrow(/token cannot be read \(EISDIR\)/)
 })

@@ -17,12 +17,13 @@ export async function keptSecret({ folder, name, make }: SecretFile): Promise<st
 async function read(file: string): Promise<string | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw error
+    throw new Error(`${file} cannot be read (${error.code}); make it a file of the user that runs Toolway`)
   })
   if (text === undefined) return undefined
   const secret = text.trim()
-  if (secret.length < 16) throw new Error(`${file} does not hold a secret; remove it and start again to get a new one`)
-  return secret
+  // Zeros are what a crash of the machine leaves, and what anybody could guess.
+  if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
+  throw new Error(`${file} does not hold a secret; remove it and start again to get a new one`)
 }
 
 /** Written aside and linked into place, so that of two starts at once both end up with the same whole secret. */
