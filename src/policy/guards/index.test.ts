@@ -48,6 +48,7 @@ describe('guards', () => {
     [{ path: 1 }, 'The argument "path" must be a string.'],
     [{ path: ['/etc/passwd'] }, 'The argument "path" must be a string.'],
     [{ path: { toString: '/etc/passwd' } }, 'The argument "path" must be a string.'],
+    [{ path: '/data/a', PATH: 1 }, 'The argument "PATH" must be a string.'],
     [{ paths: '/etc/passwd' }, 'The argument "paths" must be a list.'],
     [{ paths: ['/data/a', ['/etc']] }, 'The argument "paths[1]" must be a string.'],
     [{ options: '/etc/passwd' }, 'The argument "options" must be an object.'],

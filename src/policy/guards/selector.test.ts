@@ -31,6 +31,16 @@ describe('selectors', () => {
         { at: 'rows[1][0]', value: 'b' },
       ],
     ],
+    [
+      'Sinks.k',
+      { sinks: { K: 'a' }, SINKS: { k: 'b', '\u212a': 'c' }, '\u017finks': { k: 'd' }, sink: { k: 'e' } },
+      [
+        { at: 'sinks.K', value: 'a' },
+        { at: 'SINKS.k', value: 'b' },
+        { at: 'SINKS.\u212a', value: 'c' },
+        { at: '\u017finks.k', value: 'd' },
+      ],
+    ],
   ])('F9: %s finds what it stands for', (text, args, expected) => {
     expect(find(text, args)).toEqual(expected)
   })

@@ -46,8 +46,9 @@ export function select(selector: Selector, args: Readonly<Record<string, unknown
         for (const [index, item] of value.entries()) push(next, `${at}[${index}]`, item)
       } else {
         if (typeof value !== 'object' || value === null || Array.isArray(value)) return { at, expected: 'an object' }
-        if (!Object.hasOwn(value, step.member)) continue
-        push(next, at === '' ? step.member : `${at}.${step.member}`, (value as Record<string, unknown>)[step.member])
+        for (const [name, member] of Object.entries(value)) {
+          if (isSpelling(name, step.member)) push(next, at === '' ? name : `${at}.${name}`, member)
+        }
       }
     }
     if (next.length === 0) return next
@@ -55,6 +56,13 @@ export function select(selector: Selector, args: Readonly<Record<string, unknown
   }
   return found
 }
+
+/** Some parsers, Go's among them, leave case aside: what goes by another spelling of a guarded name is guarded, too. */
+const isSpelling = (name: string, member: string): boolean =>
+  name === member || (name.length === member.length && folded(name) === folded(member))
+
+/** Twice, because two signs outside ASCII are letters of it in one direction only. */
+const folded = (name: string): string => name.toUpperCase().toLowerCase()
 
 const push = (list: Selected[], at: string, value: unknown) => {
   if (value !== undefined && value !== null) list.push({ at, value })
