@@ -91,6 +91,14 @@ describe('path guard', () => {
     expect(await refusal('/etc/../etc/hosts', ['/'])).toBeDefined()
   })
 
+  test.each(['/proc/self/cwd/notes.txt', '/proc/thread-self/cwd', '/pr%6fc/self/cwd/notes.txt', '/./proc/self/cwd/x'])(
+    'F9: %s is refused although the gateway itself runs in an allowed folder',
+    async (path) => {
+      expect(await refusal(path, [process.cwd()])).toMatchObject({ code: 'INVALID_PATH' })
+      expect(await refusal('/dev/shm/toolway/x', ['/dev/shm/toolway'])).toBeUndefined()
+    },
+  )
+
   test('the corpus leaves no trace on disk', async () => {
     expect(await readdir(join(folders.base, 'outside'))).toEqual(['secret.txt'])
   })

@@ -9,6 +9,8 @@ export interface PathGuardConfig {
 
 /** Longer ones no file system takes. */
 const longest = 4096
+/** `/proc/self/cwd` is where the gateway runs when the gateway looks, and where the server runs when the server does. */
+const ofEachProcess = /^\/(?:proc|dev)(?:\/|$)/
 const control = /[\0-\x1f\x7f-\x9f]/
 
 /**
@@ -21,10 +23,12 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: Refuse, platform =
   const written = roots.map((root) => withoutEnd(normalize(root), sep))
   const hint = `use a path inside ${spell(roots)}`
 
+  const rootOf = (path: string) => written.find((root) => path === root || path.startsWith(root + sep))
+
   /** Every place that the path may mean. The root it is written under stays as it is: its odd letters are the operator's. */
   const places = (path: string): readonly string[] => {
     const plain = normalize(path)
-    const root = written.find((root) => plain === root || plain.startsWith(root + sep)) ?? ''
+    const root = rootOf(plain) ?? ''
     return [...new Set(readings(plain.slice(root.length))?.map((rest) => normalize(root + rest)))]
   }
 
@@ -38,6 +42,9 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: Refuse, platform =
     }
     if (all.some(climbs)) throw refuse(at, `climbs out of its folder with ".." in some spelling; ${hint}, without ".."`)
     for (const place of meant) {
+      if (ofEachProcess.test(place) && rootOf(place) === undefined) {
+        throw refuse(at, `leads through a folder that is another one for every process; ${hint}`)
+      }
       const real = await traced(place, at)
       if (!folders.some((folder) => inside(folder, real))) {
         throw refuse(at, `leads outside the allowed folders, symbolic links followed; ${hint}`)
