@@ -55,6 +55,27 @@ test('F11: records are removed when they are old enough, file by file, and what 
   expect(report.lanes[0]?.removedTo).toBeGreaterThan(3)
 })
 
+test('F11: a clock that was wrong for a while neither keeps records for longer nor removes them sooner', async () => {
+  const callsLeftOn = async (day: number) => {
+    const clock = createManualClock(Date.UTC(2027, 0, 1 + day))
+    {
+      await using audit = await openLog(folder.path, { clock, retainMs: 10 * dayMs })
+      await audit.end(endOf({ call: `day ${day}`, write: true }))
+    }
+    return recordsIn(folder.path).flatMap((record) => (isEvent(record) ? [record.call] : []))
+  }
+  expect(await callsLeftOn(100)).toEqual(['day 100'])
+  // Behind: as old as it says it is, it would be gone at once.
+  await callsLeftOn(0)
+  expect(await callsLeftOn(101)).toEqual(['day 100', 'day 0', 'day 101'])
+  // Ahead: as young as it says it is, it would stay for years.
+  await callsLeftOn(105)
+  expect(await callsLeftOn(1_000)).toEqual(['day 1000'])
+  expect(await callsLeftOn(106)).toEqual(['day 1000', 'day 106'])
+  expect(await callsLeftOn(130)).toEqual(['day 130'])
+  expect((await verify(folder.path)).problems).toEqual([])
+})
+
 test('F11: files that somebody else removed are missed: the oldest, one in the middle, the last', async () => {
   const clock = createManualClock(Date.UTC(2027, 0, 1))
   {

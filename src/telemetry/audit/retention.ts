@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Files } from './files.ts'
 import type { Lane } from './lane.ts'
 import { firstSeqOf, segmentsOf } from './layout.ts'
+import type { AuditRecord } from './record.ts'
 import { firstRecordOf, tailOf } from './tail.ts'
 
 /** How long records are kept. */
@@ -28,26 +29,27 @@ export interface Expired {
  */
 export function expiredSegments(folder: string, lane: string, { nowMs, retainMs, copied }: Age): Expired {
   const files = segmentsOf(folder, lane)
-  const old = olderThan(folder, lane, files, nowMs - retainMs)
+  const old = olderThan(folder, lane, files, nowMs, retainMs)
   if (!copied || old === 0) return { segments: files.slice(0, old), held: 0, uncopied: 0 }
   const there = copied(lane)
   const done = files.slice(1, old + 1).filter((next) => firstSeqOf(next) - 1 <= there).length
-  const overdue = done < old ? olderThan(folder, lane, files, nowMs - 2 * retainMs) : 0
+  const overdue = done < old ? olderThan(folder, lane, files, nowMs, 2 * retainMs) : 0
   const count = Math.max(done, overdue)
   return { segments: files.slice(0, count), held: old - count, uncopied: count - done }
 }
 
 /** How many of them, oldest first, have no record that is younger. */
-function olderThan(folder: string, lane: string, files: readonly string[], beforeMs: number): number {
-  const fresh = files.findIndex(
-    (file, index) => index === files.length - 1 || newest(folder, lane, file, files[index + 1] as string) >= beforeMs,
-  )
+function olderThan(folder: string, lane: string, files: readonly string[], nowMs: number, ageMs: number): number {
+  const pathOf = (file: string | undefined) => join(folder, lane, file as string)
+  const isPast = (record: AuditRecord | undefined) => record !== undefined && Date.parse(record.time) <= nowMs
+  const fresh = files.findIndex((file, index) => {
+    if (index === files.length - 1) return true
+    const last = tailOf(pathOf(file)).last
+    // What says that it is of the future was written by a wrong clock: it is older than what came after it.
+    const newest = isPast(last) ? last : firstRecordOf(pathOf(files[index + 1]))
+    return !newest || Date.parse(newest.time) >= nowMs - ageMs
+  })
   return Math.max(0, fresh)
-}
-
-function newest(folder: string, lane: string, file: string, next: string): number {
-  const last = tailOf(join(folder, lane, file)).last ?? firstRecordOf(join(folder, lane, next))
-  return last ? Date.parse(last.time) : Number.POSITIVE_INFINITY
 }
 
 /**
