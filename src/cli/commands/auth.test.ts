@@ -123,7 +123,7 @@ test('B6, B11: what goes wrong says what to do, and who knocks without being ask
   expect(await toolway(['auth', 'fils'], at)).toMatchObject({ code: 2, stderr: expect.stringContaining('"files"') })
   expect(await toolway(['auth', 'plain'], at)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('does not use OAuth'),
+    stderr: expect.stringMatching(/plain is a program that Toolway starts.*\n.*mcpServers\.plain\.env/),
   })
   expect(await toolway(['auth', 'files', '--principal', 'x'], at)).toMatchObject({ code: 2 })
   issuer.behaviour.iss = 'https://evil.example.com'

@@ -51,6 +51,10 @@ async function enter(
   options: AuthOptions,
   output: Output,
 ) {
+  if (config.transport === 'stdio') {
+    const hint = `What it needs for that goes into mcpServers.${server}.env; its own documentation says what it is.`
+    throw new UsageError(`${server} is a program that Toolway starts; it signs in by itself, without OAuth here.`, hint)
+  }
   const { principal } = options
   if (principal !== undefined && !isPersonal(config)) {
     const hint = `Set mcpServers.${server}.auth.perPrincipal, or leave --principal out.`

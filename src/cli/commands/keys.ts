@@ -82,7 +82,7 @@ export function warnOfAgents(agents: readonly string[], config: Config, output: 
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
     if (agent === '*' || known.includes(agent)) continue
-    const sentence = `There is no agent ${agent} in the configuration${didYouMean(agent, known)}`
+    const sentence = `There is no agent ${agent} in the configuration${didYouMean(agent, known)} Until there is, whoever acts as it with this key is refused.`
     output.note(output.paintNote('yellow', sentence))
   }
 }
