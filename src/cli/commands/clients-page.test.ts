@@ -39,7 +39,7 @@ test('B11: every option that docs/clients.md names is one of its commands', asyn
   const help = await Promise.all(['init', 'import', 'connect'].map((command) => toolway([command, '--help'])))
   const known = help.map(({ stdout }) => stdout).join('\n')
   const named = new Set(
-    [...page.replace(/^claude mcp add.*$/m, '').matchAll(/(?<![\w-])--[a-z][a-z-]+/g)].map(([option]) => option),
+    [...page.replace(/^(?:claude|npx) .*$/gm, '').matchAll(/(?<![\w-])--[a-z][a-z-]+/g)].map(([option]) => option),
   )
   expect(named.size).toBeGreaterThan(10)
   for (const option of named) expect(known, option).toContain(option)
