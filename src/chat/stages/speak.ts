@@ -63,24 +63,28 @@ interface Teller {
 
 function createTeller({ holds = () => false, before = '' }: SpeakOptions): Teller {
   const splitter = createThinkingSplitter()
-  let text = ''
-  let told = 0
+  const pieces: string[] = []
+  let state: 'blank' | 'held' | 'told' = 'blank'
 
   const events = (said: readonly Said[]): readonly ChatEvent[] =>
     said.flatMap((part): readonly ChatEvent[] => {
       if (part.kind === 'thinking') return [part]
-      text += part.text
+      pieces.push(part.text)
+      if (state === 'told') return [part]
       // Spaces alone say nothing, neither to a reader nor about what is to come.
-      if (text.trim() === '' || holds(text)) return []
-      const piece = (told === 0 ? before : '') + text.slice(told)
-      told = text.length
-      return [{ kind: 'text', text: piece }]
+      if (state === 'held' || part.text.trim() === '') return []
+      const beginning = pieces.join('')
+      state = holds(beginning) ? 'held' : 'told'
+      return state === 'told' ? [{ kind: 'text', text: before + beginning }] : []
     })
 
   return {
     tell: (delta) =>
       delta.kind === 'text' ? events(splitter.push(delta.text)) : delta.kind === 'thinking' ? [delta] : [],
     end: () => events(splitter.end()),
-    spoken: () => ({ text, held: text.trim() === '' ? '' : text.slice(told) }),
+    spoken() {
+      const text = pieces.join('')
+      return { text, held: state === 'held' ? text : '' }
+    },
   }
 }
