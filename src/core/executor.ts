@@ -21,6 +21,8 @@ export interface Isolation {
 export interface Program {
   readonly code: string
   readonly language: Language
+  /** Whose it is: programs of one owner leave room for those of others. */
+  readonly owner: string
   /** Ours, run before the code in the same scope, once per environment; its lines do not count in errors. */
   readonly prelude?: string
   /**

@@ -32,6 +32,7 @@ export function openWorkshop(given: object = {}, more: Partial<ExecutorOptions> 
       executor.run({
         code,
         language: 'javascript',
+        owner: 'somebody',
         timeoutMs: 20_000,
         signal: new AbortController().signal,
         host: smallHost,

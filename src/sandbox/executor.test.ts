@@ -263,19 +263,22 @@ describe('what it takes to run', { timeout }, () => {
     expect(await other.run('1')).toMatchObject({ error: { message: 'javascript is not among sandbox.languages.' } })
   })
 
-  test('B7: so many run at once, so many wait, the rest is refused', async () => {
+  test('B7: so many run at once, so many wait, fewer of one owner, and the rest is refused', async () => {
     await using busy = openWorkshop(
       { minIsolation: 'worker' },
-      { child: child.url, tiers: ['worker'], limits: { runs: 1, waiting: 1 } },
+      { child: child.url, tiers: ['worker'], limits: { runs: 1, waiting: 2 } },
     )
     const stop = new AbortController()
     const first = busy.run("await host('never', '')", { signal: stop.signal })
     const second = busy.run('2')
-    const third = await busy.run('3')
-    expect(third).toMatchObject({ status: 'refused', error: { message: expect.stringContaining('Too many programs') } })
+    const refused = { status: 'refused', error: { message: expect.stringContaining('Too many programs') } }
+    expect(await busy.run('3')).toMatchObject(refused)
+    const other = busy.run('4', { owner: 'another' })
+    expect(await busy.run('5', { owner: 'a third' })).toMatchObject(refused)
     stop.abort()
     expect(await first).toMatchObject({ status: 'cancelled' })
     expect(await second).toMatchObject({ status: 'ok', value: '2' })
+    expect(await other).toMatchObject({ status: 'ok', value: '4' })
   })
 
   test('S7: the sources themselves can be run as a child, and nothing is left afterwards', async () => {

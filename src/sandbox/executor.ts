@@ -46,17 +46,31 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const seats = createSeats(limits.runs)
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
-  let asked = 0
+  /** How many programs of each owner have not ended. */
+  const asked = new Map<string, number>()
 
   const during = async <T>(work: Promise<T>): Promise<T> => {
     underWay.add(work)
     return work.finally(() => underWay.delete(work))
   }
 
-  const check = ({ code, language }: Program) => {
+  const count = (owner: string, change: number) => {
+    const now = (asked.get(owner) ?? 0) + change
+    if (now > 0) asked.set(owner, now)
+    else asked.delete(owner)
+  }
+
+  /** The row is half as long for one owner as for all together. */
+  const tooMany = (owner: string) => {
+    const { runs, waiting } = limits
+    const all = [...asked.values()].reduce((sum, own) => sum + own, 0)
+    return all > runs + waiting || (asked.get(owner) ?? 0) > runs + Math.ceil(waiting / 2)
+  }
+
+  const check = ({ code, language, owner }: Program) => {
     if (!config.languages.includes(language)) throw refused(`${language} is not among sandbox.languages.`)
     if (Buffer.byteLength(code) > limits.sourceBytes) throw refused(`A program may have ${limits.sourceBytes} bytes.`)
-    if (asked > limits.runs + limits.waiting) throw refused('Too many programs wait to be run; try again in a moment.')
+    if (tooMany(owner)) throw refused('Too many programs wait to be run; try again in a moment.')
     if (closing.signal.aborted) throw refused('Toolway is shutting down.')
   }
 
@@ -69,7 +83,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     try {
       using waiting = deadline(clock, limits.waitMs, () => refused(noPlace(limits)), signal)
       if (program.environment !== undefined) places.push(await turns.take(program.environment, waiting.signal))
-      places.push(await seats.take(waiting.signal))
+      places.push(await seats.take(program.owner, waiting.signal))
       const host = withOwnCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
       const { outcome, cleared } = await runner.run({ ...program, host, signal }, waiting.signal)
       // The next one waits until nothing of this one is left; whoever asked for it need not.
@@ -97,9 +111,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     async run(program) {
       const started = clock.now()
       const signal = AbortSignal.any([program.signal, closing.signal])
-      asked++
+      count(program.owner, 1)
       const outcome = await during(run(program, signal).catch((thrown) => notRun(thrown, signal, log)))
-      asked--
+      count(program.owner, -1)
       return { ...outcome, durationMs: clock.now() - started }
     },
     async [Symbol.asyncDispose]() {

@@ -13,7 +13,7 @@ describe('seats', () => {
     const seats = createSeats(2)
     const order: number[] = []
     const taken = [1, 2, 3, 4].map(async (n) => {
-      const seat = await seats.take(never)
+      const seat = await seats.take(`${n}`, never)
       order.push(n)
       return seat
     })
@@ -26,14 +26,30 @@ describe('seats', () => {
 
   test('B7: whoever gives up leaves the row', async () => {
     const seats = createSeats(1)
-    const first = await seats.take(never)
+    const first = await seats.take('a', never)
     const stop = new AbortController()
-    const second = seats.take(stop.signal)
-    const third = seats.take(never)
+    const second = seats.take('b', stop.signal)
+    const third = seats.take('c', never)
     stop.abort(new Error('enough'))
     await expect(second).rejects.toThrow('enough')
     first[Symbol.dispose]()
     expect(await third).toBeDefined()
+  })
+
+  test('B7: one owner never has them all, and who has fewest is next', async () => {
+    const seats = createSeats(3)
+    const order: string[] = []
+    const taken = ['flood', 'flood', 'flood', 'flood', 'other', 'third', 'other'].map(async (owner) => {
+      const seat = await seats.take(owner, never)
+      order.push(owner)
+      return seat
+    })
+    await settled()
+    expect(order).toEqual(['flood', 'flood', 'other'])
+    ;(await taken[0])?.[Symbol.dispose]()
+    ;(await taken[1])?.[Symbol.dispose]()
+    await settled()
+    expect(order.slice(3)).toEqual(['third', 'flood'])
   })
 })
 

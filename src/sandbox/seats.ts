@@ -1,39 +1,56 @@
-/** Places for so many at once; whoever comes when all are taken waits in a row. */
+/** Places for so many at once; whoever comes when all are taken waits. Nobody has them all: the last is for another. */
 export interface Seats {
   /** Settles with a seat, to be disposed of once. Rejects with the signal's reason. */
-  take(signal: AbortSignal): Promise<Disposable>
+  take(owner: string, signal: AbortSignal): Promise<Disposable>
+}
+
+interface Waiting {
+  readonly owner: string
+  sit(): void
 }
 
 export function createSeats(count: number): Seats {
-  const waiting: (() => void)[] = []
+  const most = Math.max(1, count - 1)
+  const waiting = new Set<Waiting>()
+  /** The seats of those who have some. */
+  const taken = new Map<string, number>()
   let free = count
 
-  /** Hands the seat to the next in the row, so that nobody slips in between. */
-  const leave = () => {
-    const next = waiting.shift()
-    if (next) next()
-    else free++
+  const has = (owner: string) => taken.get(owner) ?? 0
+  const fewestFirst = (one: Waiting, other: Waiting) => has(one.owner) - has(other.owner)
+
+  /** Those whose owners have the fewest seats first, and of these in the order in which they came. */
+  const fill = () => {
+    while (free > 0) {
+      const [next] = [...waiting].filter(({ owner }) => has(owner) < most).sort(fewestFirst)
+      if (!next) return
+      waiting.delete(next)
+      free--
+      taken.set(next.owner, has(next.owner) + 1)
+      next.sit()
+    }
   }
 
-  const wait = async (signal: AbortSignal) => {
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const giveUp = () => {
-      const at = waiting.indexOf(resolve)
-      if (at < 0) return
-      waiting.splice(at, 1)
-      reject(signal.reason)
-    }
-    waiting.push(resolve)
-    signal.addEventListener('abort', giveUp, { once: true })
-    await promise.finally(() => signal.removeEventListener('abort', giveUp))
+  const leave = (owner: string) => {
+    free++
+    if (has(owner) > 1) taken.set(owner, has(owner) - 1)
+    else taken.delete(owner)
+    fill()
   }
 
   return {
-    async take(signal) {
+    async take(owner, signal) {
       signal.throwIfAborted()
-      if (free > 0) free--
-      else await wait(signal)
-      return { [Symbol.dispose]: leave }
+      const { promise, resolve: sit, reject } = Promise.withResolvers<void>()
+      const one = { owner, sit }
+      const giveUp = () => {
+        if (waiting.delete(one)) reject(signal.reason)
+      }
+      waiting.add(one)
+      signal.addEventListener('abort', giveUp, { once: true })
+      fill()
+      await promise.finally(() => signal.removeEventListener('abort', giveUp))
+      return { [Symbol.dispose]: () => leave(owner) }
     },
   }
 }

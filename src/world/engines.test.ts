@@ -17,6 +17,7 @@ test('S7: programs reach the hosts that the operator names, and no others', asyn
     executor.run({
       code: `const answer = await fetch('http://${host}:${port}/there'); await answer.text()`,
       language: 'javascript',
+      owner: 'somebody',
       timeoutMs: 10_000,
       signal: new AbortController().signal,
       host: async () => '{}',

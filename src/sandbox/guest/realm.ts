@@ -69,7 +69,7 @@ export function realm(native: Natives): RealmTools {
     if (typeof value === 'bigint') return `${value}`
     if (value instanceof Map) return Object.fromEntries(value)
     if (value instanceof Set) return [...value]
-    if (value instanceof Error) return { name: value.name, message: value.message, ...value }
+    if (value instanceof Error) return { ...value, name: value.name, message: value.message }
     return value
   }
 

@@ -10,11 +10,14 @@ export const codeTool = 'execute_code'
  * has shown no credential is nobody else only within a session. JavaScript and TypeScript are one language at run time.
  */
 export function environmentKey(caller: Caller, name: string, language: Language): string {
-  const { principal, agent, authenticated, session } = caller
+  const { authenticated, session } = caller
   const spoken = language === 'typescript' ? 'javascript' : language
-  const owner = [principal, agent, authenticated ? null : session, name, spoken]
-  return createHash('sha256').update(JSON.stringify(owner)).digest('hex')
+  const key = [ownerOf(caller), authenticated ? null : session, name, spoken]
+  return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
+
+/** Whose programs share what there is for one. Who has shown no credential could be anybody in the next session. */
+export const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
 /** What a program is written in that does not say so. */
 export const usualLanguage = (languages: readonly Language[]): Language =>

@@ -11,7 +11,7 @@ import { defineTool, type Tool } from '../define.ts'
 import { codeAnswer } from './answer.ts'
 import { createBridge } from './bridge.ts'
 import { describeSandbox } from './describe-sandbox.ts'
-import { codeTool, environmentKey, usualLanguage } from './environment.ts'
+import { codeTool, environmentKey, ownerOf, usualLanguage } from './environment.ts'
 import { type CodeLimits, codeLimits } from './limits.ts'
 import { javascriptPrelude } from './prelude-javascript.ts'
 import { pythonPrelude } from './prelude-python.ts'
@@ -79,6 +79,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
   const outcome = await executor.run({
     code,
     language,
+    owner: ownerOf(call.caller),
     prelude: language === 'python' ? pythonPrelude : javascriptPrelude,
     ...(key !== undefined && { environment: key }),
     timeoutMs,
