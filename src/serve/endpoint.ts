@@ -159,6 +159,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       throw new Refusal(400, inbound.code, inbound.message, { id: inbound.id })
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
+    if (waitsForTask(inbound)) lifetimes({ authorization: request.headers.authorization, identity, response })
     // The era is a matter of each message: what follows holds for those with sessions.
     const taken = modern.take(inbound, { request, response, identity, body })
     if (taken) return taken
@@ -253,6 +254,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 /** What a replica that goes on with a session must know of it. */
 const changesSession = ({ method }: InboundRequest): boolean =>
   method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
+
+/** A task may take a day, and who waits for its result must not outlive their credential by that. */
+const waitsForTask = (inbound: Inbound): boolean => inbound.kind === 'request' && inbound.method === 'tasks/result'
 
 /** In the stateless era a stream for news is asked for by POST, and its header must say so. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>

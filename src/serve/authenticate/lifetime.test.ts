@@ -1,101 +1,37 @@
-import { hash } from 'node:crypto'
-import { afterEach, expect, test } from 'vitest'
-import { until } from '../../../tests/fixtures/until.ts'
-import { events } from '../door.fixture.ts'
-import { openModernDoor } from '../eras/modern.fixture.ts'
-import { createAuthenticate } from './index.ts'
-import type { ApiKey } from './keys.ts'
+import { expect, test } from 'vitest'
+import type { Call } from '../../core/call.ts'
+import { writeTaskId } from '../../core/task-id.ts'
+import { createTestAccess } from '../access.fixture.ts'
+import { openTestDoor } from '../door.fixture.ts'
+import { wrong } from './refusals.ts'
 
-let open = new AsyncDisposableStack()
-afterEach(async () => {
-  await open.disposeAsync()
-  open = new AsyncDisposableStack()
-})
+const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
 
-const headers = { authorization: 'Bearer twk_ci_1' }
-const hashed = `sha256:${hash('sha256', 'twk_ci_1', 'hex')}`
-const ci: ApiKey = { id: 'ci', agents: ['a'], admin: true }
-
-/** A door with one key, which a test can change or take back. */
-async function openDoor() {
-  const kept = new Map([[hashed, ci]])
-  const keys = { inUse: true, find: (wanted: string) => kept.get(wanted) }
-  const door = open.use(
-    await openModernDoor({
-      authenticate: (clock) => createAuthenticate({ token: undefined, keys, clock }),
-    }),
-  )
-  return {
-    ...door,
-    revoke: () => kept.delete(hashed),
-    change: (to: Partial<ApiKey>) => kept.set(hashed, { ...ci, ...to }),
+test('B6: who waits for the result of a task does not outlive the credential', async () => {
+  let revoked = false
+  const asked = Promise.withResolvers<Call>()
+  const access = {
+    ...createTestAccess(),
+    relay(_method: string, call: Call) {
+      asked.resolve(call)
+      return new Promise<never>((_, reject) => call.signal.addEventListener('abort', () => reject(call.signal.reason)))
+    },
   }
-}
-
-/** Whether a stream has come to its end, in whatever way. */
-function endOf(body: AsyncIterable<Buffer>): { readonly over: boolean } {
-  const state = { over: false }
-  const read = async () => {
-    try {
-      for await (const _ of events(body));
-    } finally {
-      state.over = true
-    }
+  const authenticate = () => async () => {
+    if (revoked) throw wrong('The key has been revoked.')
+    return anna
   }
-  read().catch(() => {})
-  return state
-}
-
-test('B6: the streams of a key that is revoked end, and its session is refused at once', async () => {
-  const { session, post, clock, revoke } = await openDoor()
-  const mine = await session({}, headers)
-  const stream = endOf((await mine.stream()).body)
-  const listening = endOf(
-    (await post('subscriptions/listen', { notifications: { toolsListChanged: true } }, { headers })).body,
-  )
-  await clock.pass(60_000)
-  expect([stream.over, listening.over]).toEqual([false, false])
-  revoke()
-  const { statusCode, body } = await mine.send({ id: 1, method: 'ping' })
-  await body.dump()
-  expect(statusCode).toBe(401)
-  await clock.pass(5_000)
-  await until(() => stream.over && listening.over, { what: 'both streams to end' })
-})
-
-test('B6: a key that comes to mean something else ends the session and the streams that it opened before', async () => {
-  const { session, clock, change, access } = await openDoor()
-  const mine = await session({}, headers)
-  const stream = endOf((await mine.stream()).body)
-  change({ admin: false })
-  const { statusCode, body } = await mine.send({ id: 1, method: 'tools/call', params: { name: 'echo' } })
-  await body.dump()
-  expect(statusCode).toBe(404)
-  await clock.pass(5_000)
-  await until(() => stream.over, { what: 'the stream to end' })
-  const again = await session({}, headers)
-  await again.ask('tools/call', { name: 'echo' })
-  expect(access.calls.map(({ caller }) => caller.admin)).toEqual([false])
-})
-
-test('B6: a call that was let in is not cut off when its key ends', async () => {
-  const { session, clock, revoke, access } = await openDoor()
-  const mine = await session({}, headers)
-  const waiting = mine.send({ id: 1, method: 'tools/call', params: { name: 'wait' } })
-  await until(() => access.calls.length === 1, { what: 'the call' })
-  revoke()
-  await clock.pass(60_000)
-  access.release()
-  expect(await (await waiting).body.text()).toContain('waited')
-})
-
-test('B6: nothing goes on being checked for a stream that is closed', async () => {
-  const { session, clock } = await openDoor()
-  const mine = await session({}, headers)
-  const before = clock.pending
-  const { body } = await mine.stream()
-  await until(() => clock.pending > before, { what: 'the stream' })
-  await clock.pass(30_000)
-  body.on('error', () => {}).destroy()
-  await until(() => clock.pending === before, { what: 'its timers to go' })
+  await using door = await openTestDoor({ access, authenticate })
+  const session = await door.session()
+  const taskId = writeTaskId({ server: 'files', tool: 'wait', sealed: 'x' })
+  const params = { taskId }
+  const answer = session.send({ id: 1, method: 'tasks/result', params }, { headers: { accept: 'application/json' } })
+  const ended = answer.then(({ body }) => body.text()).catch((error: Error) => error.message)
+  const { signal } = await asked.promise
+  await door.clock.pass(5_000)
+  expect(signal.aborted).toBe(false)
+  revoked = true
+  await door.clock.pass(5_000)
+  expect(await ended).toMatch(/closed|reset|hang up|terminated/)
+  expect(signal.aborted).toBe(true)
 })
