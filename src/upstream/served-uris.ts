@@ -35,17 +35,22 @@ function withServedUris(
   return replacements.length === 0 ? body : Json.raw<ResultBody>(splice(bytes, replacements))
 }
 
+/** No honest result has more blocks; to look into millions of them would hold everybody up. */
+const mostBlocks = 20_000
+
+const blocksOf = (list: Buffer): readonly Buffer[] => elements(list, mostBlocks) ?? []
+
 function* urisOfResult(bytes: Buffer): Generator<Buffer> {
   for (const [key, value] of members(bytes) ?? []) {
-    if (key === 'content') for (const block of elements(value) ?? []) yield* urisOfBlock(block)
-    if (key === 'contents') for (const content of elements(value) ?? []) yield* urisOfResource(content)
-    if (key === 'messages') for (const message of elements(value) ?? []) yield* urisOfMessage(message)
+    if (key === 'content') for (const block of blocksOf(value)) yield* urisOfBlock(block)
+    if (key === 'contents') for (const content of blocksOf(value)) yield* urisOfResource(content)
+    if (key === 'messages') for (const message of blocksOf(value)) yield* urisOfMessage(message)
   }
 }
 
 function* urisOfMessage(message: Buffer): Generator<Buffer> {
   const content = members(message)?.get('content')
-  if (content) for (const block of elements(content) ?? [content]) yield* urisOfBlock(block)
+  if (content) for (const block of elements(content, mostBlocks) ?? [content]) yield* urisOfBlock(block)
 }
 
 function* urisOfBlock(block: Buffer): Generator<Buffer> {
