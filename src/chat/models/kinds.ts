@@ -55,6 +55,7 @@ export function kindOfAnswer(header: (name: string) => string | undefined, first
   if (typeof first !== 'object' || first === null) return 'unknown'
   const { system_fingerprint: fingerprint, timings, choices } = first as Readonly<Record<string, unknown>>
   if (fingerprint === 'fp_ollama') return 'ollama'
+  if (fingerprint === 'local') return 'mistral.rs'
   if (typeof timings === 'object' || (typeof fingerprint === 'string' && /^b\d+-[\da-f]+$/.test(fingerprint)))
     return 'llama.cpp'
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined

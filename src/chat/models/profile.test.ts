@@ -39,6 +39,7 @@ test.each<readonly [Record<string, string>, unknown, string]>([
   [{}, { timings: {} }, 'llama.cpp'],
   [{}, { system_fingerprint: 'b5000-1a2b3c' }, 'llama.cpp'],
   [{}, { system_fingerprint: 'fp_ollama' }, 'ollama'],
+  [{}, { system_fingerprint: 'local', usage: null }, 'mistral.rs'],
   [{}, { choices: [{ stop_reason: null }] }, 'vllm'],
   [{ server: 'uvicorn' }, { choices: ['x'] }, 'unknown'],
   [{}, null, 'unknown'],
