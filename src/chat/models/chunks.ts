@@ -120,9 +120,11 @@ function contentOf(content: unknown): string {
   return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join('')
 }
 
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
 function usageOf(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined
   const { prompt_tokens: prompt, completion_tokens: completion } = usage
-  if (typeof prompt !== 'number' && typeof completion !== 'number') return undefined
-  return { promptTokens: Number(prompt ?? 0), completionTokens: Number(completion ?? 0) }
+  if (!isCount(prompt) && !isCount(completion)) return undefined
+  return { promptTokens: isCount(prompt) ? prompt : 0, completionTokens: isCount(completion) ? completion : 0 }
 }

@@ -162,6 +162,11 @@ describe('liberties that servers take', () => {
     ],
     ['usage that is none', { ...whole({ content: 'x' }), usage: 'much' }, { text: 'x' }],
     [
+      'usage that nobody can have',
+      { ...whole({ content: 'x' }), usage: { prompt_tokens: 'much', completion_tokens: 3 } },
+      { usage: { promptTokens: 0, completionTokens: 3 } },
+    ],
+    [
       'types that are wrong',
       { choices: [{ message: { content: 5, tool_calls: ['x', null, { function: 7 }] }, finish_reason: 3 }] },
       { text: '' },
