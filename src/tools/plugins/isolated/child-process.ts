@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url'
 import type { Call } from '../../../core/call.ts'
 import type { Clock } from '../../../core/clock.ts'
 import { deadline, waitFor } from '../../../core/deadline.ts'
-import { ToolwayError } from '../../../core/errors.ts'
+import { errorKinds, ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { type Result, resultOf } from '../../../core/result.ts'
-import type { FromChild, SentError, ToChild } from './messages.ts'
+import { type FromChild, isFromChild, type SentError, type ToChild } from './messages.ts'
 
 export interface ChildOptions {
   /** The module of the plugin. */
@@ -59,8 +59,10 @@ export function createChild(options: ChildOptions): Child {
         log.debug({ plugin: file, said: said.toString('utf8', 0, 2_000) }, 'a plugin says'),
       )
     }
-    process.on('message', (message: FromChild) => {
-      if (message.kind === 'ready') ready.resolve()
+    process.on('message', (message: unknown) => {
+      if (!isFromChild(message))
+        log.debug({ plugin: file }, 'a plugin says something to the gateway that means nothing')
+      else if (message.kind === 'ready') ready.resolve()
       else if (message.kind === 'broken') ready.reject(new ToolwayError('SERVER_UNAVAILABLE', message.problem))
       else settle(running, message)
     })
@@ -182,5 +184,9 @@ const environment = (variables: readonly string[]) =>
     [...usual, ...variables].flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])),
   )
 
+/** A plugin may make codes up. */
 const received = ({ code, message, details, cause }: SentError): ToolwayError =>
-  new ToolwayError(code, message, { ...details, ...(cause !== undefined && { cause }) })
+  new ToolwayError(Object.hasOwn(errorKinds, code) ? code : 'INTERNAL', message, {
+    ...details,
+    ...(cause !== undefined && { cause }),
+  })

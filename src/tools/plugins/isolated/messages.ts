@@ -30,3 +30,19 @@ export interface SentError {
   readonly details: Omit<ErrorDetails, 'cause'>
   readonly cause?: string
 }
+
+/** Whether a message is one of ours: the plugin has the same channel, and may say anything on it. */
+export function isFromChild(message: unknown): message is FromChild {
+  if (!isObject(message)) return false
+  const { kind, problem, id, body, error } = message
+  if (kind === 'ready') return true
+  if (kind === 'broken') return typeof problem === 'string'
+  if (typeof id !== 'number') return false
+  return kind === 'result' ? isObject(body) : kind === 'failure' && isError(error)
+}
+
+const isError = (error: unknown): boolean =>
+  isObject(error) && typeof error.code === 'string' && typeof error.message === 'string'
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
