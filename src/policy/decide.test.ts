@@ -99,6 +99,16 @@ test('G7: a caller without an agent may use the meta-tools, where it can name on
   expect(() => choose({ agents: ['other'] }, 'team')).toThrow('may not act as the agent "team"')
 })
 
+test('G7: a server is closed to a caller without an agent for the same reason as its tools, to others for their own', () => {
+  const policy = policyOf({ agents: { other: agentOf({ allow: { servers: ['files'] } }) } as never })
+  for (const agent of ['(none)', 'stranger', 'other']) {
+    const asked = { ...caller, agent }
+    const { auditReason: _, ...closed } = (policy.closed(asked, 'search') ?? {}) as Record<string, unknown>
+    const { auditReason: __, ...denied } = policy.decide(asked, tool('search', 'find')) as unknown as typeof closed
+    expect([agent, closed]).toEqual([agent, denied])
+  }
+})
+
 test('G7: a blocked meta-tool is blocked for a caller without an agent too', () => {
   const policy = { ...open, blockedTools: ['toolway.execute_tool'] }
   const { decide, agentOf: choose } = policyOf({ agents, policy })
