@@ -5,6 +5,7 @@ import { mayTell } from './admin/secret-places.ts'
 import { accountOfAll } from './admin/tokens.ts'
 import { chatWithin } from './chat/chat-within.ts'
 import type { LoadedConfig } from './config/load.ts'
+import { ConfigError } from './config/problems.ts'
 import { watchPlaces } from './config/watch.ts'
 import type { Access } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
@@ -158,7 +159,12 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     history,
     mayTell,
     current: () => worlds.present.loaded,
-    load,
+    load: () =>
+      load().catch((thrown: unknown) => {
+        // A secret that is not there yet comes by itself: nobody touches the configuration again for it.
+        if (thrown instanceof ConfigError) files?.follow([...placesOf(worlds.present), ...thrown.places])
+        throw thrown
+      }),
     async apply(loaded) {
       const before = worlds.present
       const chosen = await prepare(loaded, surroundings, before)

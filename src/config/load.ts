@@ -71,14 +71,13 @@ export async function loadConfig({ paths = [], env, cwd, whileRunning = false }:
     ...filled.problems,
     ...('problems' in outcome ? outcome.problems : []),
   ]
-  if (problems.length > 0 || !('config' in outcome)) throw new ConfigError(problems)
+  const secretFiles = [...complete.files, ...filled.files]
+  if (problems.length > 0 || !('config' in outcome)) throw new ConfigError(problems, secretFiles)
   const config = withFolders(outcome.config, { tree: merged, paths: located.paths, env, home })
   return {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
-    places: [
-      ...new Set([...located.places, ...rulePlaces(located.places, env, cwd), ...complete.files, ...filled.files]),
-    ],
+    places: [...new Set([...located.places, ...rulePlaces(located.places, env, cwd), ...secretFiles])],
     secrets: filled.secrets,
     notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
     warnings: [

@@ -80,12 +80,15 @@ function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly ConfigProblem[]
+  /** Files that it names: a change of one may mend it. */
+  readonly places: readonly string[]
 
-  constructor(problems: readonly ConfigProblem[]) {
+  constructor(problems: readonly ConfigProblem[], places: readonly string[] = []) {
     const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`
     const ordered = inOrder(problems)
     super(`The configuration has ${count}:\n${formatProblems(ordered)}`)
     this.problems = ordered
+    this.places = places
   }
 
   /** Every problem with its place; paths are shortened against `cwd`. */

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { connect } from '../../fixtures/clients.ts'
 import { goodHeaders, rawRequest, rawSession, rpc } from '../../fixtures/raw-http.ts'
@@ -79,6 +80,15 @@ describe('G8: while it runs', () => {
     })
     const { result } = await session.answer('tools/call', { name: 'one__tool_1', arguments: args })
     expect(result?.isError).toBeFalsy()
+  })
+
+  test('a file that the configuration names and that comes later is noticed', async () => {
+    await using toolway = await startToolway({ mcpServers: {} }, { watch: true })
+    await toolway.rewrite({ mcpServers: { one: { ...one, description: '${file:./late}' } } })
+    await until(() => toolway.gateway.reloadStatus().last_error?.includes('late'), { what: 'the error' })
+    await writeFile(join(toolway.folder, 'late'), 'here I am\n', { mode: 0o600 })
+    await reloaded(toolway, 1)
+    expect(toolway.gateway.loaded.config.mcpServers.one?.description).toBe('here I am')
   })
 
   test('a call under way on a server that goes ends on it', async () => {
