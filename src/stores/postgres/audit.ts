@@ -110,7 +110,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
   const retire = async () => {
     if (clock.now() - retiredAt < retentionMs) return
     retiredAt = clock.now()
-    const removed = await removeExpired(postgres, clock.now() - options.retainMs)
+    const removed = await removeExpired(postgres, { nowMs: clock.now(), retainMs: options.retainMs })
     if (removed.records > 0 || removed.partitions.length > 0) {
       log.info({ ...where, ...removed }, 'removed audit records from PostgreSQL that are older than audit.retain')
     }

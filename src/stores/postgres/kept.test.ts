@@ -105,10 +105,11 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     const url = await server.database()
     await using at = await temporaryFolder()
     const clock = createManualClock(Date.parse('2026-01-10T00:00:00Z'))
+    let aheadMs = 0
     await using replica = await openReplica({
       url,
       folder: at.path,
-      audit: { clock },
+      audit: { clock: { now: () => clock.now() + aheadMs, after: clock.after } },
       postgres: {
         retainMs: 365 * 86_400_000,
         clock: { now: () => clock.now(), after: () => ({ [Symbol.dispose]() {} }) },
@@ -116,6 +117,10 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     })
     for (let month = 0; month < 4; month++) {
       for (let n = 0; n < 5; n++) replica.call(`${month}-${n}`)
+      // A clock that is wrong for a while must not keep the rest of the chain there until it is right.
+      aheadMs = 730 * 86_400_000
+      if (month === 0) replica.call('of the future')
+      aheadMs = 0
       clock.advance(15 * 86_400_000)
       for (let n = 5; n < 10; n++) replica.call(`${month}-${n}`)
       await replica.audit.flushed()
@@ -126,18 +131,23 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
       (await ask<{ table: string }>(url, `SELECT tableoid::regclass::text AS table FROM toolway.records GROUP BY 1`))
         .map(({ table }) => table)
         .sort()
-    expect(await tables()).toEqual(['01', '02', '03', '04'].map((month) => `toolway.records_2026_${month}`))
+    const months = ['2026_01', '2026_02', '2026_03', '2026_04', '2028_01']
+    expect(await tables()).toEqual(months.map((month) => `toolway.records_${month}`))
     await using postgres = await connectPostgres({ url })
-    const removed = await removeExpired(postgres, Date.parse('2026-03-20T00:00:00Z'))
+    const border = Date.parse('2026-03-20T00:00:00Z')
+    const removed = await removeExpired(postgres, { nowMs: clock.now(), retainMs: clock.now() - border })
     expect(removed).toMatchObject({ partitions: ['records_2026_01', 'records_2026_02'] })
     expect(removed.records).toBeGreaterThan(0)
     expect(await tables()).toEqual(['toolway.records_2026_03', 'toolway.records_2026_04'])
     expect(await verified(url)).toMatchObject({ ok: true, problems: [] })
+    // Nor does the clock of another replica, which is behind, remove what it takes for the future.
+    const behind = { nowMs: Date.parse('2025-01-01T00:00:00Z'), retainMs: 86_400_000 }
+    expect(await removeExpired(postgres, behind)).toEqual({ partitions: [], records: 0 })
     const [{ oldest } = { oldest: new Date(0) }] = await ask<{ oldest: Date }>(
       url,
       'SELECT min(time) AS oldest FROM toolway.records',
     )
-    expect(oldest.getTime()).toBeGreaterThanOrEqual(Date.parse('2026-03-20T00:00:00Z'))
+    expect(oldest.getTime()).toBeGreaterThanOrEqual(border)
   })
 
   test('a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {

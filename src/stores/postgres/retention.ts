@@ -10,12 +10,19 @@ export interface Removed {
 
 const patienceMs = 10 * 60_000
 
+/** How long records are kept. */
+export interface Age {
+  readonly nowMs: number
+  readonly retainMs: number
+}
+
 /**
- * Removes what is older than `beforeMs`: whole months by dropping them, the rest record by record. Only the beginning of
- * a chain is removed, whatever its records say the time was: a hole in it would look as if somebody had made it.
+ * Removes what is too old: whole months by dropping them, the rest record by record. Only the beginning of a chain is
+ * removed, whatever its records say the time was: a hole in it would look as if somebody had made it. What says that it
+ * is of the future was written by a wrong clock, and goes with what stands around it.
  */
-export function removeExpired(postgres: Postgres, beforeMs: number): Promise<Removed> {
-  const before = new Date(beforeMs).toISOString()
+export function removeExpired(postgres: Postgres, { nowMs, retainMs }: Age): Promise<Removed> {
+  const beforeMs = nowMs - retainMs
   return postgres.transaction(async (client) => {
     const [lock] = await client.query<{ mine: boolean }>(
       'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
@@ -27,23 +34,22 @@ export function removeExpired(postgres: Postgres, beforeMs: number): Promise<Rem
     await client.query(
       `CREATE TEMP TABLE kept ON COMMIT DROP AS
        SELECT c.id AS chain, coalesce(
-         (SELECT min(r.seq) FROM toolway.records r WHERE r.chain = c.id AND r.time >= $1::timestamptz), c.seq + 1
+         (SELECT min(r.seq) FROM toolway.records r
+          WHERE r.chain = c.id AND r.time BETWEEN $1::timestamptz AND $2::timestamptz),
+         (SELECT max(r.seq) + 1 FROM toolway.records r WHERE r.chain = c.id AND r.time < $1::timestamptz),
+         c.removed_to + 1
        ) AS seq FROM toolway.chains c`,
-      [before],
+      [beforeMs, nowMs].map((time) => new Date(time).toISOString()),
       patienceMs,
     )
     const partitions = await droppable(client, beforeMs)
     const rest = (await partitionsOf(client)).filter((table) => !partitions.includes(table))
     let records = 0
-    for (const table of rest) records += await removeFrom(client, table, before)
+    for (const table of rest) records += await removeFrom(client, table)
     await client.query(
       'UPDATE toolway.chains c SET removed_to = k.seq - 1 FROM kept k WHERE k.chain = c.id AND k.seq - 1 > c.removed_to',
     )
-    await client.query(
-      `DELETE FROM toolway.checkpoints p USING kept k
-       WHERE p.chain = k.chain AND p.seq < k.seq AND p.time < $1::timestamptz`,
-      [before],
-    )
+    await client.query('DELETE FROM toolway.checkpoints p USING kept k WHERE p.chain = k.chain AND p.seq < k.seq')
     // Last, since from here to the end of the transaction nobody else can use the table.
     for (const table of partitions) await client.query(`DROP TABLE toolway.${table}`)
     return { partitions, records }
@@ -66,13 +72,12 @@ async function droppable(client: Transaction, beforeMs: number): Promise<string[
   return tables
 }
 
-async function removeFrom(client: Transaction, table: string, before: string): Promise<number> {
+async function removeFrom(client: Transaction, table: string): Promise<number> {
   const [gone] = await client.query<{ records: number }>(
     `WITH gone AS (
-       DELETE FROM toolway.${table} r USING kept k
-       WHERE r.chain = k.chain AND r.seq < k.seq AND r.time < $1::timestamptz RETURNING 1
+       DELETE FROM toolway.${table} r USING kept k WHERE r.chain = k.chain AND r.seq < k.seq RETURNING 1
      ) SELECT count(*)::integer AS records FROM gone`,
-    [before],
+    [],
     patienceMs,
   )
   return gone?.records ?? 0
