@@ -63,18 +63,20 @@ function similar(spelling: string, offered: readonly Item[]): readonly string[] 
   const namesakes = evenedOf(offered).filter(({ own }) => own === wanted)
   if (namesakes.length > 0) return namesakes.slice(0, 3).map(({ item }) => item.name)
   const likely = mostAlike(spelling, offered)
-  const served = nearMisses(
-    spelling,
-    likely.map(({ name }) => name),
-  )
-  if (served.length > 0) return served
-  const own = nearMisses(
-    spelling,
-    likely.map(({ entry }) => entry.name),
-  )
-  const meant = likely.filter(({ entry }) => own.includes(entry.name))
-  return meant.slice(0, 3).map(({ name }) => name)
+  for (const spelt of spellings) {
+    const near = nearMisses(spelling, likely.map(spelt))
+    const meant = near.flatMap((word) => likely.filter((item) => spelt(item) === word))
+    if (meant.length > 0) return meant.slice(0, 3).map(({ name }) => name)
+  }
+  return []
 }
+
+/** How somebody may have meant to spell an entry. */
+const spellings: readonly ((item: Item) => string)[] = [
+  ({ name }) => name,
+  ({ entry }) => `${entry.server}.${entry.name}`,
+  ({ entry }) => entry.name,
+]
 
 function mostAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)

@@ -143,6 +143,11 @@ describe('finding', () => {
     await expect(view.resolve('tool', 'read_file')).rejects.toThrow('Did you mean "files__read_file"?')
   })
 
+  test('T1: so does a misspelling behind the name of its server, where it is served without that', async () => {
+    const { view } = setUp([fakeSource('native', { tools: ['hash', 'time'] })])
+    await expect(view.resolve('tool', 'native.hsh')).rejects.toThrow('Did you mean "hash"?')
+  })
+
   test('G6: errors do not tell what the caller may not use, but finding it is left to policy to refuse', async () => {
     const { view } = setUp(sources, {
       decide: decideBy((_, entry) => entry.name !== 'read_file' && entry.server !== 'a'),
