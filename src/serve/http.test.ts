@@ -19,14 +19,14 @@ describe('routes', () => {
   test('the endpoint answers at its path and at /stream, with a query or without', async () => {
     const { raw, door } = await openDoor()
     expect(door.url).toBe(`http://127.0.0.1:${door.port}/mcp`)
-    for (const path of ['/mcp', '/mcp/stream', '/mcp?x=1']) {
+    for (const path of ['/mcp', '/mcp/', '/mcp/stream', '/mcp?x=1']) {
       expect((await raw({ path, body: initializeWith() })).status).toBe(200)
     }
   })
 
   test('anything else is a 404 in JSON that names the endpoint', async () => {
     const { raw } = await openDoor({ config: { path: '/tools' } })
-    for (const path of ['/', '/mcp', '/tools/', '/tools/x', '//tools']) {
+    for (const path of ['/', '/mcp', '/tools//', '/tools/x', '//tools']) {
       const { status, json } = await raw({ path, body: initializeWith() })
       expect(status).toBe(404)
       expect(json?.error?.message).toContain('/tools')

@@ -114,7 +114,9 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   further.push({ below: cardPath(config.path), open: async () => createCardDoor({ info, config, hosts }) })
   if (people) further.push({ below: '/', open: () => people(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
-  const streamPath = `${config.path.replace(/\/$/, '')}/stream`
+  const base = config.path.replace(/\/$/, '')
+  // The second is what people paste.
+  const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])
 
   let draining = false
   let retiring = false
@@ -136,7 +138,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const route = (request: IncomingMessage, response: ServerResponse) => {
     const path = pathOf(request.url ?? '/')
-    if (path === config.path || path === streamPath) enter(request, response)
+    if (endpoints.has(path)) enter(request, response)
     else if (path === '/livez') probe(request, response, true)
     else if (path === '/readyz') probe(request, response, !draining && ready())
     else void handOn(request, response, path)
