@@ -192,6 +192,18 @@ describe('files', () => {
       { numRuns: 100 },
     )
   })
+
+  test('J4: a write that breaks off leaves nothing behind', async () => {
+    await using folder = await temporaryFolder()
+    async function* halves() {
+      yield 'the first half'
+      throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+    }
+    // What a full disk does in the middle of a file.
+    const content = halves() as unknown as string
+    await expect(keep(folder.path, '{id}.md', { content })).rejects.toThrow('ENOSPC')
+    expect(readdirSync(folder.path)).toEqual([])
+  })
 })
 
 /** Every file in a folder; links are not followed. */

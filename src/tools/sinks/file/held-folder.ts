@@ -50,7 +50,7 @@ function held(path: string, handle: FileHandle): HeldFolder {
 }
 
 /** Passes errors with these codes over. */
-const unless =
+export const unless =
   (...codes: readonly string[]) =>
   (thrown: unknown): undefined => {
     if (!codes.includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Artifact, Sink } from '../sink.ts'
-import { type HeldFolder, holdFolder, holdInside } from './held-folder.ts'
+import { type HeldFolder, holdFolder, holdInside, unless } from './held-folder.ts'
 import { safeNames, split } from './safe-name.ts'
 
 export interface FileSinkConfig {
@@ -42,8 +42,8 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
   let folder: HeldFolder = folders.use(await holdFolder(await realpath(path)))
   for (const name of names) folder = folders.use(await holdInside(folder, name))
   const draft = folder.at(`.${randomUUID()}.tmp`)
-  await writeNew(draft, artifact.content)
   try {
+    await writeNew(draft, artifact.content)
     // Moved or replaced meanwhile: a pointer to it would lead elsewhere.
     if (!(await folder.isThere())) {
       throw new ToolwayError('INVALID_PATH', 'The folder of this sink was replaced in mid-write: nothing was written.')
@@ -52,7 +52,8 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
     await folder.sync()
     return join(folder.path, taken)
   } finally {
-    await unlink(draft)
+    // Also what was written in part: where a disk is full, each attempt would leave another one.
+    await unlink(draft).catch(unless('ENOENT'))
   }
 }
 
