@@ -30,6 +30,8 @@ export const defaultLimits = {
   idleMs: 10 * 60_000,
   /** A child that has not come up after this time never will. */
   startMs: 10_000,
+  /** What does not work here is tried again after this time. */
+  againMs: 60_000,
 } as const
 
 export type Limits = { readonly [Name in keyof typeof defaultLimits]: number }

@@ -47,8 +47,7 @@ export async function search(engine: Engine, options: SearchOptions): Promise<Se
       missing: [...missing, 'Python runs only where bwrap holds it: anywhere else it could do all that we can.'],
     }
   }
-  for (const make of [plainJavaScript, threadedJavaScript]) {
-    const { tier } = make(place)
+  for (const [tier, make] of weaker) {
     if (!asked(tier)) continue
     if (!accepted(tier)) {
       missing.push(`A ${tier} alone is weaker than sandbox.minIsolation (${config.minIsolation}) asks for.`)
@@ -60,6 +59,11 @@ export async function search(engine: Engine, options: SearchOptions): Promise<Se
   }
   return { missing }
 }
+
+const weaker = [
+  ['process', plainJavaScript],
+  ['worker', threadedJavaScript],
+] as const
 
 const title = { javascript: 'JavaScript', python: 'Python' } as const
 const advice = 'it needs user namespaces, which a container or the kernel may forbid (docs/sandbox.md).'
