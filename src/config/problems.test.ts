@@ -54,7 +54,7 @@ test('every problem is reported with its line, key, expectation, finding and nea
     '19:11 mcpServers.odd.guards[0].kind: expected one of path, sql, url, found "pth"; did you mean path?',
     '20:39 mcpServers.odd.guards[1].roots: expected a list with at least one item, found a list',
     '22:5 mcpServers.remote.url: expected a URL that starts with http:// or https://, found "ftp://x"',
-    '23:5 mcpServers.remote.auth.token: expected a token, found nothing',
+    '23:5 mcpServers.remote.auth.token: expected a token without spaces: it is sent in an HTTP header, found nothing',
     '24:3 mcpServers.mixed: expected a url, which transport http needs, found a section with command, transport',
     '25:3 mcpServers.signed: expected no auth: a program that is started gets its credentials through env, found a section with command, auth',
     '26:3 mcpServers.streamed: expected a command, which transport stdio needs, found a section with url, transport',
