@@ -3,8 +3,12 @@ import { configSchema } from '../../config/schema.ts'
 import type { Isolation } from '../../core/executor.ts'
 import { sandboxCheck } from './sandbox.ts'
 
-const check = (found: Isolation, changes: object = {}) =>
-  sandboxCheck(configSchema.parse({ sandbox: changes }).sandbox, async () => found).run(new AbortController().signal)
+const check = (found: Isolation, changes: object = {}, kernel: Readonly<Record<string, string>> = {}) =>
+  sandboxCheck(
+    configSchema.parse({ sandbox: changes }).sandbox,
+    async () => found,
+    async (name) => kernel[name],
+  ).run(new AbortController().signal)
 
 test('B11, S7: what can be run is told with how it is held and with what is missing', async () => {
   const all = { tier: 'bwrap', languages: ['javascript', 'typescript', 'python'], missing: [] } as const
@@ -31,4 +35,13 @@ test('B11, S7: only who asks for more than there is has something to do', async 
     status: 'ok',
     message: 'sandbox.languages is empty: no code is run',
   })
+})
+
+test('B11, S7: where the kernel keeps bwrap from working, the line that changes that is there to copy', async () => {
+  const restricted = { 'kernel.apparmor_restrict_unprivileged_userns': '1', 'user.max_user_namespaces': '63000' }
+  const held = { tier: 'process', languages: ['javascript'], missing: ['bwrap does not work here for …'] } as const
+  const line = expect.stringMatching(/^sudo sysctl kernel\.apparmor_restrict_unprivileged_userns=0 /)
+  expect(await check(held, {}, restricted)).toMatchObject({ status: 'ok', remedy: line })
+  expect(await check({ ...held, tier: undefined }, {}, restricted)).toMatchObject({ status: 'warning', remedy: line })
+  expect(await check({ ...held, missing: ['bwrap is not here'] }, {}, restricted)).not.toHaveProperty('remedy')
 })
