@@ -1,15 +1,13 @@
 import { realpathSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Runtime } from '../runtime.ts'
-import { bwrapCommand, type Sight, sightOf } from './bwrap.ts'
-import { librariesOf } from './libraries.ts'
 import { limited } from './limited.ts'
 import type { Place } from './place.ts'
 import { processChild } from './process-child.ts'
-import { seccompFilter } from './seccomp.ts'
 import { workerChild } from './worker-child.ts'
+import { type WrappedPlace, wrapped } from './wrapped.ts'
 
 const MiB = 1024 * 1024
 /** What Node itself takes: most of it is set aside for compiled code and never used. */
@@ -39,44 +37,25 @@ const limits = ({ memory, cpuMs }: Place) => ({
 })
 
 /** JavaScript behind `bwrap`, where Node and its engine are all there is. */
-export async function wrappedJavaScript(
-  place: Place & { readonly bwrap: string; readonly user?: number },
-): Promise<Runtime> {
-  const { bwrap, user, memory, child, limit } = place
-  const file = realpathSync(fileURLToPath(child))
-  const inside = { guest: '/toolway/guest', quickjs: '/toolway/node_modules/quickjs-wasi' }
-  const sights: Sight[] = [
-    ...(await librariesOf([process.execPath])).map(sightOf),
-    { from: '/etc/ld.so.cache', to: '/etc/ld.so.cache', optional: true },
-    { from: process.execPath, to: '/toolway/node' },
-    { from: dirname(file), to: inside.guest },
-    { from: quickjs, to: inside.quickjs },
-  ]
-  const filter = seccompFilter()
-  const command = bwrapCommand({
-    bwrap,
-    sights,
-    filtered: filter !== undefined,
+export function wrappedJavaScript(place: WrappedPlace): Promise<Runtime> {
+  const file = realpathSync(fileURLToPath(place.child))
+  const inside = { node: '/toolway/node', guest: '/toolway/guest', quickjs: '/toolway/node_modules/quickjs-wasi' }
+  return wrapped(place, {
     command: [
-      '/toolway/node',
+      inside.node,
       ...nodeArguments(['/toolway/*']),
-      join(inside.guest, file.slice(dirname(file).length)),
+      join(inside.guest, basename(file)),
       join(inside.quickjs, wasm),
-      `${memory}`,
+      `${place.memory}`,
     ],
+    programs: [process.execPath],
+    sights: [
+      { from: process.execPath, to: inside.node },
+      { from: dirname(file), to: inside.guest },
+      { from: quickjs, to: inside.quickjs },
+    ],
+    limits: limits(place),
   })
-  const words = limited(command, limits(place))
-  return {
-    tier: 'bwrap',
-    start: () =>
-      processChild({
-        command: words,
-        wrapped: true,
-        limit,
-        ...(filter && { filter }),
-        ...(user !== undefined && { user }),
-      }),
-  }
 }
 
 /** JavaScript in a process of its own, as nobody where we may choose. */

@@ -4,12 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Runtime } from '../runtime.ts'
-import { bwrapCommand, type Sight, sightOf } from './bwrap.ts'
-import { librariesOf } from './libraries.ts'
-import { limited } from './limited.ts'
-import { findProgram, type Place } from './place.ts'
-import { processChild } from './process-child.ts'
-import { seccompFilter } from './seccomp.ts'
+import { findProgram } from './place.ts'
+import { type WrappedPlace, wrapped } from './wrapped.ts'
 
 const run = promisify(execFile)
 
@@ -41,37 +37,17 @@ export async function interpreters(): Promise<readonly Interpreter[]> {
 }
 
 /** Python behind `bwrap`, where the interpreter and its library are all there is; anywhere else it would be free. */
-export async function wrappedPython(
-  place: Place & { readonly bwrap: string; readonly user?: number },
-  { executable, library }: Interpreter,
-): Promise<Runtime> {
-  const { bwrap, user, memory, child, folders, limit } = place
-  const extensions = globSync(join(library, 'lib-dynload', '*.so'))
-  const sights: Sight[] = [
-    ...(await librariesOf([executable, ...extensions])).map(sightOf),
-    { from: '/etc/ld.so.cache', to: '/etc/ld.so.cache', optional: true },
-    { from: executable, to: executable },
-    { from: library, to: library },
-    { from: fileURLToPath(new URL('python.py', child)), to: '/toolway/python.py' },
-    ...folders.map((folder) => ({ from: folder, to: folder, optional: true })),
-  ]
-  const filter = seccompFilter()
-  const command = bwrapCommand({
-    bwrap,
-    sights,
-    filtered: filter !== undefined,
-    command: [executable, '-I', '-S', '-B', '-X', 'utf8', '/toolway/python.py'],
+export function wrappedPython(place: WrappedPlace, { executable, library }: Interpreter): Promise<Runtime> {
+  const script = '/toolway/python.py'
+  return wrapped(place, {
+    command: [executable, '-I', '-S', '-B', '-X', 'utf8', script],
+    programs: [executable, ...globSync(join(library, 'lib-dynload', '*.so'))],
+    sights: [
+      { from: executable, to: executable },
+      { from: library, to: library },
+      { from: fileURLToPath(new URL('python.py', place.child)), to: script },
+      ...place.folders.map((folder) => ({ from: folder, to: folder, optional: true })),
+    ],
+    limits: { addresses: interpreterBytes + place.memory },
   })
-  const words = limited(command, { addresses: interpreterBytes + memory })
-  return {
-    tier: 'bwrap',
-    start: () =>
-      processChild({
-        command: words,
-        wrapped: true,
-        limit,
-        ...(filter && { filter }),
-        ...(user !== undefined && { user }),
-      }),
-  }
 }
