@@ -2,10 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLineReader } from './lines.ts'
 
-const reading = (maxLength = 1_000) => {
+const reading = (maxLength = 1_000, skipsEmpty = false) => {
   const told: string[] = []
   const reader = createLineReader({
     maxLength,
+    skipsEmpty,
     line: (bytes) => told.push(bytes.toString('latin1')),
     tooLong: () => told.push('TOO LONG'),
   })
@@ -31,6 +32,20 @@ test('security: however the bytes are cut, the lines are the same', () => {
       expect(reader.told).toEqual(expected)
     }),
     { numRuns: 500 },
+  )
+})
+
+test('security: empty lines need not be told, and then nothing else is missing', () => {
+  fc.assert(
+    fc.property(chunks(fc.constantFrom('a', 'aaaa', '\n', '\n\n')), (pieces) => {
+      const [every, some] = [reading(6), reading(6, true)]
+      for (const reader of [every, some]) {
+        for (const piece of pieces) reader.push(piece)
+        reader.end()
+      }
+      expect(some.told).toEqual(every.told.filter((line) => line !== ''))
+    }),
+    { numRuns: 300 },
   )
 })
 

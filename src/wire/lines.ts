@@ -15,10 +15,12 @@ const RETURN = 0x0d
  */
 export function createLineReader(options: {
   readonly maxLength: number
+  /** Empty lines are not told: whoever has no use for them can be sent them by the million. */
+  readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
   tooLong(length: number): void
 }): LineReader {
-  const { maxLength } = options
+  const { maxLength, skipsEmpty = false } = options
   const begun = growing()
   let dropping = false
 
@@ -50,7 +52,10 @@ export function createLineReader(options: {
   return {
     push(chunk) {
       let from = 0
-      for (let at = chunk.indexOf(LINE_FEED); at >= 0; at = chunk.indexOf(LINE_FEED, from)) {
+      for (;;) {
+        if (skipsEmpty && begun.length === 0 && !dropping) while (chunk[from] === LINE_FEED) from++
+        const at = chunk.indexOf(LINE_FEED, from)
+        if (at < 0) break
         const rest = chunk.subarray(from, at)
         from = at + 1
         finish(rest)

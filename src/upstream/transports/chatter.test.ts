@@ -76,6 +76,14 @@ test.each([
   expect(logged).toHaveLength(1 + epilogue.length)
 })
 
+test('security: what a flood writes is hardly looked at', { timeout: 5_000 }, () => {
+  const { chatter } = listening()
+  const line = Buffer.from(' \u001b[31m'.repeat(400))
+  for (let count = 0; count < 100_000; count++) chatter.line('stderr', line)
+  chatter.line('stderr', Buffer.from('the end'))
+  expect(chatter.last).toBe('the end')
+})
+
 test('security: a flood does not flood the log, and its last line is still known', () => {
   const { chatter, logged, write, advance } = listening()
   for (let line = 0; line < 10_000; line++) write(`line ${line}`)

@@ -14,6 +14,8 @@ export type Redact = (text: string) => string
 
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
+/** So many lines may follow the one that says what went wrong. */
+const mostRecent = 64
 /** So much beyond the cut is looked at too, so that a secret that the cut would halve is found whole. */
 const beyond = 2 * 1024
 /** Shorter values are words such as "true" or "8080", which would turn up everywhere. */
@@ -33,8 +35,8 @@ export function createChatter(options: {
   const secrets = options.secrets
     .filter((secret) => secret.length >= minSecretLength)
     .toSorted((a, b) => b.length - a.length)
-  /** As it was written: what nobody asks for need not be redacted. */
-  let last = ''
+  /** The last lines of stderr as they were written: what nobody asks for need be neither read nor redacted. */
+  let recent: Buffer[] = []
   let second = 0
   let lines = 0
 
@@ -52,9 +54,14 @@ export function createChatter(options: {
 
   return {
     get last() {
-      return clean(last, maxQuotedLength)
+      const words = recent.map(textOf).findLast((text) => plain(text) !== '' && !epilogue.test(plain(text)))
+      return clean(words ?? '', maxQuotedLength)
     },
     line(stream, bytes) {
+      // Whoever writes as fast as it can is read as fast: what comes of most lines must cost next to nothing.
+      if (isBlank(bytes)) return
+      if (stream === 'stderr') recent.push(bytes)
+      if (recent.length > 2 * mostRecent) recent = recent.slice(-mostRecent)
       const now = Math.floor(clock.now() / 1000)
       if (now !== second) {
         if (lines > maxLinesPerSecond)
@@ -62,12 +69,9 @@ export function createChatter(options: {
         second = now
         lines = 0
       }
-      const withinPace = ++lines <= maxLinesPerSecond
-      if (!withinPace && stream === 'stdout') return
-      const text = bytes.toString('utf8', 0, maxLoggedLine + beyond)
+      if (++lines > maxLinesPerSecond) return
+      const text = textOf(bytes)
       if (plain(text) === '') return
-      if (stream === 'stderr' && !epilogue.test(plain(text))) last = text
-      if (!withinPace) return
       const line = clean(text, maxLoggedLine)
       if (stream === 'stderr') options.wrote?.(line)
       log.debug({ server, stream, line }, 'a server wrote beside the protocol')
@@ -76,6 +80,15 @@ export function createChatter(options: {
 }
 
 const asItIs: Redact = (text) => text
+
+const textOf = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)
+
+const SPACE = 0x20
+
+function isBlank(bytes: Buffer): boolean {
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at] as number) > SPACE) return false
+  return true
+}
 
 /** What follows on the line that says what went wrong: where a log is, advice, a stack and what hangs on an error. */
 const epilogue =

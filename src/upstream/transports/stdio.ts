@@ -80,6 +80,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     const { stdin, stdout, stderr } = streams
     const lines = createLineReader({
       maxLength: maxMessage,
+      skipsEmpty: true,
       line: (bytes) => {
         if (looksLikeMessage(bytes)) receiver?.message(bytes)
         else chatter.line('stdout', bytes)
@@ -89,6 +90,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     })
     const written = createLineReader({
       maxLength: maxStderr,
+      skipsEmpty: true,
       line: (bytes) => chatter.line('stderr', bytes),
       tooLong: () => {},
     })
