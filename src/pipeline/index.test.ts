@@ -77,12 +77,14 @@ describe('the order', () => {
     expect(await outcome({ needsApproval: () => 'r' })).toEqual(['RATE_LIMITED', 1])
   })
 
-  test('F9: a tool that checks its own arguments is not checked twice, and only tools have arguments to check', async () => {
+  test('F9: a tool that checks its own arguments is not checked twice; prompts have no schema, but guards look at them', async () => {
     const validate = refusing('INVALID_ARGUMENTS')
     const definition = { inputSchema: { type: 'object' } }
-    const { handle } = openPipeline({ validate, guards: new Map([['files', refusing('INVALID_PATH')]]) })
-    await expect(handle(callOf({ entry: entryOf({ kind: 'prompt', definition }) }))).resolves.toBeDefined()
     const own = openPipeline({ validate })
+    const prompt = callOf({ entry: entryOf({ kind: 'prompt', definition }) })
+    await expect(own.handle(prompt)).resolves.toBeDefined()
+    const guarded = openPipeline({ validate, guards: new Map([['files', refusing('INVALID_PATH')]]) })
+    await expect(guarded.handle(prompt)).rejects.toMatchObject({ code: 'INVALID_PATH' })
     await expect(own.handle(callOf({ entry: entryOf({ definition, checksItself: true }) }))).resolves.toBeDefined()
     await expect(own.handle(callOf({ entry: entryOf({ definition }) }))).rejects.toMatchObject({
       code: 'INVALID_ARGUMENTS',
