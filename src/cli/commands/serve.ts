@@ -8,6 +8,7 @@ import { type Banner, banner } from '../banner.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { releaseWhenIdle } from '../idle-memory.ts'
 import { adjusted, type CommonOptions, load } from '../load.ts'
+import { removeOldCompiled } from '../old-compiled.ts'
 import { openLog } from '../open-log.ts'
 import { createOutput } from '../output.ts'
 import { near, type Shell, spelling } from '../shell.ts'
@@ -35,6 +36,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   const facts: Told = { port, token: gateway.token ?? null, banner: factsOf(gateway, url, shell) }
   if (worker) worker.listening(facts)
   else tell(shell, options, facts)
+  if (!worker) void removeOldCompiled()
   const stopped = worker ? AbortSignal.any([worker.stopped, shell.interrupted]) : shell.interrupted
   if (!stopped.aborted) await once(stopped, 'abort')
   if (!worker) tellOfEnd(shell, options)
