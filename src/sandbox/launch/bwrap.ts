@@ -19,10 +19,12 @@ export const infoDescriptor = 4
 export function bwrapCommand(options: {
   readonly bwrap: string
   readonly sights: readonly Sight[]
+  /** Folders in what it sees that are empty to it. */
+  readonly hidden?: readonly string[]
   readonly filtered: boolean
   readonly command: readonly string[]
 }): readonly string[] {
-  const { bwrap, sights, filtered, command } = options
+  const { bwrap, sights, hidden = [], filtered, command } = options
   return [
     bwrap,
     '--unshare-all',
@@ -38,6 +40,7 @@ export function bwrapCommand(options: {
     ...(filtered ? ['--seccomp', `${filterDescriptor}`] : []),
     ...['--info-fd', `${infoDescriptor}`],
     ...sights.flatMap(({ from, to, optional }) => [optional ? '--ro-bind-try' : '--ro-bind', from, to]),
+    ...hidden.flatMap((folder) => ['--tmpfs', folder, '--remount-ro', folder]),
     ...['--dev-bind', '/dev/null', '/dev/null'],
     ...['--remount-ro', '/'],
     ...['--chdir', '/'],

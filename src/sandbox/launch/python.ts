@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -48,6 +48,8 @@ export function wrappedPython(place: WrappedPlace, { executable, library }: Inte
       { from: fileURLToPath(new URL('python.py', place.child)), to: script },
       ...place.folders.map((folder) => ({ from: folder, to: folder, optional: true })),
     ],
+    // In some installations what else was installed lies within the library.
+    hidden: [join(library, 'site-packages')].filter(existsSync),
     limits: { addresses: interpreterBytes + place.memory },
   })
 }

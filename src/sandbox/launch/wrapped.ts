@@ -20,6 +20,7 @@ export async function wrapped(
     /** The files that are loaded with shared libraries. */
     readonly programs: readonly string[]
     readonly sights: readonly Sight[]
+    readonly hidden?: readonly string[]
     readonly limits: KernelLimits
   },
 ): Promise<Runtime> {
@@ -29,7 +30,7 @@ export async function wrapped(
     ...given.sights,
   ]
   const filter = seccompFilter()
-  const words = bwrapCommand({ bwrap, sights, filtered: filter !== undefined, command: given.command })
+  const words = bwrapCommand({ ...given, bwrap, sights, filtered: filter !== undefined })
   const options = {
     command: limited(words, given.limits),
     wrapped: true,
