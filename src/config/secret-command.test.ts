@@ -42,15 +42,15 @@ mcpServers:
   b: { url: "https://y", headers: { X-Key: "key \${exec:./secret 'for a'}" } }
   off: { url: "https://z", disabled: true, headers: { X-Key: "\${exec:./secret never}" } }
 `,
-    secret: '#!/bin/sh\necho "$1" >> ran\necho "s3cret $1"\n',
+    secret: '#!/bin/sh\necho "$1" >> ran\necho "s3cret-$1" | tr " " -\n',
   })
   await chmod(folder.at('secret'), 0o700)
   const { config, secrets } = await folder.load({ env: path })
   expect(config.mcpServers).toMatchObject({
-    a: { auth: { token: 's3cret for a' } },
-    b: { headers: { 'X-Key': 'key s3cret for a' } },
+    a: { auth: { token: 's3cret-for-a' } },
+    b: { headers: { 'X-Key': 'key s3cret-for-a' } },
   })
-  expect(secrets).toEqual(['s3cret for a'])
+  expect(secrets).toEqual(['s3cret-for-a'])
   expect(await readFile(folder.at('ran'), 'utf8')).toBe('for a\n')
   await folder.load({ env: path })
   await until(async () => (await readFile(folder.at('ran'), 'utf8')) === 'for a\nfor a\n', { what: 'the second run' })
