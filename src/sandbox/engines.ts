@@ -27,6 +27,7 @@ export function createEngines(options: SearchOptions): Engines {
       if (missing.length === 0) return
       // A machine may have been too busy only for a moment, and packages can be installed.
       now.until = clock.now() + limits.againMs
+      if (before) return
       const how = runtime ? `are held only by tier ${runtime.tier}` : 'cannot be run'
       log.warn({ missing }, `programs for the engine of ${engine} ${how}`)
     })
