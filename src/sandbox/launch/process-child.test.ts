@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { missing } from '../../../tests/fixtures/debian.ts'
 import { kinds } from '../guest/frames.ts'
@@ -49,11 +50,12 @@ time.sleep(20)`
       stdio: ['ignore', 'pipe', 'inherit', 'ignore', 'pipe'],
       env: { PATH: process.env.PATH },
     })
-    const closed = once(host.stdio[1] as NodeJS.ReadableStream, 'close')
-    await once(host.stdio[1] as NodeJS.ReadableStream, 'data')
-    host.kill('SIGKILL')
+    const [, output, , , info] = host.stdio as unknown as Readable[]
+    info?.resume()
     // Only when nobody is left who could write.
-    await closed
-    expect(host.signalCode).toBe('SIGKILL')
+    const closed = once(host, 'close')
+    await once(output as Readable, 'data')
+    host.kill('SIGKILL')
+    expect(await closed).toEqual([null, 'SIGKILL'])
   },
 )
