@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import { invalidParamHeaders } from '../wire/modern.ts'
 import type { OpenLine } from './introduction.ts'
 import { type Phrase, phrase } from './phrase.ts'
+import { type Listed, soundDefinition } from './sound-definition.ts'
 
 /** What a server offers, list by list. */
 export interface Offer {
@@ -36,6 +37,7 @@ export async function discover(
 
   const list = async (
     method: string,
+    kind: Listed,
     field: string,
     key: string,
     malformed = (_: Definition): string | undefined => undefined,
@@ -48,7 +50,7 @@ export async function discover(
       for (const item of items) {
         const reason =
           needsText(item, key) ?? malformed(item) ?? (kept.has(item[key]) ? 'its name is listed twice' : undefined)
-        if (!reason) kept.set(item[key], item)
+        if (!reason) kept.set(item[key], soundDefinition(kind, item))
         else if (++dropped <= maxNamed)
           log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
       }
@@ -66,11 +68,11 @@ export async function discover(
   }
   const [tools, resources, templates, prompts] = await Promise.all([
     capabilities.tools
-      ? list('tools/list', 'tools', 'name', (tool) => needsSchema(tool) ?? badHeaders(open, tool))
+      ? list('tools/list', 'tool', 'tools', 'name', (tool) => needsSchema(tool) ?? badHeaders(open, tool))
       : [],
-    capabilities.resources ? list('resources/list', 'resources', 'uri') : [],
-    capabilities.resources ? list('resources/templates/list', 'resourceTemplates', 'uriTemplate') : [],
-    capabilities.prompts ? list('prompts/list', 'prompts', 'name') : [],
+    capabilities.resources ? list('resources/list', 'resource', 'resources', 'uri') : [],
+    capabilities.resources ? list('resources/templates/list', 'template', 'resourceTemplates', 'uriTemplate') : [],
+    capabilities.prompts ? list('prompts/list', 'prompt', 'prompts', 'name') : [],
   ])
   return { tools, resources, templates, prompts, failed }
 }
@@ -97,7 +99,9 @@ async function allPages(open: OpenLine, method: string, field: string, said: Pic
 
 function needsSchema({ inputSchema }: Definition): string | undefined {
   const isObject = typeof inputSchema === 'object' && inputSchema !== null && !Array.isArray(inputSchema)
-  return isObject ? undefined : 'inputSchema is not an object'
+  if (!isObject) return 'inputSchema is not an object'
+  const { type = 'object' } = inputSchema as Record<string, unknown>
+  return [type].flat().includes('object') ? undefined : 'inputSchema describes something that is no object'
 }
 
 /** Where arguments travel in headers, a tool that declares them wrongly must not be offered at all. */
