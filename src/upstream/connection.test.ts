@@ -11,10 +11,8 @@ const never = new AbortController().signal
 const ask = (method: string, signal = never) => ({ method, params: () => Buffer.from('{}'), signal })
 const open = async (...script: Parameters<typeof scriptedPeer>) => {
   const peer = scriptedPeer(...script)
-  return {
-    peer,
-    connection: await openConnection(peer.transport, { server: 's', owned: false, log: silentLog }, never),
-  }
+  const options = { server: 's', owned: false, log: silentLog }
+  return { peer, connection: await openConnection(peer.transport, options, never) }
 }
 const peer = (changes: Partial<Peer>): Peer => ({ ...callOf().peer, ...changes })
 const hearing = (who: string, seen: unknown[]) =>
