@@ -23,6 +23,8 @@ const entries = ['index', 'cli/main', 'admin/audit-worker', 'tools/plugins/libra
  * threads need does not come with all that a gateway needs, nor does what all commands need.
  */
 const together = [
+  // What `main` needs before anything else is loaded, and before it is known that this Node can read the rest.
+  { name: 'home', test: /src\/core\/home\.ts$/, priority: 6 },
   { name: 'start', test: /src\/(cli\/(run|interrupt)|core\/clock)\.ts$/, priority: 5 },
   { name: 'audit', test: /src\/admin\/audit-worker\.ts$/, priority: 4 },
   { name: 'plugins', test: /src\/tools\/plugins\/(library|isolated\/child)\.ts$/, priority: 3 },

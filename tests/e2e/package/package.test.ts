@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -80,6 +80,20 @@ describe('the package', () => {
     )
     const allowed = /^(dist|web\/dist|deploy)\/|^[A-Za-z.-]+$/
     expect(packed.files.filter((file) => !allowed.test(file) || /\.(test|fixture|map)\b/.test(file))).toEqual([])
+  })
+
+  test('what tells an older Node that it is too old can be read by it: nothing else comes first', async () => {
+    const ours = async (file: string): Promise<string[]> => {
+      const text = await readFile(join(packed.folder, 'dist', file), 'utf8')
+      const imported = [...text.matchAll(/^import .*from "(\.[^"]+)"/gm)].map(([, path = '']) =>
+        join(dirname(file), path),
+      )
+      return [file, ...(await Promise.all(imported.map(ours))).flat()]
+    }
+    const first = await ours('cli/main.js')
+    const texts = await Promise.all(first.map((file) => readFile(join(packed.folder, 'dist', file), 'utf8')))
+    expect(texts.join('').length).toBeLessThan(4_000)
+    expect(texts.join('')).toContain('needs Node')
   })
 
   test('publint has nothing to say', async () => {
