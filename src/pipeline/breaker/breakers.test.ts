@@ -5,7 +5,7 @@ import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../../cor
 import { Json } from '../../core/json.ts'
 import { resultOf, textResult } from '../../core/result.ts'
 import { breakersOf, usual } from './breaker.fixture.ts'
-import { breakerConfigs } from './config.ts'
+import { type BreakerConfig, breakerConfigs } from './config.ts'
 
 const fine = textResult('fine')
 const down = new ToolwayError('SERVER_UNAVAILABLE', 'Down.')
@@ -259,6 +259,31 @@ test('J3: listeners hear of every change, and servers do not share a breaker', a
   breakers.clock.advance(1_000)
   await breakers.run(fine)
   expect(heard).toEqual(['files open', 'files half-open', 'files closed'])
+})
+
+test('J3: the log says of each change what it means', async () => {
+  const log = createKeptLog()
+  const breakers = breakersOf({}, { log })
+  await failing(breakers, 3)
+  breakers.clock.advance(1_000)
+  await breakers.run(fine)
+  expect(log.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+    'warn: a server fails: its breaker has opened',
+    'info: a server is tried again: its breaker is half-open',
+    'info: a server works again: its breaker has closed',
+  ])
+})
+
+test('G8: numbers that change while it runs hold from then on, and the last ones where there are none any more', async () => {
+  let now: BreakerConfig | undefined = usual
+  const breakers = breakersOf({}, { configOf: () => now })
+  await failing(breakers, 2)
+  now = { ...usual, failures: 5 }
+  await failing(breakers, 2)
+  expect(breakers.state()).toMatchObject({ state: 'closed', failures: 4 })
+  now = undefined
+  await failing(breakers, 1)
+  expect(breakers.state()).toMatchObject({ state: 'open' })
 })
 
 test('G8: a forgotten server begins anew, and leaves neither timer nor word behind', async () => {
