@@ -50,20 +50,33 @@ function entryLines({ name, definition, comment }: NewServer): string {
 /** The same configuration with more servers; everything that is there stays as it is written, to the byte. */
 export function addServers(text: string, servers: readonly NewServer[]): string {
   if (servers.length === 0) return text
+  const document = documentOf(text)
+  const changed = inserted(text, document.contents, servers, eolOf(text))
+  const before: Definition = document.toJS()?.mcpServers ?? {}
+  const wanted = { ...before, ...Object.fromEntries(servers.map((one) => [one.name, one.definition])) }
+  if (saysExactly(changed, document, wanted)) return changed
+  throw new FileProblem('it is written in a way that cannot be added to safely', 'Put the servers in by hand.')
+}
+
+/** The document of a text that is valid YAML. */
+export function documentOf(text: string): Document.Parsed {
   const document = parseDocument(text)
   const [fault] = document.errors
   if (fault) throw new FileProblem(`it is not valid YAML: ${fault.message.split('\n', 1)[0]}`)
-  const eol = text.includes('\r\n') ? '\r\n' : '\n'
-  const changed = inserted(text, document.contents, servers, eol)
-  const wanted = { ...(document.toJS() ?? {}) }
-  wanted.mcpServers = { ...wanted.mcpServers, ...Object.fromEntries(servers.map((one) => [one.name, one.definition])) }
-  // Whatever somebody may have written there: either it says exactly this now, or it is left alone.
-  const check = parseDocument(changed)
-  if (check.errors.length > 0 || !isDeepStrictEqual(check.toJS(), JSON.parse(JSON.stringify(wanted)))) {
-    throw new FileProblem('it is written in a way that cannot be added to safely', 'Put the servers in by hand.')
-  }
-  return changed
+  return document
 }
+
+/** Whatever somebody may have written there: either it says exactly this now, or it is left alone. */
+export function saysExactly(changed: string, before: Document, mcpServers: Definition): boolean {
+  try {
+    const wanted = { ...before.toJS(), mcpServers }
+    return isDeepStrictEqual(documentOf(changed).toJS(), JSON.parse(JSON.stringify(wanted)))
+  } catch {
+    return false
+  }
+}
+
+export const eolOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n')
 
 function inserted(text: string, root: ParsedNode | null, servers: readonly NewServer[], eol: string): string {
   const lines = (indent: string) => serversBlock(servers, indent).replaceAll('\n', eol)
@@ -72,9 +85,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
   if (root === null || (isScalar(root) && root.value === null)) return atEnd()
   if (!isMap(root) || root.flow)
     throw new FileProblem('its sections are written in braces', 'Put the servers in by hand.')
-  const section = root.items.find(({ key }) => isScalar(key) && key.value === 'mcpServers') as
-    | Pair<ParsedNode, ParsedNode | null>
-    | undefined
+  const section = memberOf(root, 'mcpServers')
   if (!section) return atEnd()
   const { value } = section
   const [start, end] = value?.range ?? [section.key.range[1] + 1, section.key.range[1] + 1]
@@ -82,7 +93,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
   if (isMap(value) && !value.flow) {
     const first = value.items[0]?.key as ParsedNode
     const indent = text.slice(text.lastIndexOf('\n', first.range[0] - 1) + 1, first.range[0])
-    return splice(text, endOfEntries(text, value, indent.length), lines(indent), eol)
+    return splice(text, endOfEntry(text, value.items.at(-1) as Entry, indent.length), lines(indent), eol)
   }
   if (isSeq(value) || (isScalar(value) && value.value !== null)) {
     throw new FileProblem('its mcpServers is no section', 'Put the servers in by hand.')
@@ -95,16 +106,26 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
 }
 
 function intoBraces(text: string, map: YAMLMap, servers: readonly NewServer[]): string {
-  const last = map.items.at(-1) as Pair<ParsedNode, ParsedNode | null>
-  const at = last.value?.range[1] ?? last.key.range[1]
-  const entries = servers.map(({ name, definition }) => `, ${JSON.stringify(name)}: ${JSON.stringify(definition)}`)
-  return text.slice(0, at) + entries.join('') + text.slice(at)
+  const at = endOf(map.items.at(-1) as Entry)
+  return text.slice(0, at) + servers.map((server) => `, ${inBraces(server)}`).join('') + text.slice(at)
 }
 
-/** Behind the last entry, and behind comments that are indented like a part of it. */
-function endOfEntries(text: string, map: YAMLMap, indent: number): number {
-  const last = map.items.at(-1) as Pair<ParsedNode, ParsedNode | null>
-  const end = last.value?.range[1] ?? last.key.range[1]
+/** A server as it stands between braces. */
+export const inBraces = ({ name, definition }: NewServer): string =>
+  `${JSON.stringify(name)}: ${JSON.stringify(definition)}`
+
+/** A member of a section as it was read. */
+export type Entry = Pair<ParsedNode, ParsedNode | null>
+
+export const memberOf = ({ items }: YAMLMap, name: string): Entry | undefined =>
+  items.find(({ key }) => isScalar(key) && key.value === name) as Entry | undefined
+
+/** Where what an entry says ends. */
+export const endOf = ({ key, value }: Entry): number => value?.range[1] ?? key.range[1]
+
+/** Behind the line that an entry ends in, and behind comments that are indented like a part of it. */
+export function endOfEntry(text: string, entry: Entry, indent: number): number {
+  const end = endOf(entry)
   const lineAfter = (offset: number) => {
     const found = text.indexOf('\n', offset)
     return found < 0 ? text.length : found + 1

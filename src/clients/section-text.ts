@@ -1,0 +1,107 @@
+import { extname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { type ParseError, parse as parseJson } from 'jsonc-parser'
+import { parse as parseToml } from 'smol-toml'
+import { FileProblem } from './file-problem.ts'
+import { jsonText } from './json-edit.ts'
+import { tomlText } from './toml-edit.ts'
+
+export type Section = Readonly<Record<string, unknown>>
+
+/** A section of a JSON or TOML file, as text that can be changed without touching anything else. */
+export interface SectionText {
+  /** What stands in it, by name. */
+  readonly members: Section
+  /** Where it stands. */
+  readonly path: readonly string[]
+  /** With these members, new or in the place of older ones, and without those named. */
+  edited(set: Readonly<Record<string, object>>, without?: readonly string[]): string
+}
+
+/** The section that `find` names once it sees the whole; one that is not there yet is empty. */
+export function sectionText(file: string, text: string, find: (whole: Section) => readonly string[]): SectionText {
+  const syntax = extname(file) === '.toml' ? toml : json
+  const whole = syntax.parse(text)
+  const path = find(whole)
+  const members = sectionAt(whole, path)
+  return {
+    members,
+    path,
+    edited(set, without = []) {
+      let changed = text
+      for (const name of without) changed = syntax.remove(changed, [...path, name])
+      for (const [name, entry] of Object.entries(set)) changed = syntax.set(changed, [...path, name], entry)
+      const kept = Object.entries(members).filter(([name]) => !without.includes(name))
+      const wanted = { ...Object.fromEntries(kept), ...set }
+      // Whatever the file looks like: it says exactly this afterwards, or it is left alone.
+      if (says(syntax, changed, replacedAt(whole, path, wanted))) return changed
+      throw new FileProblem('it is written in a way that cannot be edited safely', 'Change it by hand.')
+    },
+  }
+}
+
+function says(syntax: Syntax, text: string, wanted: unknown): boolean {
+  try {
+    return isDeepStrictEqual(plain(syntax.parse(text)), plain(wanted))
+  } catch {
+    return false
+  }
+}
+
+interface Syntax {
+  parse(text: string): Section
+  set(text: string, path: readonly string[], value: object): string
+  remove(text: string, path: readonly string[]): string
+}
+
+const json: Syntax = {
+  parse(text) {
+    const faults: ParseError[] = []
+    const value: unknown = parseJson(text, faults, { allowTrailingComma: true, allowEmptyContent: true }) ?? {}
+    if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Mend it first, then try again.')
+    if (!isSection(value)) throw new FileProblem('it does not hold an object', 'Mend it first, then try again.')
+    return value
+  },
+  set: (text, path, value) => jsonText(text).set(path, value),
+  remove: (text, path) => jsonText(text).remove(path),
+}
+
+const toml: Syntax = {
+  parse(text) {
+    try {
+      return parseToml(text)
+    } catch {
+      throw new FileProblem('it is not valid TOML', 'Mend it first, then try again.')
+    }
+  },
+  set: (text, path, value) => tomlText(text).set(path, value as Section),
+  remove: (text, path) => tomlText(text).remove(path),
+}
+
+export const isSection = (value: unknown): value is Section =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const valueAt = (whole: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((part, key) => (isSection(part) ? part[key] : undefined), whole)
+
+const sectionAt = (whole: unknown, path: readonly string[]): Section => {
+  const found = valueAt(whole, path)
+  return isSection(found) ? found : {}
+}
+
+function replacedAt(whole: unknown, [key, ...rest]: readonly string[], value: Section): unknown {
+  if (key === undefined) return value
+  const section = isSection(whole) ? whole : {}
+  return { ...section, [key]: replacedAt(section[key], rest, value) }
+}
+
+/** Without what the order of members or a class makes different; an empty section says as much as none. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isSection(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([key, part]) => [key, plain(part)] as const)
+      .filter(([, part]) => !(isSection(part) && Object.keys(part).length === 0)),
+  )
+}

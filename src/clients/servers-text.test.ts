@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { parse as parseJson } from 'jsonc-parser'
+import { parse as parseToml } from 'smol-toml'
+import { describe, expect, test } from 'vitest'
+import { parse as parseYaml } from 'yaml'
+import { serversText } from './servers-text.ts'
+import { serversBlock } from './yaml-servers.ts'
+
+const yaml = (text: string) => serversText('toolway.yaml', text)
+const server = { name: 'b', definition: { command: 'new', args: ['-v'] } }
+
+const mine = `version: 1   # aligned
+
+mcpServers:      # all of mine
+  # local ones
+  a:    { command: x }   # from me
+
+  # from Cursor
+  b:
+    command: |
+      y
+    # args: [-q]
+
+  c:
+    url: https://x/mcp
+# next
+server: {port: 1}
+`
+
+describe('B11: a server is taken out of a YAML file, and every other byte stays', () => {
+  test('with what was written into it and what we said above it, from the middle, the beginning and the end', () => {
+    expect(yaml(mine).remove('b')).toBe(
+      mine.replace('  # from Cursor\n  b:\n    command: |\n      y\n    # args: [-q]\n\n', ''),
+    )
+    expect(yaml(mine).remove('a')).toBe(mine.replace('  a:    { command: x }   # from me\n', ''))
+    expect(yaml(mine).remove('c')).toBe(mine.replace('  c:\n    url: https://x/mcp\n', ''))
+  })
+
+  test('also the last one, with the line ends of the file, and between braces', () => {
+    expect(yaml('mcpServers: # mine\r\n  a:\r\n    command: x\r\nserver: {}\r\n').remove('a')).toBe(
+      'mcpServers: {} # mine\r\nserver: {}\r\n',
+    )
+    const braces = 'mcpServers: { a: { url: x }, b: { url: y }, "c": {} } # mine\n'
+    expect(yaml(braces).remove('a')).toBe('mcpServers: { b: { url: y }, "c": {} } # mine\n')
+    expect(yaml(braces).remove('c')).toBe('mcpServers: { a: { url: x }, b: { url: y } } # mine\n')
+    expect(yaml('mcpServers: {a: {}}').remove('a')).toBe('mcpServers: {}')
+  })
+
+  test('but not if others refer to it, or if it is not there', () => {
+    expect(() => yaml('mcpServers:\n  a: &same\n    command: x\n  b: *same\n').remove('a')).toThrow('edited safely')
+    expect(() => yaml('mcpServers: {}\n').remove('a')).toThrow('it has no server a')
+  })
+})
+
+test('B11: a server takes the place of the one of its name, where that stood', () => {
+  expect(yaml(mine).set(server)).toBe(
+    mine.replace(
+      '  # from Cursor\n  b:\n    command: |\n      y\n    # args: [-q]\n',
+      '  b:\n    command: new\n    args: [-v]\n',
+    ),
+  )
+  expect(yaml('mcpServers: {b: {url: x}, c: {}}\n').set(server)).toBe(
+    'mcpServers: {"b": {"command":"new","args":["-v"]}, c: {}}\n',
+  )
+  expect(serversText('a.json', '{"mcpServers": {"b": {"url": "x"}, "c": {}}, /* mine */}').set(server)).toBe(
+    '{"mcpServers": {"b": { "command": "new", "args": [ "-v" ] }, "c": {}}, /* mine */}',
+  )
+  expect(serversText('a.toml', '[mcpServers.b]\nurl = "x"\n# mine\n').set(server)).toBe(
+    '[mcpServers.b]\ncommand = "new"\nargs = ["-v"]\n\n# mine\n',
+  )
+})
+
+test('B11: what only a person can edit safely is left to one', () => {
+  for (const text of ['mcpServers = { a = { command = "x" } }\n', '[mcpServers]\nb = { command = "x" }\n'])
+    expect(() => serversText('toolway.toml', text).set(server)).toThrow('cannot be edited safely')
+})
+
+const word = fc.string({ unit: fc.constantFrom(...'ab:#{}[]\'"$ -\n&*|,'), maxLength: 8 })
+const definition = fc.record({ command: word, args: fc.array(word, { maxLength: 2 }) })
+const names = ['one', 'two', 'three']
+
+test('B11: whatever servers say, one that is set is there, and one that is removed is gone, in every syntax', () => {
+  const syntaxes: readonly (readonly [string, (text: string) => unknown])[] = [
+    ['a.json', parseJson],
+    ['a.toml', parseToml],
+    ['a.yaml', parseYaml],
+  ]
+  fc.assert(
+    fc.property(fc.array(definition, { minLength: 3, maxLength: 3 }), fc.constantFrom(...names), (all, name) => {
+      for (const [file, parse] of syntaxes) {
+        const whole = names.reduce(
+          (text, one, index) => serversText(file, text).set({ name: one, definition: all[index] ?? {} }),
+          '',
+        )
+        const servers = Object.fromEntries(names.map((one, index) => [one, all[index]]))
+        expect(parse(whole)).toEqual({ mcpServers: servers })
+        const { [name]: _, ...others } = servers
+        expect(parse(serversText(file, whole).remove(name))).toEqual({ mcpServers: others })
+        expect(parse(serversText(file, whole).set({ ...server, name }))).toEqual({
+          mcpServers: { ...servers, [name]: server.definition },
+        })
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('B11: what is added behind the others and removed again leaves the file as it was', () => {
+  fc.assert(
+    fc.property(definition, definition, (first, second) => {
+      const before = `# mine\nmcpServers:\n${serversBlock([{ name: 'a', definition: first }])}\n# end\nserver: {}\n`
+      const added = yaml(before).set({ name: 'b', definition: second, comment: 'from Zed' })
+      expect(yaml(added).remove('b')).toBe(before)
+    }),
+    { numRuns: 50 },
+  )
+})
