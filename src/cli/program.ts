@@ -1,15 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { version } from '../version.ts'
+import { addCommands } from './commands/add-options.ts'
 import { count, filtered, placed } from './commands/audit-options.ts'
-import { clientCommands } from './commands/connect-options.ts'
+import { clientCommands, collect } from './commands/connect-options.ts'
 import { durationMs } from './duration.ts'
 import { type ExitCode, exitCodeHelp } from './exit.ts'
 import { lifetimeMs } from './lifetime.ts'
 import { type Shell, spelling } from './shell.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
-
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 function portNumber(text: string): number {
   const port = Number(text)
@@ -89,6 +88,8 @@ ${exitCodeHelp}`,
     .description('connect to every server and show how it is')
     .addOption(timeout('how long to wait for them', patience))
     .action(action(async () => (await import('./commands/servers.ts')).servers))
+
+  addCommands(program, action, name)
 
   const tools = program.command('tools').description('list the tools, or show one of them')
   tools

@@ -23,10 +23,14 @@ function bind(command: Command, shell: Shell): void {
 }
 
 /** Commander's complaint as one of ours; its help and version are no failures. */
-function usageError({ code, message }: CommanderError, command: string): UsageError {
+function usageError({ code, message }: CommanderError, command: string, verb: string | undefined): UsageError {
   if (code === 'commander.help') return new UsageError('a command is missing', `\`${command} --help\` shows which.`)
   const [problem = '', ...hints] = message.replace(/^error: /, '').split('\n')
-  return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || `\`${command} --help\` shows how.`)
+  const otherwise =
+    code === 'commander.unknownOption' && verb === 'add'
+      ? 'Options of the server itself stand behind --.'
+      : `\`${command} --help\` shows how.`
+  return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || otherwise)
 }
 
 /** Runs one command line to its end. Never rejects: whatever fails is told to the user and becomes an exit code. */
@@ -44,7 +48,7 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
     const { json, log } = program.opts<{ json?: boolean; log?: string }>()
     if (thrown instanceof CommanderError && thrown.code === 'commander.help' && !json) return exit.usage
     const command = spelling(shell.env)
-    const failure = thrown instanceof CommanderError ? usageError(thrown, command) : thrown
+    const failure = thrown instanceof CommanderError ? usageError(thrown, command, program.args[0]) : thrown
     // Over stdio, stdout belongs to the client.
     const output = createOutput(shell, json && program.args[0] !== 'stdio')
     const expected = shell.interrupted.aborted && failure instanceof ToolwayError && failure.code === 'CANCELLED'

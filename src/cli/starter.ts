@@ -40,4 +40,4 @@ export const starter = head + example + tail
 
 /** The same with these servers, as they stand under `mcpServers`. */
 export const starterWith = (servers: string): string =>
-  `${head}# The servers behind Toolway, as they were found. \`toolway import FILE\` adds more.\nmcpServers:\n${servers}\n${tail}`
+  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` put more here.\nmcpServers:\n${servers}\n${tail}`

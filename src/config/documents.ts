@@ -24,6 +24,8 @@ export interface ReadOptions {
   readonly home: string
   /** An empty file is then a fault: somebody is just writing it. */
   readonly whileRunning: boolean
+  /** Texts that count in the place of what is in these files. */
+  readonly drafts?: ReadonlyMap<string, string>
 }
 
 /** Reads files and whatever belongs to them; everything that cannot even be parsed is reported at once. */
@@ -52,11 +54,12 @@ function finished(document: Document, paired: boolean): Document {
 
 const takesRules = (dialect: Dialect) => dialect === 'mcpServers'
 
-async function readAll(paths: readonly string[], { whileRunning, home }: ReadOptions): Promise<Document[]> {
+async function readAll(paths: readonly string[], { whileRunning, home, drafts }: ReadOptions): Promise<Document[]> {
   const problems: ConfigProblem[] = []
   const documents: Document[] = []
   for (const path of paths) {
-    const source = await readSource(path)
+    const draft = drafts?.get(path)
+    const source = draft === undefined ? await readSource(path) : { path, text: draft }
     if ('message' in source) {
       problems.push(source)
       continue

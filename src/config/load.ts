@@ -42,6 +42,8 @@ export interface LoadOptions {
   readonly cwd: string
   /** Whether an empty file is one that somebody is just writing, and not a wish for defaults. */
   readonly whileRunning?: boolean
+  /** What is about to be written to files, by their paths: it counts in the place of what they hold now. */
+  readonly drafts?: ReadonlyMap<string, string>
 }
 
 const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
@@ -49,10 +51,11 @@ const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path))
 
 /** Finds, reads, merges and checks the configuration; throws a ConfigError with everything that is wrong. */
-export async function loadConfig({ paths = [], env, cwd, whileRunning = false }: LoadOptions): Promise<LoadedConfig> {
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const { paths = [], env, cwd, whileRunning = false, drafts } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
-  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning })
+  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning, ...(drafts && { drafts }) })
   const { documents } = read
   const merged = withDefaultAgent(
     documents.reduce((base, { tree }) => merge(base, tree), nothing),

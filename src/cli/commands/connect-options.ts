@@ -4,7 +4,7 @@ import type { ExitCode } from '../exit.ts'
 import type { Shell } from '../shell.ts'
 
 /** Loads what a command does when it runs. */
-type Action = (
+export type Action = (
   runner: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>,
 ) => (...given: unknown[]) => Promise<void>
 
@@ -13,7 +13,8 @@ const secrets = (): Option =>
     .choices(['file', 'env'])
     .default('file')
 
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+/** Each use of an option adds to the ones before. */
+export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 const cautious = (command: Command): Command =>
   command.option('--dry-run', 'show it and write nothing').option('--yes', 'do not ask')

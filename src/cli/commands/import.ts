@@ -76,6 +76,11 @@ export async function lookInto(path: string, named: string): Promise<Snapshot> {
       'Choose another file with --into.',
     )
   }
+  return lookForConfig(path, named)
+}
+
+/** A configuration of ours, there or to be made; it holds no secrets, so others may read a new one. */
+export async function lookForConfig(path: string, named: string): Promise<Snapshot> {
   const target = await look(path)
   if (!existsSync(dirname(target.target))) throw new UsageError(`There is no folder to write ${named} into.`)
   return target.bytes ? target : { ...target, mode: 0o644 }

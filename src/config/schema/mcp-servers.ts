@@ -8,7 +8,8 @@ import { address, duration, flag, limit, names, numeric, path, refuse, text, tex
 /** Names that stand for our own tools, meta-tools and sinks. */
 const reserved = ['native', 'toolway', 'sink']
 
-const serverName = textLike(
+/** What a server may be called. */
+export const serverName = textLike(
   /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
   'a name of up to 64 letters, digits and _ . - that starts with a letter or digit',
 ).refine((name) => !reserved.includes(name), {

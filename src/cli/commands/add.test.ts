@@ -1,0 +1,212 @@
+import { existsSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { user } from './clients.fixture.ts'
+
+const mine = `# My own words.
+version: 1
+
+mcpServers:
+  first:      { command: x, readOnly: true }     # aligned as I like it
+
+server:   {port: 4400}   # not 4322
+`
+
+const token = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'
+
+async function withFile(name = 'toolway.yaml', content = mine, variables: Record<string, string> = {}) {
+  const one = await user({ [`shop/${name}`]: content }, variables)
+  return { ...one, text: () => readFile(one.at('shop', name), 'utf8') }
+}
+
+describe('B11: add puts a server into the configuration', () => {
+  test('a program behind --, with all of its words, and every other byte stays', async () => {
+    const { run, text } = await withFile()
+    const { code, stdout, stderr } = await run(
+      'add',
+      'files',
+      '-e',
+      'LEVEL=high',
+      '--',
+      'npx',
+      '-y',
+      '--json',
+      'x',
+      '.',
+    )
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: 'Added files to toolway.yaml. A gateway that serves it takes that over by itself.\n',
+    })
+    expect(stderr).toBe('Try it: toolway doctor --server files\n')
+    const added = '  files:\n    command: npx\n    args: [-y, --json, x, .]\n    env:\n      LEVEL: high\n'
+    expect(await text()).toBe(mine.replace('like it\n', `like it\n${added}`))
+  })
+
+  test('a URL with its headers and its transport; secrets go into files of their own and are never shown', async () => {
+    const { run, text, at } = await withFile()
+    const words = ['--transport', 'sse', '--header', 'Authorization: Bearer s3cr3t-one', '-H', 'X-Team:red']
+    const { stdout, stderr } = await run('add', 'docs', 'https://x.example/mcp?api_key=s3cr3t-two', ...words)
+    for (const said of [stdout, stderr, await text()]) expect(said).not.toContain('s3cr3t')
+    expect(stderr).toContain('2 secrets in ~/.config/toolway/secrets, which only you can read.')
+    expect(parse(await text()).mcpServers.docs).toEqual({
+      url: 'https://x.example/mcp?api_key=${file:~/.config/toolway/secrets/docs.api_key}',
+      transport: 'sse',
+      headers: { Authorization: 'Bearer ${file:~/.config/toolway/secrets/docs.Authorization}', 'X-Team': 'red' },
+    })
+    const secret = at('home', '.config', 'toolway', 'secrets', 'docs.Authorization')
+    expect(await readFile(secret, 'utf8')).toBe('s3cr3t-one\n')
+    expect((await stat(secret)).mode & 0o777).toBe(0o600)
+    expect((await run('validate')).code).toBe(0)
+  })
+
+  test('a new toolway.yaml where there is none, and one that was named', async () => {
+    const { run, at } = await user()
+    await run('add', 'one', '--', 'x')
+    expect(await readFile(at('shop', 'toolway.yaml'), 'utf8')).toMatch(/^# Toolway: .*mcpServers:\n {2}one:\n/s)
+    expect((await run('add', 'one', 'https://x/mcp', '--config', 'a.json')).stderr).toContain('--config a.json')
+    expect(JSON.parse(await readFile(at('shop', 'a.json'), 'utf8'))).toEqual({
+      mcpServers: { one: { url: 'https://x/mcp' } },
+    })
+    expect((await run('validate', '--config', 'a.json')).code).toBe(0)
+  })
+
+  test("the file that would be loaded: a client's, in its own words, or the user's, with the folder that words mean", async () => {
+    const { run, text } = await withFile('.mcp.json', '{"mcpServers": {"a": {"command": "x"}}} // mine\n')
+    const { stderr } = await run('add', 'b', 'https://x/mcp', '--header', `X-Key: ${token}`)
+    expect(stderr).toContain('Claude Code reads .mcp.json, too')
+    expect(await text()).toBe(
+      '{"mcpServers": {"a": {"command": "x"}, "b": { "type": "http", "url": "https://x/mcp", "headers": { "X-Key": "${file:~/.config/toolway/secrets/b.X-Key}" } }}} // mine\n',
+    )
+    const other = await user({ 'home/.config/toolway/toolway.toml': '# mine\n[server]\nport = 4400\n' })
+    expect((await other.run('add', 'c', '--', 'node', './c.js')).stdout).toContain('to ~/.config/toolway/toolway.toml')
+    expect(await readFile(other.at('home', '.config', 'toolway', 'toolway.toml'), 'utf8')).toBe(
+      `# mine\n[server]\nport = 4400\n\n[mcpServers.c]\ncommand = "node"\nargs = ["./c.js"]\ncwd = "${other.at('shop')}"\n`,
+    )
+  })
+
+  test('--force replaces one of that name where it stood, and says what went with it', async () => {
+    const { run, text, at } = await withFile()
+    const refused = await run('add', 'first', '--', 'y')
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('has a server first already') })
+    expect(refused.stderr).toContain('--force')
+    const { stdout, stderr } = await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')
+    expect(stdout).toMatch(/ - {3}first: .*\n {2}\+ {3}first:\n(?:.*\n)+Replaced first in toolway\.yaml\./)
+    expect(stderr).toContain('is not in it any more: readOnly.')
+    expect(await text()).toMatch(/^mcpServers:\n {2}first:\n {4}command: y\n {4}env:\n {6}A_TOKEN: .*\n\nserver: {3}/m)
+    expect((await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')).stdout).toBe(
+      'first is in toolway.yaml like this already.\n',
+    )
+    const again = await run('add', 'first', '--force', '--json', '--', 'z')
+    expect(JSON.parse(again.stdout)).toEqual({
+      file: at('shop', 'toolway.yaml'),
+      name: 'first',
+      lost: [],
+      left: ['~/.config/toolway/secrets/first.A_TOKEN'],
+      secrets: 0,
+      waiting: [],
+      replaced: true,
+      written: true,
+    })
+  })
+
+  test('--dry-run shows the difference and writes nothing, no secret either', async () => {
+    const { run, text, at } = await withFile()
+    const { code, stdout } = await run('add', 'b', '--dry-run', '-e', `A_TOKEN=${token}`, '--', 'y')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/\+ {3}b:\n/)
+    expect(stdout).not.toContain(token)
+    expect(await text()).toBe(mine)
+    expect(existsSync(at('home', '.config'))).toBe(false)
+  })
+
+  test('one that waits for a variable is disabled, so that the others run', async () => {
+    const { run, text } = await withFile()
+    const { stderr } = await run('add', 'b', '-e', 'LEVEL=${LEVEL_OF_B}', '--', 'y')
+    expect(stderr).toContain('b is disabled until there is LEVEL_OF_B; remove `disabled` then.')
+    expect(parse(await text()).mcpServers.b).toMatchObject({ env: { LEVEL: '${LEVEL_OF_B}' }, disabled: true })
+    expect((await run('validate')).code).toBe(0)
+  })
+})
+
+describe('B11: what cannot be added is an error that says what to do, and changes nothing', () => {
+  test.each([
+    [
+      'a name with a space',
+      ['add', 'my files', '--', 'x'],
+      /"my files"; did you mean my-files\?\nhint: Take a name of/,
+    ],
+    ['a name of our own', ['add', 'native', '--', 'x'], /cannot be called "native"\.\nhint: Take a name other than/],
+    ['options of the server without --', ['add', 'b', 'npx', '-y', 'x'], /unknown option '-y'\nhint: .* behind --\./],
+    ['a misspelt option of ours', ['add', 'b', '--evn', 'A=b', '--', 'x'], /'--evn'\nhint: Did you mean --env\?/],
+    ['nothing to add', ['add', 'b'], /missing required argument/],
+    ['another scheme', ['add', 'b', 'ftp://x'], /b cannot be added like this: url: expected a URL that starts with/],
+    ['two URLs', ['add', 'b', 'https://x', 'https://y'], /A URL stands alone/],
+    ['--env for a URL', ['add', 'b', 'https://x', '-e', 'A=b'], /--env is for a command/],
+    ['--header for a program', ['add', 'b', '-H', 'A: b', '--', 'x'], /--header is for a URL/],
+    ['a transport that does not fit', ['add', 'b', '-t', 'http', '--', 'x'], /--transport http needs a URL/],
+    ['a URL over stdio', ['add', 'b', 'https://x', '-t', 'stdio'], /--transport stdio needs a command/],
+    ['half a variable', ['add', 'b', '-e', token, '--', 'x'], /--env is written as KEY=VALUE/],
+    ['half a header', ['add', 'b', 'https://x', '-H', token], /--header is written as "Name: value"/],
+    ['a header in two lines', ['add', 'b', 'https://x', '-H', `A: ${token}\nB: c`], /without control characters/],
+    ['several files', ['add', 'b', '-c', 'a.yaml', '-c', 'b.yaml', '--', 'x'], /in several files/],
+    ['no folder', ['add', 'b', '-c', 'no/where.yaml', '--', 'x'], /no folder to write no\/where\.yaml into/],
+  ])('%s', async (_, words, message) => {
+    const { run, text } = await withFile()
+    const { code, stdout, stderr } = await run(...words)
+    expect(code).toBe(2)
+    expect(stderr).toMatch(message)
+    expect(stdout + stderr).not.toContain(token)
+    expect(await text()).toBe(mine)
+  })
+
+  test('a broken file, one in the words of another program, and one that only a person can edit', async () => {
+    const broken = await withFile('toolway.yaml', 'a: [')
+    expect(await broken.run('add', 'b', '--', 'x')).toMatchObject({ code: 2, stderr: expect.stringMatching(/yaml:1/) })
+    const codex = await withFile('codex.toml', '[mcp_servers.a]\ncommand = "x"\n')
+    expect((await codex.run('remove', 'a', '--config', 'codex.toml')).stderr).toMatch(
+      /codex\.toml is written as codex writes it.*\nhint: `toolway import codex\.toml` takes its servers over/,
+    )
+    const braces = await withFile('toolway.yaml', '{"version": 1}\n')
+    expect((await braces.run('add', 'b', '--', 'x')).stderr).toContain('toolway.yaml was left alone')
+    expect(await braces.text()).toBe('{"version": 1}\n')
+  })
+
+  test('what was wrong with the configuration before does not stand in the way', async () => {
+    const { run, text } = await withFile('toolway.yaml', 'mcpServers:\n  a: { command: "${NOT_SET}" }\n')
+    expect((await run('add', 'b', '--', 'x')).code).toBe(0)
+    expect(await text()).toContain('  b:\n    command: x\n')
+  })
+})
+
+describe('B11: remove takes a server out again', () => {
+  test('and leaves every other byte, and its secrets, and says so', async () => {
+    const { run, text, at } = await withFile()
+    await run('add', 'b', '-e', `A_TOKEN=${token}`, '--', 'y')
+    const dry = await run('remove', 'b', '--dry-run')
+    expect(dry.stdout).toMatch(/ - {3}b:\n/)
+    expect(await text()).toContain('  b:\n')
+    const { code, stdout, stderr } = await run('remove', 'b')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/Removed b from toolway\.yaml\. A gateway that serves it takes that over by itself\.\n$/)
+    expect(stderr).toBe('Its secrets are still in ~/.config/toolway/secrets/b.A_TOKEN.\n')
+    expect(await text()).toBe(mine)
+    expect(JSON.parse((await run('remove', 'first', '--json')).stdout)).toEqual({
+      file: at('shop', 'toolway.yaml'),
+      name: 'first',
+      left: [],
+      written: true,
+    })
+    expect(parse(await text()).mcpServers).toEqual({})
+    expect((await run('validate')).code).toBe(0)
+  })
+
+  test('a near miss is said', async () => {
+    const { run } = await withFile()
+    expect(await run('remove', 'frist')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/no server frist in toolway\.yaml; did you mean "first"\?\nhint: It has first\./),
+    })
+  })
+})
