@@ -71,8 +71,9 @@ test('B11: a server takes the place of the one of its name, where that stood', (
 })
 
 test('B11: what only a person can edit safely is left to one', () => {
-  for (const text of ['mcpServers = { a = { command = "x" } }\n', '[mcpServers]\nb = { command = "x" }\n'])
-    expect(() => serversText('toolway.toml', text).set(server)).toThrow('cannot be edited safely')
+  const text = 'mcpServers = { a = { command = "x" } }\n'
+  expect(() => serversText('toolway.toml', text).set(server)).toThrow('cannot be edited safely')
+  expect(() => serversText('toolway.toml', text).remove('a')).toThrow('cannot be edited safely')
 })
 
 const word = fc.string({ unit: fc.constantFrom(...'ab:#{}[]\'"$ -\n&*|,'), maxLength: 8 })

@@ -42,6 +42,16 @@ test('B11: a table goes with what stands below it, and nothing else does', () =>
   expect(changed).toContain('[mcp_servers.shell]\ncommand = "bash"\n')
 })
 
+test('B11: a table goes, and is replaced, also where it is written as a value or key by key', () => {
+  const text =
+    'a.b = 1 # one\n[mcp_servers]\nx = { command = "x", args = [\n  "y",\n] } # two\n# three\n"toolway".url = "z"\ntoolway.env.A = "b"\ny = {}\n'
+  const ours = '"toolway".url = "z"\ntoolway.env.A = "b"\n'
+  expect(tomlText(text).remove(path)).toBe(text.replace(ours, ''))
+  expect(tomlText(text).remove(['mcp_servers', 'x'])).toBe(text.replace(/x = .*two\n/s, ''))
+  expect(tomlText(text).set(path, { b: 1 })).toBe(`${text.replace(ours, '')}\n[mcp_servers.toolway]\nb = 1\n`)
+  expect(tomlText('mcp_servers.toolway = {}\na = 1').remove(path)).toBe('a = 1')
+})
+
 test('B11: what is not TOML is refused', () => {
   expect(() => tomlText('a = ')).toThrow('it is not valid TOML')
 })

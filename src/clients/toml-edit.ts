@@ -1,8 +1,8 @@
 import { parse } from 'smol-toml'
 import { FileProblem } from './file-problem.ts'
 
-/** A part of a TOML text: a header and what stands below it, up to the next one. */
-interface Table {
+/** A part of a TOML text: a header and what stands below it, up to the next one; or `key = value` alone. */
+interface Part {
   readonly path: readonly string[]
   readonly start: number
   readonly end: number
@@ -12,7 +12,7 @@ interface Table {
 export interface TomlText {
   /** A table at `path` with these lines; in the place of the one that is there, else at the end. */
   set(path: readonly string[], values: Readonly<Record<string, unknown>>): string
-  /** Without the table at `path` and those below it. */
+  /** Without the table at `path` and those below it, however they are written. */
   remove(path: readonly string[]): string
 }
 
@@ -23,22 +23,31 @@ export function tomlText(text: string): TomlText {
     throw new FileProblem('it is not valid TOML', 'Mend it first, then try again.')
   }
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
-  const own = (path: readonly string[]) => tablesIn(text).filter((table) => isBelow(table.path, path))
-  const without = (path: readonly string[]) =>
-    own(path).reduceRight((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text)
+  const tables = tablesIn(text)
+  const statements = statementsIn(text)
+  const below = (parts: readonly Part[], path: readonly string[]) => parts.filter((part) => isBelow(part.path, path))
+  const without = (path: readonly string[]) => {
+    const own = below(tables, path)
+    const alone = below(statements, path).filter(
+      ({ start }) => !own.some((one) => one.start <= start && start < one.end),
+    )
+    const parts = [...own, ...alone].sort((a, b) => a.start - b.start)
+    return parts.reduceRight((rest, { start, end }) => rest.slice(0, start) + rest.slice(end), text)
+  }
 
   return {
     set(path, values) {
       const lines = Object.entries(values).map(([key, value]) => `${word(key)} = ${inline(value)}`)
       const table = [`[${path.map(word).join('.')}]`, ...lines, ''].join(eol)
-      const [first] = own(path)
-      if (first) {
-        const rest = without(path)
+      const rest = without(path)
+      const [first] = below(tables, path)
+      // Where a part of it stood under another header, a table would take what follows there for its own.
+      if (first && rest.startsWith(text.slice(0, first.start))) {
         const follows = rest.slice(first.start)
         return `${rest.slice(0, first.start)}${table}${follows.trim() === '' || /^\s*\r?\n/.test(follows) ? '' : eol}${follows}`
       }
-      const gap = text === '' ? '' : text.endsWith('\n') ? eol : eol + eol
-      return `${text}${gap}${table}`
+      const gap = rest === '' ? '' : rest.endsWith('\n') ? eol : eol + eol
+      return `${rest}${gap}${table}`
     },
     remove: without,
   }
@@ -59,7 +68,7 @@ function inline(value: unknown): string {
 }
 
 /** Where each table stands; comments and blank lines at its end belong to nobody. */
-function tablesIn(text: string): Table[] {
+function tablesIn(text: string): Part[] {
   const headers = headersIn(text)
   return headers.map(({ path, start, body }, index) => {
     const next = headers[index + 1]?.start ?? text.length
@@ -85,38 +94,48 @@ interface Header {
 /** Texts over several lines and lists may hold lines that look like headers, so they are stepped over. */
 const token = /"{3}(?:\\.|(?!"{3}).)*"{3,}|'{3}(?:(?!'{3}).)*'{3,}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[[\]{}]|\n/gs
 
-function headersIn(text: string): Header[] {
-  const found: Header[] = []
+/** Where each line stands; what goes on over several is one. */
+function linesIn(text: string): { readonly start: number; readonly end: number }[] {
+  const lines: { start: number; end: number }[] = []
   let depth = 0
-  let lineStart = true
-  let previous = 0
+  let start = 0
   for (const { 0: part, index } of text.matchAll(token)) {
-    if (/\S/.test(text.slice(previous, index))) lineStart = false
-    previous = index + part.length
-    if (part === '\n') {
-      if (depth === 0) lineStart = true
-      continue
-    }
-    if (part === '[' && depth === 0 && lineStart) {
-      const header = headerAt(text, index)
-      if (header) found.push(header)
-    }
     if (part === '[' || part === '{') depth++
     if (part === ']' || part === '}') depth--
-    lineStart = false
+    if (part !== '\n' || depth > 0) continue
+    lines.push({ start, end: index + 1 })
+    start = index + 1
   }
-  return found
+  return [...lines, { start, end: text.length }]
 }
 
-function headerAt(text: string, index: number): Header | undefined {
-  const start = text.lastIndexOf('\n', index - 1) + 1
-  const feed = text.indexOf('\n', index)
-  const line = text.slice(index, feed < 0 ? text.length : feed)
-  const name = /^\[\[?\s*((?:"(?:\\.|[^"\\])*"|'[^']*'|[\w-]+|\s*\.\s*)+)\s*\]/.exec(line)?.[1]
-  if (name === undefined) return undefined
-  const parts = [...name.matchAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|([\w-]+)/g)]
-  const path = parts.map(([, quoted, plain, bare]) => (quoted !== undefined ? unquoted(quoted) : (plain ?? bare ?? '')))
-  return { path, start, body: feed < 0 ? text.length : feed + 1 }
+const oneWord = String.raw`(?:"(?:\\.|[^"\\])*"|'[^']*'|[\w-]+)`
+const name = String.raw`(${oneWord}(?:\s*\.\s*${oneWord})*)`
+const headerLine = new RegExp(String.raw`^[ \t]*\[\[?\s*${name}\s*\]`)
+const statementLine = new RegExp(String.raw`^[ \t]*${name}\s*=`)
+
+function headersIn(text: string): Header[] {
+  return linesIn(text).flatMap(({ start, end }) => {
+    const found = headerLine.exec(text.slice(start, end))?.[1]
+    return found === undefined ? [] : [{ path: pathOf(found), start, body: end }]
+  })
+}
+
+/** Each `key = value`, with the path of the table that it stands in. */
+function statementsIn(text: string): Part[] {
+  let table: readonly string[] = []
+  return linesIn(text).flatMap(({ start, end }) => {
+    const line = text.slice(start, end)
+    const header = headerLine.exec(line)?.[1]
+    if (header !== undefined) table = pathOf(header)
+    const key = statementLine.exec(line)?.[1]
+    return key === undefined ? [] : [{ path: [...table, ...pathOf(key)], start, end }]
+  })
+}
+
+function pathOf(dotted: string): string[] {
+  const parts = [...dotted.matchAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|([\w-]+)/g)]
+  return parts.map(([, quoted, plain, bare]) => (quoted !== undefined ? unquoted(quoted) : (plain ?? bare ?? '')))
 }
 
 function unquoted(content: string): string {
