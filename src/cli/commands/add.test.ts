@@ -202,8 +202,9 @@ describe('B11: remove takes a server out again', () => {
     expect((await run('validate')).code).toBe(0)
   })
 
-  test('a near miss is said', async () => {
+  test('a near miss is said, and that there is no file', async () => {
     const { run } = await withFile()
+    expect((await run('remove', 'first', '-c', 'gone.yaml')).stderr).toContain('There is no gone.yaml.\nhint: Name')
     expect(await run('remove', 'frist')).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/no server frist in toolway\.yaml; did you mean "first"\?\nhint: It has first\./),

@@ -22,6 +22,7 @@ async function run(shell: Shell, name: string, options: EditConfigOptions): Prom
   const output = createOutput(shell, options.json)
   const file = await openConfig(shell, options)
   const { named, path, text } = file
+  if (!file.before.bytes) throw new UsageError(`There is no ${named}.`, 'Name the configuration with --config.')
   if (!text.names.includes(name)) {
     throw new UsageError(
       `There is no server ${name} in ${named}${didYouMean(name, text.names)}`,
