@@ -36,7 +36,8 @@ test.each(clientKinds)(
 )
 
 test('B11: every option that docs/clients.md names is one of its commands', async () => {
-  const help = await Promise.all(['init', 'import', 'connect'].map((command) => toolway([command, '--help'])))
+  const commands = ['init', 'import', 'add', 'remove', 'connect']
+  const help = await Promise.all(commands.map((command) => toolway([command, '--help'])))
   const known = help.map(({ stdout }) => stdout).join('\n')
   const named = new Set(
     [...page.replace(/^(?:claude|npx) .*$/gm, '').matchAll(/(?<![\w-])--[a-z][a-z-]+/g)].map(([option]) => option),
