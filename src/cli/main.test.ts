@@ -4,13 +4,14 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { compiled } from '../../tests/fixtures/compiled.ts'
 import { twoServers } from './everything.fixture.ts'
 import { folder } from './folder.fixture.ts'
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url))
 
 const start = (words: readonly string[], { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }) =>
-  spawn(process.execPath, [main, ...words], { cwd, env, stdio: 'pipe' })
+  spawn(process.execPath, [main, ...words], { cwd, env: { ...env, ...compiled }, stdio: 'pipe' })
 
 const initialize = {
   jsonrpc: '2.0',

@@ -48,7 +48,7 @@ const oddLine = fc.constantFrom(
   ],
 )
 
-const name = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/)
+const name = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/).filter((name) => name !== '__proto__')
 const value = fc.stringMatching(/^[ -~]{0,20}$/)
 const plainLine = fc.tuple(name, value).map(([name, value]) => `${name}: ${value}`)
 const body = fc.string({

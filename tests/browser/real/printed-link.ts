@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import { toolwayMain } from '../../fixtures/command.ts'
+import { compiled } from '../../fixtures/compiled.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 
 export interface Served extends AsyncDisposable {
@@ -17,7 +18,7 @@ export async function servedToPeople(): Promise<Served> {
   const { PATH } = process.env
   const child = spawn(process.execPath, [toolwayMain, 'serve', '--port', '0'], {
     cwd: path,
-    env: { PATH, HOME: path },
+    env: { PATH, HOME: path, ...compiled },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   open.defer(async () => {

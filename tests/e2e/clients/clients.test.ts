@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect, type Program } from '../../fixtures/clients.ts'
 import { toolwayMain } from '../../fixtures/command.ts'
+import { compiled } from '../../fixtures/compiled.ts'
 import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 
@@ -51,7 +52,7 @@ beforeAll(async () => {
 
 afterAll(() => folder[Symbol.asyncDispose]())
 
-const environment = () => ({ PATH: process.env.PATH as string, HOME: home })
+const environment = () => ({ PATH: process.env.PATH as string, HOME: home, ...compiled })
 
 async function toolway(...words: string[]) {
   const child = spawn(process.execPath, [toolwayMain, ...words], {

@@ -121,7 +121,7 @@ test('B2: whatever a result is written like, it crosses eras and wires as it is 
       (message, caller, server) => check(text, text[server], resultIn(message), caller, server),
     ),
   )
-  await fc.assert(carried, { numRuns: 150 })
+  await fc.assert(carried, { numRuns: 80 })
 })
 
 test('T2: so does an error, whatever is in it', async () => {

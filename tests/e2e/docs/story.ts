@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { compiled } from '../../fixtures/compiled.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { until } from '../../fixtures/until.ts'
 import { type Block, fileOf, isOutput } from './blocks.ts'
@@ -31,8 +31,7 @@ export async function tell(blocks: readonly Block[]): Promise<void> {
   const env = {
     PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
     HOME: home,
-    // Code that Node has compiled is the same in every home, and there is nothing else in there.
-    XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
+    ...compiled,
     STORY_PORT: port,
   }
   const start = (block: Block) =>

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { toolwayMain } from '../../fixtures/command.ts'
+import { compiled } from '../../fixtures/compiled.ts'
 import { writeConfig } from '../../fixtures/config-file.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { unusedPort } from '../../fixtures/listening.ts'
@@ -30,7 +31,7 @@ test('B11: a running gateway is recognised, asked, and left alone', async () => 
   const port = await unusedPort()
   const config = { ...withoutCode, server: { port }, mcpServers: { probe: stdioServers.probe() } }
   await writeConfig(folder.path, config, 'doctor')
-  const around = { cwd: folder.path, env: { PATH: process.env.PATH, HOME: folder.path } }
+  const around = { cwd: folder.path, env: { PATH: process.env.PATH, HOME: folder.path, ...compiled } }
   const served = [toolwayMain, 'serve', '--json']
   await using gateway = await spoken(
     spawn(process.execPath, served, { ...around, stdio: ['ignore', 'pipe', 'ignore'] }),

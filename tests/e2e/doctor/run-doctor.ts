@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { toolwayMain } from '../../fixtures/command.ts'
+import { compiled } from '../../fixtures/compiled.ts'
 
 interface Line {
   readonly name: string
@@ -30,7 +31,7 @@ export const withoutCode = { sandbox: { languages: [] } }
 
 /** Runs `toolway doctor` as a user would. */
 export function startDoctor({ cwd, env = {}, uid }: Patient, ...words: string[]) {
-  const own = { PATH: process.env.PATH, HOME: cwd, ...env }
+  const own = { PATH: process.env.PATH, HOME: cwd, ...compiled, ...env }
   const identity = uid === undefined ? {} : { uid, gid: uid }
   return spawn(process.execPath, [toolwayMain, 'doctor', '--json', ...words], { cwd, env: own, ...identity })
 }
