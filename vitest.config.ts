@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config'
 // dashboard in a real browser, and the long loops of `npm run test:deep`.
 export default defineConfig({
   test: {
-    // Most of the time a test waits for processes of its own: two at once suit two cores.
-    maxWorkers: 2,
+    // A test often waits for processes of its own: three at once keep two cores busy.
+    maxWorkers: 3,
     coverage: { provider: 'v8', include: ['src/**/*.ts'], exclude: ['src/**/*.test.ts'] },
     projects: [
       {
