@@ -46,6 +46,18 @@ describe('T2: the envelope of the stateless revision', () => {
     expect(legacy(given)).toBe(expected)
   })
 
+  test.each([
+    ['[1.0, 2]', '{"result":[1.0, 2]}'],
+    ['"text"', '{"result":"text"}'],
+    ['null', '{"result":null}'],
+    ['{"a": 1}', '{"a": 1}'],
+  ])('B2: structured content %s is an object towards clients that know nothing else', (given, expected) => {
+    const result = (value: string) => `{"a":{"structuredContent":1}, "structuredContent" : ${value} ,"b":2}`
+    expect(legacy(result(given).replace('{', '{"resultType":"complete",'))).toBe(result(expected))
+    // A server of the same era is not corrected.
+    expect(legacy(result(given))).toBe(result(given))
+  })
+
   test('T2: there and back again, every other byte is the same', () => {
     const key = fc
       .string({ unit: 'binary', maxLength: 8 })

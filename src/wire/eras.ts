@@ -1,6 +1,7 @@
 import type { Pieces } from './pieces.ts'
-import { walk } from './scan.ts'
+import { members, walk } from './scan.ts'
 import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from './skip.ts'
+import { splice } from './splice.ts'
 
 /** How long, and by whom, a list or a resource may be kept. */
 export interface CacheHint {
@@ -28,9 +29,22 @@ export function toModern(result: Buffer, hint?: CacheHint, plain = false): Piece
   return [Buffer.from(`${start}${added.join()}${empty ? '' : ','}`), result.subarray(after)]
 }
 
-/** A result without the envelope of the stateless revision; one that never had it is handed back as it is. */
-export function toLegacy(result: Buffer): Buffer {
-  if (envelopeOf(result).resultType === undefined) return result
+/**
+ * A result of the stateless revision as clients of the others expect it: without the envelope, and with structured
+ * content that is an object. One that never had the envelope is handed back as it is.
+ */
+export const toLegacy = (result: Buffer): Buffer =>
+  envelopeOf(result).resultType === undefined ? result : withStructuredObject(withoutEnvelope(result))
+
+/** Clients that know only objects would refuse the whole result: any other value is put into one, as the SDK does. */
+function withStructuredObject(result: Buffer): Buffer {
+  if (!result.includes('"structuredContent"')) return result
+  const value = members(result)?.get('structuredContent')
+  if (value === undefined || value[0] === OPEN_OBJECT) return result
+  return splice(result, [[value, Buffer.concat([Buffer.from('{"result":'), value, Buffer.from('}')])]])
+}
+
+function withoutEnvelope(result: Buffer): Buffer {
   const pieces: Buffer[] = []
   /** Up to where the bytes are dealt with, and where the last member that stays ends. */
   let from = 0

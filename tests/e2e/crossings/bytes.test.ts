@@ -71,12 +71,17 @@ function resultIn(message: string): string {
 
 const envelopeKeys = ['resultType', 'ttlMs', 'cacheScope']
 const isEnvelope = (member: string) => envelopeKeys.includes(keyOf(member))
+/** Structured content that is no object, put into one for those who know nothing else. */
+const structuredObject = (member: string) =>
+  member.replace(/^("structuredContent"\s*:\s*)([^\s{].*)$/s, '$1{"result":$2}')
 const trimmed = (members: readonly string[]) => members.map((member) => member.trim())
 
 function check(text: ResultText, sent: string, received: string, caller: Era, server: Era): void {
   const arrived = membersOf(received)
   const around = arrived.filter(isEnvelope)
-  expect(trimmed(arrived.filter((member) => !isEnvelope(member)))).toEqual(trimmed(text.members))
+  const changesEra = caller === 'legacy' && server === 'modern' && text.envelope.length > 0
+  const expected = trimmed(text.members).map((member) => (changesEra ? structuredObject(member) : member))
+  expect(trimmed(arrived.filter((member) => !isEnvelope(member)))).toEqual(expected)
   if (caller === 'legacy') {
     if (server === 'legacy') expect(received).toBe(sent)
     expect(around).toEqual([])
