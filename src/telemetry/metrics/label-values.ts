@@ -9,6 +9,8 @@ const absurd = 1000
 export interface LabelValuesOptions {
   /** How many different values get a label of their own. */
   readonly most: number
+  /** Names of ours: they have labels from the beginning, and are no secret. */
+  readonly own?: readonly string[]
   redact(text: string): string
 }
 
@@ -16,8 +18,8 @@ export interface LabelValuesOptions {
  * Gives names of tools, agents and the like a label each, until there are enough of them; all the others are `other`.
  * What a name is called is decided when it is first met and stays, so that no series ever changes its meaning.
  */
-export function labelValues({ most, redact }: LabelValuesOptions): (name: string) => string {
-  const known = new Map<string, string>()
+export function labelValues({ most, own = [], redact }: LabelValuesOptions): (name: string) => string {
+  const known = new Map<string, string>(own.map((name) => [name, name]))
   return (name) => {
     const before = known.get(name)
     if (before !== undefined) return before

@@ -21,14 +21,12 @@ const most = { tools: 200, servers: 200, agents: 100, errors: 60, operations: 30
 export const toolError = 'tool_error'
 
 export function createLabels(redact: (text: string) => string): Labels {
-  const error = labelValues({ most: most.errors, redact })
-  // Before a server makes up so many that there is no room for ours, by which everybody else's failures are known.
-  for (const code of [...Object.keys(errorKinds), toolError]) error(code)
   return {
     tool: labelValues({ most: most.tools, redact }),
     server: labelValues({ most: most.servers, redact }),
     agent: labelValues({ most: most.agents, redact }),
-    error,
+    // However many a server makes up, there is room for ours, by which everybody else's failures are known.
+    error: labelValues({ most: most.errors, own: [...Object.keys(errorKinds), toolError], redact }),
     operation: labelValues({ most: most.operations, redact }),
   }
 }

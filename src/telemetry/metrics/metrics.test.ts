@@ -79,6 +79,19 @@ test('F15: whatever codes a server makes up, ours keep their labels', () => {
   expect(sampled(text, 'toolway_server_errors_total', { server: 'files', error: 'rpc 0' })).toBe(1)
 })
 
+test('F15: our codes have their labels though nothing can be redacted before there is a configuration', () => {
+  let secret: string | undefined
+  using metrics = metricsOf({
+    redact(text) {
+      if (secret === undefined) throw new Error('there is no configuration yet')
+      return text.replaceAll(secret, '[redacted]')
+    },
+  })
+  secret = 'hunter2'
+  metrics.turnedAway('RATE_LIMITED')
+  expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'RATE_LIMITED' })).toBe(1)
+})
+
 test('F15: errors are counted by tool and code, and by server; refusals are not errors', () => {
   using metrics = metricsOf()
   const call = { entry: read }
