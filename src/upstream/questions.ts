@@ -21,26 +21,23 @@ export interface Questions {
   cancelAll(): void
 }
 
-/** A server that asks without end must not pile up questions. */
+/** A server that asks without end must not pile up questions; one is open until the server has taken its answer. */
 const maxOpen = 256
-/** One that does not take what it is answered goes without. */
-const maxReplies = 64
+/** One that does not take what it is told besides goes without. */
+const maxRemarks = 64
 
 export function createQuestions(transport: Transport, log: Log): Questions {
   const open = new Map<Id, AbortController>()
+  let remarks = 0
 
-  let replies = 0
+  const reply = (body: Buffer): Promise<void> =>
+    transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
 
-  const reply = async (body: Buffer): Promise<void> => {
-    if (replies >= maxReplies) return
-    replies++
-    try {
-      await transport.send({ body })
-    } catch (error) {
-      log.debug({ err: error }, 'could not answer a server')
-    } finally {
-      replies--
-    }
+  /** Replies to what no caller was asked. */
+  const remark = (body: Buffer): void => {
+    if (remarks >= maxRemarks) return
+    remarks++
+    void reply(body).finally(() => remarks--)
   }
 
   /** Where the call that a question was asked through ends first, it is asked again through another of the caller's. */
@@ -80,11 +77,11 @@ export function createQuestions(transport: Transport, log: Log): Questions {
   return {
     answer(question, addressee) {
       const { id, method } = question
-      if (method === 'ping') return void reply(resultBytes(id, Buffer.from('{}')))
-      if (open.has(id) || open.size >= maxOpen) return void reply(errorBytes(id, tooMany))
+      if (method === 'ping') return remark(resultBytes(id, Buffer.from('{}')))
+      if (open.has(id) || open.size >= maxOpen) return remark(errorBytes(id, tooMany))
       const peer = addressee()
       if (peer) void ask(question, peer, addressee)
-      else void reply(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
+      else remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
     },
     calledOff(params) {
       const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value
