@@ -1,37 +1,53 @@
 import type { Tier } from '../core/executor.ts'
 import type { Child } from './child.ts'
-import type { Engine, Runtime, Search } from './runtime.ts'
+import { type Engine, type Runtime, type Search, tiers } from './runtime.ts'
 import { type SearchOptions, search } from './search.ts'
 import { createSpare, type Spare } from './spare.ts'
 import { refused } from './stopped.ts'
 
 /** The ways to run programs that were found here, with a child of each ready for the next one. */
 export interface Engines extends AsyncDisposable {
-  /** Looks by really running something: once, or again after a while where something was missing. */
+  /** Looks by really running something: once, and again after a while where something was missing. */
   find(engine: Engine): Promise<Search>
   /** A child that nobody has used. Rejects with a refusal, or with the signal's reason. */
   take(engine: Engine, signal: AbortSignal): Promise<{ readonly child: Child; readonly tier: Tier }>
 }
 
-export function createEngines(options: SearchOptions): Engines {
+/** One search, and until when what it has come to holds. */
+interface Looked {
+  readonly found: Promise<Search>
+  result?: Search
+  until: number
+}
+
+export function createEngines(options: SearchOptions, look: typeof search = search): Engines {
   const { limits, clock, log } = options
-  const searches = new Map<Engine, { readonly found: Promise<Search>; until: number }>()
+  const searches = new Map<Engine, Looked>()
+  const underWay = new Set<Promise<Search>>()
   const spares = new Map<Engine, { readonly runtime: Runtime; readonly spare: Spare }>()
 
   const find = (engine: Engine): Promise<Search> => {
     const before = searches.get(engine)
     if (before && clock.now() < before.until) return before.found
-    const now = { found: search(engine, options), until: Number.POSITIVE_INFINITY }
-    searches.set(engine, now)
-    void now.found.then(({ runtime, missing }) => {
-      if (missing.length === 0) return
+    const found = look(engine, options).then((result) => stronger(before?.result, result))
+    underWay.add(found)
+    const now: Looked = { found, until: Number.POSITIVE_INFINITY }
+    // Where there is a way, nobody waits for a better one.
+    const goesOn = before?.result?.runtime ? before : undefined
+    if (goesOn) goesOn.until = now.until
+    searches.set(engine, goesOn ?? now)
+    void found.then((result) => {
+      underWay.delete(found)
+      now.result = result
+      if (goesOn && searches.get(engine) === goesOn) searches.set(engine, now)
+      if (result.missing.length === 0) return
       // A machine may have been too busy only for a moment, and packages can be installed.
       now.until = clock.now() + limits.againMs
       if (before) return
-      const how = runtime ? `are held only by tier ${runtime.tier}` : 'cannot be run'
-      log.warn({ missing }, `programs for the engine of ${engine} ${how}`)
+      const how = result.runtime ? `are held only by tier ${result.runtime.tier}` : 'cannot be run'
+      log.warn({ missing: result.missing }, `programs for the engine of ${engine} ${how}`)
     })
-    return now.found
+    return (goesOn ?? now).found
   }
 
   const spareOf = (engine: Engine, runtime: Runtime): Spare => {
@@ -59,7 +75,14 @@ export function createEngines(options: SearchOptions): Engines {
       }
     },
     async [Symbol.asyncDispose]() {
+      await Promise.all(underWay)
       await Promise.all([...spares.values()].map(({ spare }) => spare[Symbol.asyncDispose]()))
     },
   }
+}
+
+/** What works goes on, with a child that is ready, unless there is something stronger. */
+function stronger(before: Search | undefined, now: Search): Search {
+  const rank = ({ runtime }: Search) => (runtime ? tiers.indexOf(runtime.tier) : tiers.length)
+  return before?.runtime && rank(now) >= rank(before) ? { ...now, runtime: before.runtime } : now
 }
