@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withoutExcerpt } from './excerpt.ts'
+import { withoutExcerpt } from '../../format/excerpt.ts'
 import { narrowed } from './narrow.ts'
 
 const config = {

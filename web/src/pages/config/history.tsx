@@ -1,9 +1,9 @@
 import type { ReloadEvent, ReloadView } from '../../../../src/serve/admin/contract.ts'
+import { withoutExcerpt } from '../../format/excerpt.ts'
 import { count } from '../../format/number.ts'
 import { Mark } from '../../parts/mark.tsx'
 import { Ago } from '../../parts/moment.tsx'
 import { Card } from '../../parts/page.tsx'
-import { withoutExcerpt } from './excerpt.ts'
 
 const taken = { tone: 'ok', shape: 'dot', word: 'taken over' } as const
 const kept = { tone: 'bad', shape: 'cross', word: 'refused, kept as it was' } as const

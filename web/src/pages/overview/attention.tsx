@@ -1,4 +1,5 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
+import { withoutExcerpt } from '../../format/excerpt.ts'
 import { counted } from '../../format/number.ts'
 import { Ago, Lasting } from '../../parts/moment.tsx'
 import { Note } from '../../parts/states.tsx'
@@ -26,7 +27,7 @@ export function Attention({ of: { breakers, servers, reload } }: { readonly of: 
       {reload.lastError !== null && (
         <p>
           The last reload of the <a href={pathTo('config')}>configuration</a> failed (<Ago at={reload.lastAt} />
-          ); the one before it is still in force. {reload.lastError}
+          ); the one before it is still in force. {withoutExcerpt(reload.lastError)}
         </p>
       )}
     </Note>
