@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { CallView } from '../../../src/serve/admin/contract.ts'
+import type { CallView, ServerView, SessionView } from '../../../src/serve/admin/contract.ts'
 import { stateAfter, waitBefore } from './backoff.ts'
 import { filterCalls, withCalls } from './call-log.ts'
+import { heardOf, liveServers } from './live.ts'
+import { ownAgents, session } from './session.ts'
 import { tokenIn } from './token.ts'
 
 const call = (id: string, at: number, more: Partial<CallView> = {}): CallView => ({
@@ -73,4 +75,26 @@ describe('G10: a token in the address', () => {
     expect(tokenIn('#token=')).toBeUndefined()
     expect(tokenIn('')).toBeUndefined()
   })
+})
+
+test('G10: whoever may act as every agent and is none of them chooses one of them', () => {
+  const as = (agent: string): SessionView => ({
+    ...{ principal: 'token', agent, authenticated: true, admin: true, agents: '*' },
+  })
+  session.value = as('(none)')
+  expect(ownAgents(['dev', 'ci'])).toEqual(['dev', 'ci'])
+  expect(ownAgents([])).toEqual(['(none)'])
+  session.value = as('ci')
+  expect(ownAgents(['dev', 'ci'])).toEqual(['ci', 'dev'])
+  session.value = 'unknown'
+})
+
+test('G10: what was done to a server is seen before the stream tells of it', () => {
+  const server = (name: string, paused: boolean) => ({ name, paused }) as ServerView
+  liveServers.value = [server('files', false), server('memory', false)]
+  heardOf(server('memory', true))
+  expect(liveServers.value).toEqual([server('files', false), server('memory', true)])
+  liveServers.value = undefined
+  heardOf(server('memory', true))
+  expect(liveServers.value).toBeUndefined()
 })

@@ -57,7 +57,7 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 
 /** Everything that changes something. */
 export const act = {
-  server: (name: string, action: ServerAction) => post<unknown>(`servers/${one(name)}/${action}`),
+  server: (name: string, action: ServerAction) => post<ServerView>(`servers/${one(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${one(name)}/sign-in`),
   tryTool: (name: string, given: unknown, agent: string | undefined) =>
     post<TryResult>(`tools/${one(name)}/call`, { arguments: given, ...(agent !== undefined && { agent }) }),

@@ -31,6 +31,11 @@ const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) 
   },
 }
 
+/** Takes over how a server is after something was done to it: the stream tells of that only a moment later. */
+export function heardOf(server: ServerView): void {
+  liveServers.value = liveServers.peek()?.map((one) => (one.name === server.name ? server : one))
+}
+
 /** Opens the one stream of events, and keeps opening it until told to stop. */
 export function startLive(): () => void {
   let source: EventSource | undefined

@@ -12,12 +12,16 @@ export const sessionError = signal<ApiError | undefined>(undefined)
 /** Whether buttons that change something work. */
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
-/** The agents that one may try tools as, of all that there are. */
+/** What the gateway calls the agent of whoever named none, where there is none to fall back on. */
+export const noAgent = '(none)'
+
+/** The agents that one may try tools as, of all that there are: to act as none of them is to be refused. */
 export function ownAgents(all: readonly string[]): readonly string[] {
   const who = session.value
   if (typeof who !== 'object') return []
   const others = who.agents === '*' ? all : who.agents
-  return [...new Set([who.agent, ...others])]
+  const own = who.agent === noAgent && others.length > 0 ? [] : [who.agent]
+  return [...new Set([...own, ...others])]
 }
 
 /** What a button says that does not work. */

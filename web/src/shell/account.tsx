@@ -1,4 +1,4 @@
-import { session, signOut } from '../api/session.ts'
+import { noAgent, session, signOut } from '../api/session.ts'
 import { Icon } from '../parts/icon.tsx'
 import { attempt } from '../parts/notices.tsx'
 import { pathTo } from '../routing/route.ts'
@@ -12,7 +12,7 @@ export function Account() {
       <span>
         <strong>{who.principal}</strong>, {who.admin ? 'admin' : 'read-only'}
       </span>
-      <span class="quiet">acting as {who.agent}</span>
+      <span class="quiet">acting as {who.agent === noAgent ? 'no agent' : who.agent}</span>
       {who.authenticated ? (
         <button type="button" class="button tiny" onClick={() => void attempt(signOut, () => 'Signed out.')}>
           <Icon name="leave" size={13} /> Sign out

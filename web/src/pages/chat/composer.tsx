@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
 import { read } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin, ownAgents, session } from '../../api/session.ts'
+import { isAdmin, ownAgents } from '../../api/session.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { ask, stop, turns } from './talk.ts'
 
@@ -16,18 +16,18 @@ const modes = [
 export function Composer({ models }: { readonly models: readonly string[] }) {
   const known = useResource(isAdmin.value ? read.agents : async () => [], 'agents')
   const agents = ownAgents(known.data?.map(({ name }) => name) ?? [])
-  const own = typeof session.value === 'object' ? session.value.agent : ''
   const text = useSignal('')
   const model = useSignal(models[0] ?? '')
   const mode = useSignal('')
-  const agent = useSignal(own)
+  const chosen = useSignal<string | undefined>(undefined)
+  const agent = chosen.value ?? agents[0] ?? ''
   const running = turns.value.at(-1)?.state === 'running'
 
   const send = () => {
     const asked = text.value.trim()
     if (asked === '' || running) return
     text.value = ''
-    void ask(asked, { model: model.value, mode: mode.value || undefined, agent: agent.value })
+    void ask(asked, { model: model.value, mode: mode.value || undefined, agent })
   }
   const pressed = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
     // A word that is still being composed ends with Enter, too.
@@ -56,7 +56,7 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
       <div class="filters">
         <Pick label="Model" value={model.value} options={models} onChange={(next) => (model.value = next)} />
         <Pick label="Mode" value={mode.value} options={modes} onChange={(next) => (mode.value = next)} />
-        <Pick label="Act as agent" value={agent.value} options={agents} onChange={(next) => (agent.value = next)} />
+        <Pick label="Act as agent" value={agent} options={agents} onChange={(next) => (chosen.value = next)} />
         {running ? (
           <button key="stop" type="button" class="button" onClick={stop}>
             <Icon name="close" size={14} /> Stop

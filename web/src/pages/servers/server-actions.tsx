@@ -1,5 +1,6 @@
 import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
 import { act, type ServerAction } from '../../api/endpoints.ts'
+import { heardOf } from '../../api/live.ts'
 import { Action } from '../../parts/action.tsx'
 import { attempt } from '../../parts/notices.tsx'
 
@@ -12,7 +13,7 @@ interface ActionsProps {
 export function ServerActions({ server: { name, paused, health, transport }, done }: ActionsProps) {
   const run = (action: ServerAction, said: string) => async () => {
     await attempt(
-      () => act.server(name, action),
+      async () => heardOf(await act.server(name, action)),
       () => said,
     )
     done()

@@ -25,7 +25,9 @@ export function TryIt({ tool, draft }: TryProps) {
   const attempted = useSignal(false)
   const broken = useSignal(false)
   const own = typeof session.value === 'object' ? session.value.agent : ''
-  const agent = useSignal(own)
+  const agents = ownAgents(tool.agents.map((one) => one.agent))
+  const denied = new Set(tool.agents.filter(({ allowed }) => !allowed).map((one) => one.agent))
+  const agent = useSignal(agents.includes(own) ? own : (agents.find((name) => !denied.has(name)) ?? agents[0] ?? own))
   const outcome = useSignal<TryResult | ApiError | undefined>(undefined)
   const problems = problemsOf(value.value, schema, schema)
   const shown = attempted.value ? problems : problems.filter(({ missing }) => !missing)
@@ -63,7 +65,12 @@ export function TryIt({ tool, draft }: TryProps) {
             </p>
           )}
           <div class="filters">
-            <AgentChoice tool={tool} value={agent.value} onChange={(next) => (agent.value = next)} />
+            <AgentChoice
+              agents={agents}
+              denied={denied}
+              value={agent.value}
+              onChange={(next) => (agent.value = next)}
+            />
             <Action
               name="Run"
               icon="play"
@@ -95,20 +102,19 @@ const destructive = ({ name }: ToolDetail) => ({
 })
 
 interface AgentChoiceProps {
-  readonly tool: ToolDetail
+  readonly agents: readonly string[]
+  readonly denied: ReadonlySet<string>
   readonly value: string
   onChange(agent: string): void
 }
 
 /** Whose rules the call is judged by. */
-function AgentChoice({ tool, value, onChange }: AgentChoiceProps) {
-  const names = ownAgents(tool.agents.map((one) => one.agent))
-  const denied = new Set(tool.agents.filter(({ allowed }) => !allowed).map((one) => one.agent))
+function AgentChoice({ agents, denied, value, onChange }: AgentChoiceProps) {
   return (
     <label class="filter">
       <span>Act as agent</span>
       <select class="input" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        {names.map((name) => (
+        {agents.map((name) => (
           <option key={name} value={name}>
             {name}
             {denied.has(name) ? ' (denied)' : ''}
