@@ -118,17 +118,17 @@ export function createOutlook(options: OutlookOptions): Outlook {
 
   async function refresh(): Promise<void> {
     try {
-      await options.line().use(list, never)
+      await options.line().use((open) => list(open), never)
     } catch (error) {
       log.debug({ server, err: error }, 'could not refresh what a server offers')
     }
   }
 
   /** One listing at a time. */
-  function list(open: OpenLine): Promise<void> {
+  function list(open: OpenLine, done?: () => void): Promise<void> {
     listing ??= listOnce(open).finally(() => {
       listing = undefined
-      pace.done()
+      done?.()
       if (isBehind && !again) catchUp(open)
     })
     return listing
@@ -137,12 +137,12 @@ export function createOutlook(options: OutlookOptions): Outlook {
   /** At once, unless the server tells of changes again and again. */
   function catchUp(open: OpenLine): void {
     const ms = pace.next()
-    if (ms === 0) return void list(open).catch(() => {})
+    if (ms === 0) return void list(open, pace.done).catch(() => {})
     again = clock.after(ms, () => {
       again = undefined
       // Where none is open, it is asked when one is.
       const current = options.current()
-      if (current && isBehind) list(current).catch(() => {})
+      if (current && isBehind) list(current, pace.done).catch(() => {})
     })
   }
 

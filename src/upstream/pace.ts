@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 
 /** How soon something may be done again that others can ask for as often as they like. */
 export interface Pace {
-  /** How long to wait with the next one: not at all after a quiet time, ever longer where one follows the other. */
+  /** How long to wait with the next one: pauses are ever longer where one follows the other, until all is quiet. */
   next(): number
   /** It was done. */
   done(): void
@@ -24,9 +24,10 @@ export function createPace(clock: Clock): Pace {
 
   return {
     next() {
-      const isQuiet = clock.now() - doneAt > quietPauses * Math.max(pauseMs(), firstPauseMs)
+      const sinceMs = clock.now() - doneAt
+      const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstPauseMs)
       inARow = isQuiet ? 0 : inARow + 1
-      return pauseMs()
+      return Math.max(0, pauseMs() - sinceMs)
     },
     done() {
       doneAt = clock.now()

@@ -113,6 +113,31 @@ test('security: a server that tells of a change whenever it is asked is asked ev
   expect(clock.pending).toBe(0)
 })
 
+test('F4: a server that has changed again and again is heard at once when it changes next', async () => {
+  const tools = ['a']
+  const { server, clock, names, peers } = serverWith({ tools: () => tools })
+  const change = async (name: string) => {
+    tools.push(name)
+    peers[0]?.say({ method: 'notifications/tools/list_changed' })
+    await clock.pass(0)
+  }
+  await server.ready()
+  for (let at = 0; at < 80; at++) {
+    await change(`loaded ${at}`)
+    await clock.pass(500)
+  }
+  await clock.pass(90_000)
+  await change('later')
+  expect(names()).toContain('later')
+  // It is asked every minute all the while, which is no change.
+  await clock.pass(400_000)
+  for (const name of ['first', 'second', 'third']) {
+    await change(name)
+    expect(names()).toContain(name)
+  }
+  await server[Symbol.asyncDispose]()
+})
+
 test('F5: a protocol version that nobody knows is a warning with both versions, not a failure', async () => {
   const { server, warnings } = serverWith({ version: '2099-01-01' })
   await server.ready()
