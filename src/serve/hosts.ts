@@ -5,6 +5,8 @@ import { Refusal } from './refusal.ts'
 export interface Hosts {
   /** Throws a 403 unless the request is meant for this door. */
   check(host: string | undefined, origin: string | undefined): void
+  /** The address that goes with a Host header, without a path. */
+  addressOf(host: string): string
 }
 
 export function allowedHosts(config: HttpConfig, port: number): Hosts {
@@ -25,8 +27,13 @@ export function allowedHosts(config: HttpConfig, port: number): Hosts {
       if (host === undefined || !(hosts.has(host) || hosts.has(host.toLowerCase()))) throw wrongHost(host)
       if (origin !== undefined && !origins.has(origin.toLowerCase())) throw wrongOrigin(origin)
     },
+    addressOf: (host) => `${isDirect(host, port) ? 'http' : 'https'}://${host}`,
   }
 }
+
+/** Any other name is that of a proxy in front of us, and what proxies are for is TLS: nobody is to send a key without it. */
+const isDirect = (host: string, port: number): boolean =>
+  port === 80 || host.endsWith(`:${port}`) || /^(localhost|127\.[\d.]+|\[::1\])(:|$)/i.test(host)
 
 /** A name as a Host header spells it: the port is left out only where HTTP implies it. */
 function withPort(name: string, port: number): string {

@@ -18,7 +18,7 @@ export function createMetadataDoor({ jwt, config, hosts }: MetadataOptions): Adm
       const provider = jwt()
       if (!provider || provider.disabled || !isPlace(path, provider, config.path)) return false
       hosts.check(request.headers.host, undefined)
-      const body = metadataOf(provider, config.path, request.headers.host ?? '')
+      const body = metadataOf(provider, hosts.addressOf(request.headers.host ?? '') + config.path)
       publish(request, response, { type: 'application/json', body, maxAgeSeconds: 300 })
       return true
     },
@@ -32,10 +32,10 @@ function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   return ['/', endpoint, stream, resourceOf(jwt)?.pathname ?? '/'].some((one) => metadataPath(one) === path)
 }
 
-function metadataOf(jwt: JwtConfig, endpoint: string, host: string): object {
+function metadataOf(jwt: JwtConfig, address: string): object {
   const scopes = Object.keys(jwt.scopes)
   return {
-    resource: resourceOf(jwt) === undefined ? `http://${host}${endpoint}` : (jwt.resource ?? jwt.audience),
+    resource: resourceOf(jwt) === undefined ? address : (jwt.resource ?? jwt.audience),
     authorization_servers: [jwt.issuer],
     ...(scopes.length > 0 && { scopes_supported: scopes }),
     bearer_methods_supported: ['header'],

@@ -24,6 +24,13 @@ test('B2: everybody learns before connecting that there is an MCP server, and wh
   expect((await door.fetchRaw({ path: '/mcp/server-card/more', method: 'GET', ...ask })).statusCode).toBe(404)
 })
 
+test('B6: behind a proxy the card leads to the proxy, with TLS', async () => {
+  await using door = await openTestDoor({ config: { allowedHosts: ['tools.example.com'] } })
+  const headers = { ...ask.headers, host: 'tools.example.com' }
+  const { body } = await door.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })
+  expect(await body.json()).toMatchObject({ remotes: [{ url: 'https://tools.example.com/mcp' }] })
+})
+
 test('B6: the card is not shown under the name of another host', async () => {
   await using door = await openTestDoor()
   const headers = { ...ask.headers, host: 'evil.example' }

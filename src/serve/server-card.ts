@@ -30,7 +30,7 @@ export function createCardDoor({ info, config, hosts }: CardOptions): AdminDoor 
         title: 'Toolway',
         description: 'One way to every tool: a gateway that puts many MCP servers behind one endpoint.',
         version: info.version,
-        remotes: [{ type: 'streamable-http', url: `http://${host}${config.path}`, supportedProtocolVersions }],
+        remotes: [{ type: 'streamable-http', url: hosts.addressOf(host) + config.path, supportedProtocolVersions }],
       }
       publish(request, response, { type: 'application/mcp-server-card+json', body, maxAgeSeconds: 3600 })
       return true
