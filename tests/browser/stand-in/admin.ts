@@ -59,8 +59,9 @@ export function createSceneAdmin(scene: Scene, now: () => number): Admin {
     series: (_, { from = now() - 3_600_000, to = now() }) =>
       scene.name === 'empty' ? { from, to, stepMs: 10_000, points: [] } : seriesOf(from, to),
     stats: (_, by) => statsOf(scene, by, startedAt),
-    servers: () => scene.servers.map(({ stderr: _, ...server }) => server),
-    server: (_, name) => serverCalled(name),
+    servers: ({ admin }) =>
+      scene.servers.map(({ stderr: _, ...server }) => (admin ? server : { ...server, process: null })),
+    server: ({ admin }, name) => (admin ? serverCalled(name) : { ...serverCalled(name), process: null, stderr: [] }),
     async control(_, name, action) {
       const server = serverCalled(name)
       const paused = action === 'disable'

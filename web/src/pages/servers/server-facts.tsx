@@ -1,4 +1,5 @@
 import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
+import { isAdmin } from '../../api/session.ts'
 import { took } from '../../format/duration.ts'
 import { count, counted } from '../../format/number.ts'
 import { breakerLooks, healthLooks } from '../../parts/looks.ts'
@@ -55,6 +56,8 @@ export function ServerFacts({ server }: { readonly server: ServerDetail }) {
             <>
               <code>{process.pid}</code>, started <Ago at={process.startedAt} />, {counted(process.restarts, 'restart')}
             </>
+          ) : server.transport === 'stdio' && !isAdmin.value ? (
+            'only admins see it'
           ) : server.transport === 'stdio' ? (
             'not running: it starts when it is needed'
           ) : (

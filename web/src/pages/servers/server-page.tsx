@@ -1,6 +1,7 @@
 import { read } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
 import { Code } from '../../parts/code.tsx'
 import { healthLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
@@ -41,9 +42,11 @@ export function ServerPage({ name }: { readonly name: string }) {
               <a class="button" href={withQuery(pathTo('calls'), { server: name })}>
                 Its calls
               </a>
-              <a class="button" href={withQuery(pathTo('audit'), { server: name })}>
-                Its audit records
-              </a>
+              {isAdmin.value && (
+                <a class="button" href={withQuery(pathTo('audit'), { server: name })}>
+                  Its audit records
+                </a>
+              )}
             </div>
             <div class="grid-2">
               <ServerFacts server={data} />
@@ -64,9 +67,11 @@ function Stderr({ lines, transport }: { readonly lines: readonly string[]; reado
         <Code text={lines.join('\n')} label="End of stderr" wrap />
       ) : (
         <p class="quiet">
-          {transport === 'stdio'
-            ? 'Its process has written nothing to stderr since it was started.'
-            : 'It is no process of ours: its log is where it runs.'}
+          {transport !== 'stdio'
+            ? 'It is no process of ours: its log is where it runs.'
+            : isAdmin.value
+              ? 'Its process has written nothing to stderr since it was started.'
+              : 'Only admins see it.'}
         </p>
       )}
     </Card>
