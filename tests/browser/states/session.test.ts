@@ -53,6 +53,13 @@ inBrowser('G10: sessions', () => {
     await page.getByLabel('Token or API key').waitFor()
   })
 
+  test('G10: whoever was signed in, and is not any more, is told why', async () => {
+    await using visitor = await visit(browser, door.origin, 'operator')
+    await visitor.context.clearCookies()
+    await visitor.page.getByRole('link', { name: 'Tools', exact: true }).click()
+    await visitor.page.getByRole('alert').getByText('Your session has ended').waitFor()
+  })
+
   test('G10: without admin rights buttons that change something say why they do not', async () => {
     await using visitor = await visit(browser, door.origin, 'dev')
     const { page } = visitor
@@ -63,6 +70,8 @@ inBrowser('G10: sessions', () => {
     expect(await restart.getAttribute('title')).toContain('admin')
     await restart.click({ force: true })
     expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.locator('dt', { hasText: 'Process' }).locator('+ dd').getByText('only admins see it').waitFor()
+    await page.getByText('Only admins see it.').waitFor()
     await page.goto('/audit')
     await page.getByRole('heading', { name: 'Only admins see the audit log' }).waitFor()
   })

@@ -27,6 +27,13 @@ export function ownAgents(all: readonly string[]): readonly string[] {
 /** What a button says that does not work. */
 export const adminReason = 'Needs an admin credential: sign in with the token that `toolway serve` prints.'
 
+/** What somebody is told who was signed in until now. */
+const ended = new ApiError(
+  0,
+  'SESSION_ENDED',
+  'Your session has ended: Toolway was started again, your credential was taken back, or twelve hours have passed.',
+)
+
 /** Exchanges a token for a cookie that scripts cannot read. */
 export async function signIn(token: string): Promise<void> {
   await request('session', { method: 'POST', body: { token: token.trim() } })
@@ -35,6 +42,7 @@ export async function signIn(token: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await request('session', { method: 'DELETE' })
+  sessionError.value = undefined
   session.value = 'none'
 }
 
@@ -53,6 +61,9 @@ export async function findSession(): Promise<void> {
 /** Begins: with the token in the address, where there is one, and with the cookie otherwise. */
 export async function startSession(): Promise<void> {
   onTurnedAway(() => {
+    if (session.peek() === 'none') return
+    // Whatever was wrong before: it answers now.
+    sessionError.value = typeof session.peek() === 'object' ? ended : undefined
     session.value = 'none'
   })
   const token = takeToken()
