@@ -5,6 +5,7 @@ import type { Log } from '../core/log.ts'
 import { notificationBytes, requestBytes } from '../wire/encode.ts'
 import { type Id, type Response, readMessage } from '../wire/message.ts'
 import { createQuestions } from './questions.ts'
+import { createTaskNews, type TaskNews } from './task-news.ts'
 import type { Receiver, Transport } from './transports/transport.ts'
 
 /** One open line to a server: matches answers to requests, and what is said on the way to the request it belongs to. */
@@ -19,6 +20,8 @@ export interface Connection extends AsyncDisposable {
   readonly heard: number
   /** How many calls were called off since it sent the last one. */
   readonly inVain: number
+  /** What the server tells of the tasks that it has started over this line. */
+  readonly taskNews: TaskNews
   /** Whoever the line was opened for, to turn to when the server speaks up outside any request. */
   host: Peer | undefined
   /** Only one caller uses this line, so that whatever the server says is for it. */
@@ -90,6 +93,7 @@ export async function openConnection(
     get inVain() {
       return inVain
     },
+    taskNews: createTaskNews(),
     host: undefined,
     owned: options.owned,
     serving: false,
@@ -205,6 +209,7 @@ export async function openConnection(
       const token = progress.value.progressToken
       if (typeof token === 'number') pending.get(token)?.request.peer?.notify(method, progress)
     } else if (method === 'notifications/cancelled') questions.calledOff(params)
+    else if (method === 'notifications/tasks/status') connection.taskNews.tell(params)
     else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
       addressee(method, exchange)?.notify(method, Json.raw(params ?? Buffer.from('{}')))
     } else {
@@ -263,11 +268,9 @@ export async function openConnection(
 /** How long a call that was called off is reckoned to go on at the server. */
 const goesOnMs = 300_000
 
-/** News about the server itself, on whichever stream they come. Those of a task name it by an id that is not the caller's. */
+/** News about the server itself, on whichever stream they come. */
 const isForEverybody = (method: string): boolean =>
-  method.endsWith('/list_changed') ||
-  method === 'notifications/resources/updated' ||
-  method === 'notifications/tasks/status'
+  method.endsWith('/list_changed') || method === 'notifications/resources/updated'
 
 /** On a wire without streams, what a listener hears names the request that listens. */
 function subscriptionOf(params: Buffer | undefined): number | undefined {

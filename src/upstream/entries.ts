@@ -119,10 +119,7 @@ async function inRounds(
   let rest = brought
   for (let round = 0; ; round++) {
     const { result } = answer
-    if (!asksForMore(result)) {
-      const started = startsTask(result, call) ? startedTask(result, call, options.seal) : result
-      return resultFrom({ ...answer, result: started }, options)
-    }
+    if (!asksForMore(result)) return resultFrom(answer, options)
     if (call.peer.rounds || round === maxRounds) {
       return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
     }
@@ -147,15 +144,27 @@ function halfway(error: unknown): unknown {
 function say(about: About, call: Call, rest: Call['input']['rest'], options: EntryOptions): Promise<Response> {
   const { members, ...what } = about(call)
   const more = rest && Object.keys(rest).length > 0 ? [Buffer.from(`,${JSON.stringify(rest).slice(1, -1)}`)] : []
-  return send({ ...what, members: [...members, ...more] }, call, options)
+  const said = { ...what, members: [...members, ...more] }
+  return send(said, call, options, (answer, { connection }) => {
+    const { result, notes } = answer
+    if (!notes.special && rest === undefined) return answer
+    if (asksForMore(result) || !startsTask(result, call)) return answer
+    return { ...answer, result: startedTask(result, call, options.seal, connection.taskNews) }
+  })
 }
 
-/** Says something on behalf of a call. */
-function send(what: Pick<Phrase, 'method' | 'members' | 'name' | 'headers'>, call: Call, { use }: EntryOptions) {
+/** Says something on behalf of a call; `heard` sees the answer, and over which line it came. */
+function send(
+  what: Pick<Phrase, 'method' | 'members' | 'name' | 'headers'>,
+  call: Call,
+  { use }: EntryOptions,
+  heard = (answer: Response, _open: OpenLine) => answer,
+): Promise<Response> {
   const { caller, signal, peer, trace } = call
+  const { capabilities } = caller
   const meta = foreign(call.input.meta)
-  return use(call, (open) =>
-    open.connection.request(phrase(open, { ...what, meta, trace, capabilities: caller.capabilities, signal, peer })),
+  return use(call, async (open) =>
+    heard(await open.connection.request(phrase(open, { ...what, meta, trace, capabilities, signal, peer })), open),
   )
 }
 

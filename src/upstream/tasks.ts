@@ -6,12 +6,23 @@ import type { Seal } from '../core/seal.ts'
 import { readTaskId, writeTaskId } from '../core/task-id.ts'
 import { members } from '../wire/scan.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../wire/splice.ts'
+import type { TaskNews } from './task-news.ts'
 
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
-/** The result of a call that has started a task: the task goes by an id that is good for this caller alone. */
-export const startedTask = (result: Buffer, call: Call, seal: Seal): Buffer =>
-  withTaskIds(result, (id) => newId(id, call, seal))
+/**
+ * The result of a call that has started a task: the task goes by an id that is good for this caller alone, and what
+ * its server tells of it reaches this caller under that id.
+ */
+export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskNews): Buffer {
+  const { peer } = call.caller
+  return withTaskIds(result, (id) => {
+    const given = newId(id, call, seal)
+    const known = (news: Buffer) => Json.raw(withTaskIds(news, () => given))
+    if (peer) follow(id, (news) => peer.notify('notifications/tasks/status', known(news)))
+    return given
+  })
+}
 
 /** Passes on a request about a task, with the id by which the server knows it; the answer has the caller's again. */
 export async function relayTask(

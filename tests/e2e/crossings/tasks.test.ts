@@ -45,13 +45,15 @@ describe('tasks of revision 2025-11-25', () => {
   })
 
   test.concurrent.each(['http', 'stdio'])(
-    'B2: a task of the server over %s is started, asks on its way, and brings its result',
+    'B2: a task of the server over %s is started, tells how it is and asks on its way, and brings its result',
     async (server) => {
       const { taskId, status } = await start(server, { topic: `topic of ${server}`, ambiguous: true })
       expect(status).toBe('working')
       expect(await caller.request('tasks/get', { taskId })).toMatchObject({ taskId, status: 'working' })
       const waiting = async () => (await caller.request('tasks/get', { taskId })).status === 'input_required'
       await until(waiting, { what: 'the task to ask' })
+      const news = () => caller.told('notifications/tasks/status').filter((told) => told.taskId === taskId)
+      await until(() => news().some(({ status }) => status === 'input_required'), { what: 'the task to tell so' })
       const { content, _meta } = await caller.request('tasks/result', { taskId })
       expect(content).toMatchObject([{ text: expect.stringContaining(`topic of ${server} (technical)`) }])
       expect(_meta).toMatchObject({ 'io.modelcontextprotocol/related-task': { taskId } })
