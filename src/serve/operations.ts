@@ -40,7 +40,8 @@ const listFields: Readonly<Record<Kind, string>> = {
 /** A result as an era has it; `reads` where it is the content of a resource. */
 export type Form = (result: Result, reads?: 'reads') => Pieces
 
-export function createOperations(access: Access, form: Form): Operations {
+/** `readable` makes of a list of tools one that clients of the era can read. */
+export function createOperations(access: Access, form: Form, readable = (tools: Buffer) => tools): Operations {
   const run = (
     handler: Handler,
     served: Served,
@@ -61,7 +62,7 @@ export function createOperations(access: Access, form: Form): Operations {
       await view.ready()
       const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
       const end = nextCursor === undefined ? '}' : `,"nextCursor":${JSON.stringify(nextCursor)}}`
-      return [Buffer.from(`{"${listFields[kind]}":`), items, Buffer.from(end)]
+      return [Buffer.from(`{"${listFields[kind]}":`), kind === 'tool' ? readable(items) : items, Buffer.from(end)]
     },
 
     async callTool(params, caller, peer, inspect) {

@@ -5,7 +5,7 @@ import type { Definition } from '../core/entry.ts'
 import { type Listed, soundDefinition } from './sound-definition.ts'
 
 const members = {
-  tool: ['title', 'description', 'outputSchema', 'annotations', 'execution', 'icons', '_meta', 'inputSchema'],
+  tool: ['title', 'description', 'annotations', 'execution', 'icons', '_meta', 'inputSchema'],
   resource: ['name', 'title', 'description', 'mimeType', 'size', 'annotations', 'icons', '_meta'],
   template: ['name', 'title', 'description', 'mimeType', 'annotations', 'icons', '_meta'],
   prompt: ['title', 'description', 'arguments', 'icons', '_meta'],
@@ -56,6 +56,8 @@ test('B2: a definition that is right stays the very same, and of a wrong one onl
     own: { kept: true },
   }
   expect(soundDefinition('tool', right)).toBe(right)
+  const list = { ...right, outputSchema: { type: 'array', items: { type: 'string' } } }
+  expect(soundDefinition('tool', list)).toBe(list)
   const wrong = {
     ...right,
     description: null,

@@ -1,4 +1,5 @@
 import type { Definition } from '../core/entry.ts'
+import { isObjectSchema } from '../wire/object-schema.ts'
 import { asObject } from './introduction.ts'
 
 /** What a list of a server holds. */
@@ -49,8 +50,8 @@ const ofResources = {
 const optional: Readonly<Record<Listed, Readonly<Record<string, Check>>>> = {
   tool: {
     ...common,
-    // Clients of the revisions with sessions know outputs that are objects, and no others.
-    outputSchema: (value) => isObject(value) && asObject(value).type === 'object' && isSoundSchema(value),
+    // What it describes is nobody's business here: not every revision knows outputs that are no objects.
+    outputSchema: having({ $schema: isText }),
     annotations: having({
       title: isText,
       readOnlyHint: isFlag,
@@ -65,11 +66,6 @@ const optional: Readonly<Record<Listed, Readonly<Record<string, Check>>>> = {
   prompt: { ...common, arguments: listOf(isArgument) },
 }
 
-const isSoundSchema = having({
-  properties: (value) => isObject(value) && Object.values(asObject(value)).every(isObject),
-  required: listOf(isText),
-})
-
 /**
  * A definition that every client can read. Clients take a list whole or not at all: one word out of place in the
  * definition of one tool would take the tools of all servers from them. What may be missing is left out where it is
@@ -78,7 +74,8 @@ const isSoundSchema = having({
 export function soundDefinition(kind: Listed, definition: Definition): Definition {
   const wrong = Object.entries(optional[kind]).filter(([name, check]) => !isRight(definition[name], check))
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
-  if (kind === 'tool' && !isSoundInput(definition.inputSchema)) changes.inputSchema = soundInput(definition.inputSchema)
+  if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
+    changes.inputSchema = soundInput(definition.inputSchema)
   if (kind === 'resource' || kind === 'template') {
     if (!isText(definition.name)) changes.name = definition.uri ?? definition.uriTemplate
   }
@@ -86,8 +83,6 @@ export function soundDefinition(kind: Listed, definition: Definition): Definitio
   const kept = Object.entries({ ...definition, ...changes }).filter(([, value]) => value !== undefined)
   return Object.fromEntries(kept)
 }
-
-const isSoundInput: Check = (value) => asObject(value).type === 'object' && isSoundSchema(value)
 
 function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   const { type: _type, properties, required, ...rest } = asObject(schema)

@@ -4,6 +4,7 @@ import { type LogLevel, logLevels } from '../../core/capabilities.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import type { Result } from '../../core/result.ts'
 import { errorBytes, resultPieces } from '../../wire/encode.ts'
 import { toLegacy } from '../../wire/eras.ts'
 import type { Id } from '../../wire/message.ts'
@@ -14,6 +15,7 @@ import type { Answer } from '../answer.ts'
 import { capabilities, tooMuchDeclared } from '../capabilities.ts'
 import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
+import { legacyTools } from '../legacy-tools.ts'
 import { isLogLevel } from '../log-level.ts'
 import { createOperations } from '../operations.ts'
 import { type Outlet, RequestPeer } from '../peer.ts'
@@ -48,7 +50,8 @@ export const isLegacyRevision = (revision: unknown): revision is string =>
 
 export function legacyEra(options: { access: Access; info: DoorInfo; log: Log }): LegacyEra {
   const { access, info, log } = options
-  const operations = createOperations(access, ({ body, plain }) => [plain ? body.bytes : toLegacy(body.bytes)])
+  const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
+  const operations = createOperations(access, form, legacyTools)
 
   const perform = async (
     session: Session,
