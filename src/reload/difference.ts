@@ -8,7 +8,7 @@ export interface Difference {
     readonly removed: readonly string[]
     readonly changed: readonly string[]
   }
-  /** Sections that are different, `mcpServers` aside. */
+  /** Sections that are different from now on, `mcpServers` aside. */
   readonly sections: readonly string[]
   /** Keys whose change cannot be put into force while Toolway runs. */
   readonly atNextStart: readonly string[]
@@ -21,8 +21,9 @@ const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 't
 export function differenceOf(before: Config, after: Config): Difference {
   const old = new Map(Object.entries(before.mcpServers))
   const now = new Map(Object.entries(after.mcpServers))
-  const sections = (Object.keys(after) as (keyof Config)[]).filter(
-    (section) => section !== 'mcpServers' && !isDeepStrictEqual(before[section], after[section]),
+  const next = untilNextStart(before, after)
+  const sections = (Object.keys(next) as (keyof Config)[]).filter(
+    (section) => section !== 'mcpServers' && !isDeepStrictEqual(before[section], next[section]),
   )
   return {
     servers: {
