@@ -62,3 +62,9 @@ test('B6: a secret that a reference puts among the arguments of a process is a d
   expect(warnings.join()).not.toMatch(/hidden|letmein/)
   expect(secrets).toEqual(expect.arrayContaining(['hidden-1', 'hidden-4']))
 })
+
+test('B6: the password of a proxy in the environment is a secret that is known', async () => {
+  const { load } = await project({ 'toolway.json': '{}' })
+  const { secrets } = await load({ env: { https_proxy: 'http://me:hidden-5@proxy:3128' } })
+  expect(secrets).toContain('hidden-5')
+})

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import { homeOf } from '../core/home.ts'
+import { proxySecrets } from '../core/proxy.ts'
 import { absolutePaths } from './absolute-paths.ts'
 import { runCommands } from './commands.ts'
 import { withDefaultAgent } from './default-agent.ts'
@@ -25,7 +26,7 @@ export interface LoadedConfig {
   readonly files: readonly { readonly path: string; readonly dialect: Dialect }[]
   /** Where a change may mean another configuration: files that were read or looked for, rules, secrets. */
   readonly places: readonly string[]
-  /** What files, commands and secret variables gave, wherever it stands now: none of it is to be written down. */
+  /** What files, commands, secret variables and addresses of proxies gave, wherever it stands now: none of it is to be written down. */
   readonly secrets: readonly string[]
   /** What was understood, file by file. */
   readonly notes: readonly string[]
@@ -81,7 +82,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
     places: [...new Set([...located.places, ...rulePlaces(located.places, env, cwd), ...secretFiles])],
-    secrets: filled.secrets,
+    secrets: [...filled.secrets, ...proxySecrets(env)],
     notes: documents.flatMap(({ path, notes }) => notes.map((note) => `${path}: ${note}`)),
     warnings: [
       ...located.warnings,

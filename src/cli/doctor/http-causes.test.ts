@@ -16,6 +16,16 @@ test.each([
   })
 })
 
+test('B11: a proxy on the way is told apart from the server', async () => {
+  const message =
+    'Could not reach it: the proxy http://proxy:3128 wants a user and a password (HTTP 407). Put them there.'
+  expect(await findingOf(https, { failure: { code: 'PROXY', message } })).toMatchObject({
+    status: 'problem',
+    message: message.slice(0, -1),
+    remedy: 'curl -sv https://mcp.example.com/v1   # asks the same proxy',
+  })
+})
+
 test.each([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'nobody here vouches for', 'NODE_EXTRA_CA_CERTS'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'nobody here vouches for', 'NODE_EXTRA_CA_CERTS'],

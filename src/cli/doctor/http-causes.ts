@@ -29,6 +29,12 @@ const unreachable: Recognise<Remote> = ({ name, failure: { code = '' }, config }
   }
 }
 
+/** Whatever is wrong, it is not the server. */
+const proxy: Recognise<Remote> = ({ failure: { code, message }, config }) =>
+  code === 'PROXY'
+    ? { message: message.replace(/\.$/, ''), remedy: `${curl(config)}   # asks the same proxy` }
+    : undefined
+
 const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_UNTRUSTED)$/
 
 const encryption: Recognise<Remote> = ({ name, failure: { code = '' }, config }) => {
@@ -114,6 +120,7 @@ const anything: Recognise<Remote> = ({ failure, config }) => ({
 
 /** Why servers elsewhere fail, the surest signs first; the last one knows every failure. */
 export const httpCauses: readonly Recognise<Remote>[] = [
+  proxy,
   unreachable,
   encryption,
   breaksOff,

@@ -5,6 +5,7 @@ import { configuredHeaders } from '../transports/http-headers.ts'
 import { createChannel } from '../transports/http1/channel.ts'
 import { type Challenge, readChallenge } from './challenge.ts'
 import { OAuthProblem } from './problem.ts'
+import { unreachable } from './unreachable.ts'
 
 const withinMs = 10_000
 
@@ -47,7 +48,6 @@ export async function challengeOf(
       ? readChallenge(head.status, head.all('www-authenticate'))
       : undefined
   } catch (cause) {
-    if (cause instanceof OAuthProblem) throw cause
-    throw new OAuthProblem(`${server.origin} cannot be reached`, { unreachable: true, cause })
+    throw cause instanceof OAuthProblem ? cause : unreachable(server, cause)
   }
 }

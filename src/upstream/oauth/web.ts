@@ -3,8 +3,11 @@ import { isIP } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
+import { proxyFor } from '../../core/proxy.ts'
 import { safeAddress } from './address.ts'
 import { OAuthProblem, quoted } from './problem.ts'
+import { askThrough } from './proxied.ts'
+import { unreachable } from './unreachable.ts'
 
 /** What was answered, as far as it is JSON. */
 export interface WebAnswer {
@@ -31,6 +34,8 @@ export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'
 
 export interface WebOptions {
   readonly placeOf: PlaceOf
+  /** Where a proxy may be named. */
+  readonly env?: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
 }
 
@@ -39,7 +44,7 @@ const withinMs = 10_000
 const maxBytes = 256 * 1024
 const maxRedirects = 3
 
-export function createWeb({ placeOf, clock }: WebOptions): Web {
+export function createWeb({ placeOf, env = process.env, clock }: WebOptions): Web {
   return {
     async get(url, reach) {
       let at = url
@@ -64,35 +69,27 @@ export function createWeb({ placeOf, clock }: WebOptions): Web {
 
   async function ask(url: URL, reach: Reach, request: Asked): Promise<WebAnswer & { readonly location?: string }> {
     safeAddress(url.href, 'an address of the authorization server')
-    const { Agent } = await import('undici')
-    const vetted = await vet(url, reach)
-    const [first] = vetted
-    // Connected to the addresses that were looked at: a name may lead elsewhere the next time.
-    const agent = new Agent({
-      connections: 1,
-      connect: {
-        lookup: (_, options, done) => (options.all ? done(null, [...vetted]) : done(null, first.address, first.family)),
-      },
-    })
     using limit = deadline(
       clock,
       withinMs,
       () => new OAuthProblem(`${url.origin} did not answer within ${withinMs / 1000} s`, { unreachable: true }),
     )
+    const asked = { ...request, signal: limit.signal }
     try {
-      return await exchanged(agent, url, { ...request, signal: limit.signal })
+      const proxy = proxyFor(url, env)
+      const vetted = await vet(url, reach, proxy !== undefined)
+      if (proxy === undefined) return await askDirectly(vetted, url, asked)
+      const { status, text, location } = await askThrough(proxy, url, asked, { maxBytes, clock })
+      return location === undefined ? { status, body: json(text) } : { status, body: undefined, location }
     } catch (thrown) {
-      if (thrown instanceof OAuthProblem) throw thrown
-      const { code, name } = thrown as NodeJS.ErrnoException
-      throw new OAuthProblem(`${url.origin} cannot be reached (${code ?? name})`, { unreachable: true, cause: thrown })
-    } finally {
-      await agent.destroy()
+      throw thrown instanceof OAuthProblem ? thrown : unreachable(url, thrown)
     }
   }
 
-  async function vet({ hostname }: URL, reach: Reach): Promise<readonly [Address, ...Address[]]> {
+  /** The addresses of a host. A proxy may find one that nobody here finds; what is found here has to be allowed in any case. */
+  async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly Address[]> {
     const host = hostname.replace(/^\[|\]$/g, '')
-    const found = isIP(host) ? [{ address: host, family: isIP(host) }] : await addresses(host)
+    const found = isIP(host) ? [{ address: host, family: isIP(host) }] : await addresses(host, byProxy)
     const bad = found.find(({ address }) => {
       const place = placeOf(address)
       return place === 'reserved' || (place === 'private' && reach === 'public')
@@ -101,7 +98,7 @@ export function createWeb({ placeOf, clock }: WebOptions): Web {
       throw new OAuthProblem(
         `${quoted(hostname)} leads to a private or reserved address, and a server out there named it`,
       )
-    return found as [Address, ...Address[]]
+    return found
   }
 }
 
@@ -116,12 +113,30 @@ interface Asked {
   readonly body?: string
 }
 
-async function addresses(host: string): Promise<Address[]> {
+async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]> {
   try {
     // Both families of this machine may be listened on by different programs: one order for all.
     return await lookup(host, { all: true, order: 'ipv4first' })
   } catch (cause) {
+    if (mayBeUnknown) return []
     throw new OAuthProblem(`${quoted(host)} cannot be found`, { unreachable: true, cause })
+  }
+}
+
+/** Connects to the addresses that were looked at: a name may lead elsewhere the next time. */
+async function askDirectly(vetted: readonly Address[], url: URL, asked: Asked & { readonly signal: AbortSignal }) {
+  const { Agent } = await import('undici')
+  const [first] = vetted as [Address, ...Address[]]
+  const agent = new Agent({
+    connections: 1,
+    connect: {
+      lookup: (_, options, done) => (options.all ? done(null, [...vetted]) : done(null, first.address, first.family)),
+    },
+  })
+  try {
+    return await exchanged(agent, url, asked)
+  } finally {
+    await agent.destroy()
   }
 }
 

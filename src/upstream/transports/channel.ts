@@ -17,6 +17,8 @@ export interface HttpRequest {
 
 export interface Head {
   readonly status: number
+  /** The proxy that has passed it on, or may have made it up itself. */
+  readonly relay?: string | undefined
   /** The media type, without parameters. */
   readonly type: string
   header(name: string): string | undefined

@@ -1,5 +1,6 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import { type Head, NoAnswer } from './channel.ts'
+import { ProxyFailure } from './http1/proxy-failure.ts'
 
 /** Where a line stands: its server's name, its address, and whether the handshake is over. */
 export interface Place {
@@ -44,6 +45,10 @@ export function lost({ name, established }: Place, what: string, cause?: unknown
 export function noAnswer(place: Place, thrown: unknown): unknown {
   if (!(thrown instanceof NoAnswer)) return thrown
   const { name, origin } = place
+  if (thrown.cause instanceof ProxyFailure) {
+    const details = { server: name, unsent: true, cause: thrown.cause } as const
+    return new ToolwayError('SERVER_UNAVAILABLE', `Could not reach ${name}: ${thrown.cause.message}`, details)
+  }
   const why = reason(thrown.cause)
   if (thrown.written) return lost(place, `broke off before it answered (${why})`, thrown.cause)
   const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it runs and that mcpServers.${name}.url and its headers are right.`
@@ -56,7 +61,8 @@ export function refused(place: Place, head: Head, said = ''): ToolwayError {
   const { status } = head
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenLine(established)
   const retryAfterMs = retryAfter(head.header('retry-after'))
-  return new ToolwayError(code, `${name} ${sentence(place, head, said)}`, {
+  const relayed = head.relay === undefined ? '' : ` It may be the proxy ${head.relay} that says so.`
+  return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, {
     server: name,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     cause: new HttpStatus(status),

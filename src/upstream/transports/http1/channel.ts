@@ -1,5 +1,6 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
+import { proxyFor, type WebProxy } from '../../../core/proxy.ts'
 import { type Channel, NoAnswer } from '../channel.ts'
 import { type Connection, openConnection } from './connection.ts'
 
@@ -19,9 +20,20 @@ const usualIdleMs = 4_000
 const longestIdleMs = 15_000
 const marginMs = 2_000
 
-/** As many connections as there are requests at a time; those that become free are used again. */
-export function createChannel(address: string, clock: Clock, most = mostConnections): Channel {
+export interface ChannelOptions {
+  readonly most?: number
+  /** Whoever has to be asked for the way, where that is not what the environment says. */
+  readonly proxy?: WebProxy | undefined
+}
+
+/**
+ * As many connections as there are requests at a time; those that become free are used again. Throws where the
+ * environment names a proxy that cannot be used.
+ */
+export function createChannel(address: string, clock: Clock, options: ChannelOptions = {}): Channel {
   const origin = new URL(address)
+  const { most = mostConnections, proxy = proxyFor(origin, process.env) } = options
+  const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
   const open = new Set<Connection>()
   /** The one used last comes last, and is the next to be used. */
   let idle: Idle[] = []
@@ -40,6 +52,7 @@ export function createChannel(address: string, clock: Clock, most = mostConnecti
     const connection = openConnection({
       origin,
       tls,
+      proxy,
       connected: () => timer[Symbol.dispose](),
       free() {
         const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, longestIdleMs)
@@ -71,7 +84,7 @@ export function createChannel(address: string, clock: Clock, most = mostConnecti
       const known = reuse()
       if (known) return known.ask(request, receive)
       // Loaded where it is needed: many servers are neighbours.
-      const tls = origin.protocol === 'https:' ? (await import('node:tls')).connect : undefined
+      const tls = encrypted ? (await import('node:tls')).connect : undefined
       if (closed) throw new NoAnswer(false, new Error('the channel is closed'))
       if (open.size >= most) throw new NoAnswer(false, tooMany())
       return connect(tls).ask(request, receive)

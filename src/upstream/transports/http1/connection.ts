@@ -1,10 +1,13 @@
-import { connect, type Socket } from 'node:net'
-import type { TLSSocket, connect as TlsConnect } from 'node:tls'
+import type { Socket } from 'node:net'
+import type { connect as TlsConnect } from 'node:tls'
+import type { WebProxy } from '../../../core/proxy.ts'
 import { type Body, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
 import { createAnswerReader } from './answer.ts'
 import { BadAnswer } from './bad-answer.ts'
 import type { AnswerHead } from './head.ts'
-import { requestPieces } from './request.ts'
+import { proxyRefused, proxyUnreachable } from './proxy-failure.ts'
+import { proxied, requestPieces } from './request.ts'
+import { closedError, openSocket, openTunnel, readyEvent } from './sockets.ts'
 
 /** One connection to a server, for one request at a time. */
 export interface Connection {
@@ -17,8 +20,10 @@ export interface Connection {
 
 export interface ConnectionOptions {
   readonly origin: URL
-  /** Where the connection is to be encrypted. */
+  /** Where a connection is to be encrypted. */
   readonly tls: typeof TlsConnect | undefined
+  /** Whoever has to be asked for the way there. */
+  readonly proxy: WebProxy | undefined
   connected(): void
   /** It has done its work and can be used again. */
   free(): void
@@ -40,7 +45,12 @@ interface Work {
 const room = 64 * 1024
 
 /** Sockets are read without streams in between: bytes come into a buffer of ours, or right into a long answer. */
-export function openConnection({ origin, tls, ...told }: ConnectionOptions): Connection {
+export function openConnection({ origin, tls, proxy, ...told }: ConnectionOptions): Connection {
+  const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
+  /** A proxy that is handed each request, since many open tunnels to encrypted servers only. */
+  const relay = tunnelled ? undefined : proxy
+  /** The proxy for as long as we are on the way to it. */
+  let ahead = proxy
   const buffer: Buffer = Buffer.allocUnsafeSlow(room)
   let into: Buffer = buffer
   let work: Work | undefined
@@ -54,9 +64,13 @@ export function openConnection({ origin, tls, ...told }: ConnectionOptions): Con
     head(answer) {
       const mine = work
       if (mine === undefined) throw new BadAnswer('it speaks unasked')
+      if (relay && answer.status === 407) {
+        mine.written = false
+        throw proxyRefused(relay, origin, 407)
+      }
       reuse = answer.reuse
       keepAliveMs = answer.keepAliveMs
-      const head = headOf(answer, () => {
+      const head = headOf(answer, relay, () => {
         if (work === mine) lose(new Error('nobody reads the answer any more'))
       })
       mine.body = mine.receive(head)
@@ -72,37 +86,28 @@ export function openConnection({ origin, tls, ...told }: ConnectionOptions): Con
     },
   })
 
-  const socket = openSocket(origin, tls, {
+  const onread = {
     buffer: () => {
       into = reader.place ?? buffer
       return into
     },
-    callback(length) {
+    callback(length: number) {
       if (over) return false
-      try {
-        if (into === buffer) reader.push(buffer.subarray(0, length))
-        else reader.placed(length)
-      } catch (error) {
-        lose(error as Error)
-      }
+      hear(into === buffer ? buffer.subarray(0, length) : undefined, length)
       return true
     },
-  })
-  socket.setNoDelay(true)
-  socket.once(tls ? 'secureConnect' : 'connect', () => {
-    connected = true
-    told.connected()
-    if (waiting) write(waiting)
-    waiting = undefined
-  })
-  // What is left to be heard of a socket that nobody needs any more goes nowhere.
-  socket.on('error', lose)
-  socket.once('end', () => {
-    // There are answers that end with their connection.
-    reader.ended()
-    lose(closedError())
-  })
-  socket.once('close', () => lose(closedError()))
+  }
+  const next = relay ? new URL(relay.origin) : origin
+  let socket: Socket
+  if (tunnelled) {
+    const opened = (tunnel: Socket) => {
+      ahead = undefined
+      // What is encrypted within another connection can only be read as a stream.
+      take(openSocket(origin, tls, { socket: tunnel }))
+      socket.on('data', (bytes) => hear(bytes))
+    }
+    socket = openTunnel({ proxy, to: origin, tls }, { opened, lost: lose })
+  } else take(openSocket(next, tls, { onread }))
 
   return {
     get keepAliveMs() {
@@ -124,9 +129,40 @@ export function openConnection({ origin, tls, ...told }: ConnectionOptions): Con
     lose,
   }
 
+  function take(opened: Socket): void {
+    socket = opened
+    socket.setNoDelay(true)
+    socket.once(readyEvent(next), () => {
+      connected = true
+      ahead = undefined
+      told.connected()
+      if (waiting) write(waiting)
+      waiting = undefined
+    })
+    // What is left to be heard of a socket that nobody needs any more goes nowhere.
+    socket.on('error', lose)
+    socket.once('end', () => {
+      // There are answers that end with their connection.
+      reader.ended()
+      lose(closedError())
+    })
+    socket.once('close', () => lose(closedError()))
+  }
+
+  /** Bytes have come, or so many of them have been put into their place. */
+  function hear(bytes: Buffer | undefined, placed = 0): void {
+    if (over) return
+    try {
+      if (bytes) reader.push(bytes)
+      else reader.placed(placed)
+    } catch (error) {
+      lose(error as Error)
+    }
+  }
+
   function write(request: HttpRequest): void {
     try {
-      const pieces = requestPieces(origin.host, request)
+      const pieces = requestPieces(origin.host, relay ? proxied(request, origin, relay) : request)
       if (work) work.written = true
       if (pieces.length > 1) socket.cork()
       for (const piece of pieces) socket.write(piece)
@@ -151,29 +187,16 @@ export function openConnection({ origin, tls, ...told }: ConnectionOptions): Con
     socket.destroy()
     told.closed()
     if (left?.body) left.body.lost(why)
-    else left?.settled.reject(new NoAnswer(left.written, why))
+    else left?.settled.reject(new NoAnswer(left.written, ahead ? proxyUnreachable(ahead, origin, why) : why))
   }
 }
 
-interface Reading {
-  buffer(): Buffer
-  callback(length: number): boolean
-}
-
-function openSocket(origin: URL, tls: typeof TlsConnect | undefined, onread: Reading): Socket | TLSSocket {
-  const host = origin.hostname.replace(/^\[|\]$/g, '')
-  const port = Number(origin.port) || (tls ? 443 : 80)
-  if (tls === undefined) return connect({ host, port, onread })
-  const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
-  // The types do not know that it can be read this way, too.
-  return tls({ host, port, ...servername, ALPNProtocols: ['http/1.1'], ...({ onread } as object) })
-}
-
-function headOf({ status, headers, repeated }: AnswerHead, abort: () => void): Head {
+function headOf({ status, headers, repeated }: AnswerHead, relay: WebProxy | undefined, abort: () => void): Head {
   const type = headers.get('content-type') ?? ''
   const end = type.indexOf(';')
   return {
     status,
+    relay: relay?.origin,
     type: (end === -1 ? type : type.slice(0, end)).trim().toLowerCase(),
     header: (name) => headers.get(name),
     all(name) {
@@ -184,5 +207,3 @@ function headOf({ status, headers, repeated }: AnswerHead, abort: () => void): H
     abort,
   }
 }
-
-const closedError = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })

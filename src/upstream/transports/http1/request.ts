@@ -1,3 +1,4 @@
+import type { WebProxy } from '../../../core/proxy.ts'
 import type { HttpRequest } from '../channel.ts'
 
 /** Headers are prepared once per line, and so is their text. */
@@ -15,8 +16,9 @@ export function requestPieces(host: string, { method, path, headers, body }: Htt
     prepared.set(headers, known)
   }
   const length = body?.length ?? 0
+  // In capitals, since there are proxies that add a second one where they do not know it by its small letters.
   const head =
-    body === undefined && method !== 'POST' ? `${known.text}\r\n` : `${known.text}content-length: ${length}\r\n\r\n`
+    body === undefined && method !== 'POST' ? `${known.text}\r\n` : `${known.text}Content-Length: ${length}\r\n\r\n`
   if (body === undefined || length > small) {
     const bytes = Buffer.from(head, 'latin1')
     return body === undefined ? [bytes] : [bytes, body]
@@ -25,6 +27,12 @@ export function requestPieces(host: string, { method, path, headers, body }: Htt
   whole.write(head, 'latin1')
   whole.set(body, head.length)
   return [whole]
+}
+
+/** A request as a proxy wants it that passes it on: with the whole address, and the credential for the proxy. */
+export function proxied(request: HttpRequest, { origin }: URL, { authorization }: WebProxy): HttpRequest {
+  const headers = authorization ? { ...request.headers, 'proxy-authorization': authorization } : request.headers
+  return { ...request, path: origin + request.path, headers }
 }
 
 function headerLines(headers: Readonly<Record<string, string>>): string {
