@@ -62,7 +62,8 @@ export function startHand({ number, of, answers, clock, log }: HandOptions): Han
     ended: ended.promise,
     retired: false,
     stop(patience, { replaced } = { replaced: false }) {
-      line.tell('stop', replaced)
+      // Before it takes requests nobody there would hear it.
+      void listening.promise.then(() => line.tell('stop', replaced))
       const timer = clock.after(patience, kill)
       void ended.promise.then(() => timer[Symbol.dispose]())
     },
