@@ -30,7 +30,8 @@ export const agentCheck = (
       )
     }
     const idle = agents.filter(isIdle)
-    if (idle.length === 0) return ok(`${count(agents.length, 'agent')}, each of which may use something`)
+    if (idle.length === 0)
+      return ok(`${count(agents.length, 'agent')}, each of which may use something or is denied everything on purpose`)
     const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
     return idle.map((agent) =>
       warning(
