@@ -10,7 +10,7 @@ const introduction = `<!-- Generated from src/config/schema by \`npm run generat
 
 Every key with what it takes, what holds without it, and what it means. Everything is optional; *required* means that
 its section cannot be without it. [Configuration](configuration.md) tells where files are looked for, how they merge and
-how variables are filled in; [toolway.example.yaml](../toolway.example.yaml) shows all of it in one file.
+how variables are filled in; [toolway.example.yaml](../toolway.example.yaml) shows every section in one file.
 
 - Keys are written from their section on: \`NAME.restarts.max\` below \`mcpServers\` is \`mcpServers.NAME.restarts.max\`.
   \`NAME\` is a name of your choice, \`[]\` stands for every item of a list.
