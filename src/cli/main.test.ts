@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { compiled } from '../../tests/fixtures/compiled.ts'
+import { startHttpServer } from '../../tests/fixtures/http-server.ts'
 import { twoServers } from './everything.fixture.ts'
 import { folder } from './folder.fixture.ts'
 
@@ -32,6 +33,19 @@ test('B11: stdio answers on stdout, writes nothing else there, and ends with its
       .split('\n')
       .map((line) => JSON.parse(line)),
   ).toMatchObject([{ id: 1, result: { serverInfo: { name: 'toolway' } } }])
+})
+
+test('E1: a call of a tool that is known, whose server is gone, is told so however long that takes', async () => {
+  await using server = await startHttpServer()
+  await using place = await folder({ 'toolway.json': { mcpServers: { gone: { url: server.url } } } })
+  const called = async () => {
+    const child = start(['call', 'gone__echo', 'message=hi'], place)
+    const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+    return { said, code }
+  }
+  expect(await called()).toMatchObject({ code: 0 })
+  await server[Symbol.asyncDispose]()
+  expect(await called()).toMatchObject({ code: 3, said: expect.stringContaining('ECONNREFUSED') })
 })
 
 test('B11: serve --json says where it listens, asks for its token, and ends with 0 on SIGTERM', async () => {

@@ -36,6 +36,9 @@ function isDeafToHangup(): boolean {
   }
 }
 
+// Our timers keep no process alive, and there are moments when a command waits for nothing else.
+setInterval(() => {}, 2 ** 30)
+
 const code = await run(process.argv.slice(2), {
   // Opened by whoever reads it.
   get stdin() {
