@@ -34,6 +34,13 @@ const ended = new ApiError(
   'Your session has ended: Toolway was started again, your credential was taken back, or twelve hours have passed.',
 )
 
+function notAnyMore(): void {
+  if (session.peek() === 'none') return
+  // Whatever was wrong before: it answers now.
+  sessionError.value = typeof session.peek() === 'object' ? ended : undefined
+  session.value = 'none'
+}
+
 /** Exchanges a token for a cookie that scripts cannot read. */
 export async function signIn(token: string): Promise<void> {
   await request('session', { method: 'POST', body: { token: token.trim() } })
@@ -53,19 +60,14 @@ export async function findSession(): Promise<void> {
     sessionError.value = undefined
   } catch (thrown) {
     if (!(thrown instanceof ApiError)) throw thrown
-    if (thrown.status === 401) session.value = 'none'
+    if (thrown.status === 401) notAnyMore()
     else sessionError.value = thrown
   }
 }
 
 /** Begins: with the token in the address, where there is one, and with the cookie otherwise. */
 export async function startSession(): Promise<void> {
-  onTurnedAway(() => {
-    if (session.peek() === 'none') return
-    // Whatever was wrong before: it answers now.
-    sessionError.value = typeof session.peek() === 'object' ? ended : undefined
-    session.value = 'none'
-  })
+  onTurnedAway(notAnyMore)
   const token = takeToken()
   if (token === undefined) return findSession()
   try {
