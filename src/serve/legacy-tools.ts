@@ -1,12 +1,13 @@
 import { isObjectSchema } from '../wire/object-schema.ts'
 import { elements, members } from '../wire/scan.ts'
+import { isCompilable } from './compilable.ts'
 
 /** Pages are made once for all who see them. */
 const known = new WeakMap<Buffer, Buffer>()
 
 /**
- * A list of tools as clients of the revisions with sessions can read it: they know outputs that are objects, and a list
- * that promises any other they refuse as a whole.
+ * A list of tools as clients of the revisions with sessions can read it: they know outputs that are objects, compile
+ * what is promised of each, and lose the whole list by one that they cannot.
  */
 export function legacyTools(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)
@@ -23,7 +24,9 @@ function withKnownOutputs(list: Buffer): Buffer {
 
 function withKnownOutput(tool: Buffer): Buffer {
   const output = members(tool)?.get('outputSchema')
-  if (output === undefined || isObjectSchema(JSON.parse(output.toString()))) return tool
+  if (output === undefined || isReadable(JSON.parse(output.toString()))) return tool
   const { outputSchema: _, ...rest } = JSON.parse(tool.toString())
   return Buffer.from(JSON.stringify(rest))
 }
+
+const isReadable = (output: unknown): boolean => isObjectSchema(output) && isCompilable(output)

@@ -1,6 +1,6 @@
+import { isObject } from '../../core/schema-keywords.ts'
 import { charge, chargeForWhole, stepsPerMember } from './budget.ts'
 import { formats } from './formats.ts'
-import { isObject } from './keywords.ts'
 import { type Cost, costKeyword } from './prepare.ts'
 
 /** Whether a value fits. Why it does not is for the compiler to say. */

@@ -1,4 +1,4 @@
-import { applicators, assertions, isListOfItems, isListOfNames, isObject } from './keywords.ts'
+import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
 
 /** A schema that is ready to be compiled, or why it cannot be checked against. */
 export type Prepared = { readonly schema: object } | { readonly unfit: string }
