@@ -66,11 +66,17 @@ function Views({ tool }: { readonly tool: ToolDetail }) {
       {tool.flags.length > 0 && (
         <Note tone="warn">
           <p>
-            <strong>Look at its definition before you trust it.</strong>
+            <strong>Look at its definition before you trust it.</strong> It is flagged: {tool.flags.join(', ')}.
           </p>
-          {tool.flags.map((flag) => (
-            <p key={flag}>{flag}</p>
-          ))}
+          <p>
+            <code>{`toolway pins show ${tool.server}.${tool.tool}`}</code> shows what was found and what has changed
+            {tool.pin === 'quarantined' && (
+              <>
+                ; nobody may use it before <code>{`toolway pins approve ${tool.server}.${tool.tool}`}</code>
+              </>
+            )}
+            .
+          </p>
         </Note>
       )}
       <Tabs
