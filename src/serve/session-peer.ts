@@ -15,11 +15,11 @@ export interface Listener {
 }
 
 /** What a client must have declared before it may be asked. */
-const needed: Readonly<Record<string, string>> = {
-  'sampling/createMessage': 'sampling',
-  'elicitation/create': 'elicitation',
-  'roots/list': 'roots',
-}
+const needed: ReadonlyMap<string, string> = new Map([
+  ['sampling/createMessage', 'sampling'],
+  ['elicitation/create', 'elicitation'],
+  ['roots/list', 'roots'],
+])
 
 /** The way to a session's client outside any request; a question waits no longer than the session lasts. */
 export const sessionPeer = (session: () => Listener, tell: (message: Buffer) => boolean, ended: AbortSignal): Peer => ({
@@ -43,7 +43,7 @@ export const isHeard = ({ logLevel }: Listener, method: string, params: Json): b
 
 /** Why a client cannot be asked for this, if it cannot. */
 export function undeclared(listener: Listener, method: string): ToolwayError | undefined {
-  const capability = needed[method]
+  const capability = needed.get(method)
   if (capability === undefined || listener.capabilities[capability] !== undefined) return undefined
   const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
   return new ToolwayError('INVALID_ARGUMENTS', sentence)
