@@ -98,12 +98,18 @@ const aboutResource = (name: string): About => {
 /** More rounds than a conversation about one call can need. */
 const maxRounds = 16
 
+/** Over which line something was said: what a server tells of a task comes over the one that the task was started on. */
+interface Over {
+  line?: OpenLine
+}
+
 const forward = (about: About, options: EntryOptions): Handler => {
   return async (call) => {
     const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
-    const answer = await say(about, call, rest, options)
+    const over: Over = {}
+    const answer = await say(about, call, rest, options, over)
     if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
-    return inRounds(answer, rest, about, call, options)
+    return inRounds(answer, rest, about, call, options, over)
   }
 }
 
@@ -114,17 +120,22 @@ async function inRounds(
   about: About,
   call: Call,
   options: EntryOptions,
+  over: Over,
 ): Promise<Result> {
   let answer = first
   let rest = brought
   for (let round = 0; ; round++) {
     const { result } = answer
-    if (!asksForMore(result)) return resultFrom(answer, options)
+    if (!asksForMore(result)) {
+      if (!over.line || !startsTask(result, call)) return resultFrom(answer, options)
+      const started = startedTask(result, call, options.seal, over.line.connection.taskNews)
+      return resultFrom({ ...answer, result: started }, options)
+    }
     if (call.peer.rounds || round === maxRounds) {
       return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
     }
     rest = { ...rest, ...(await answersTo(result, call)) }
-    answer = await say(about, call, rest, options).catch((error) => {
+    answer = await say(about, call, rest, options, over).catch((error) => {
       throw halfway(error)
     })
   }
@@ -141,31 +152,32 @@ function halfway(error: unknown): unknown {
   return new ToolwayError(error.code, error.message, details)
 }
 
-function say(about: About, call: Call, rest: Call['input']['rest'], options: EntryOptions): Promise<Response> {
+function say(
+  about: About,
+  call: Call,
+  rest: Call['input']['rest'],
+  options: EntryOptions,
+  over: Over,
+): Promise<Response> {
   const { members, ...what } = about(call)
   const more = rest && Object.keys(rest).length > 0 ? [Buffer.from(`,${JSON.stringify(rest).slice(1, -1)}`)] : []
-  const said = { ...what, members: [...members, ...more] }
-  return send(said, call, options, (answer, { connection }) => {
-    const { result, notes } = answer
-    if (!notes.special && rest === undefined) return answer
-    if (asksForMore(result) || !startsTask(result, call)) return answer
-    return { ...answer, result: startedTask(result, call, options.seal, connection.taskNews) }
-  })
+  return send({ ...what, members: [...members, ...more] }, call, options, over)
 }
 
-/** Says something on behalf of a call; `heard` sees the answer, and over which line it came. */
+/** Says something on behalf of a call. */
 function send(
   what: Pick<Phrase, 'method' | 'members' | 'name' | 'headers'>,
   call: Call,
   { use }: EntryOptions,
-  heard = (answer: Response, _open: OpenLine) => answer,
+  over: Over = {},
 ): Promise<Response> {
   const { caller, signal, peer, trace } = call
   const { capabilities } = caller
   const meta = foreign(call.input.meta)
-  return use(call, async (open) =>
-    heard(await open.connection.request(phrase(open, { ...what, meta, trace, capabilities, signal, peer })), open),
-  )
+  return use(call, (open) => {
+    over.line = open
+    return open.connection.request(phrase(open, { ...what, meta, trace, capabilities, signal, peer }))
+  })
 }
 
 /** Only a caller that asked for a task, or a server that says so, makes one of a result. */
