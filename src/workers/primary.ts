@@ -103,8 +103,6 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
   // However this process ends, nobody is left behind; where it is killed, workers notice that and end by themselves.
   process.on('exit', killAll)
-  // Between the end of the last worker and the start of the next there may be nothing else to wait for.
-  const awake = setInterval(() => {}, 60_000)
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
     const first = begin(1)
@@ -120,7 +118,6 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
     const left = [...hands]
     for (const hand of left) hand.stop(options.patienceMs)
     await Promise.all(left.map(({ ended }) => ended))
-    clearInterval(awake)
     process.off('SIGUSR2', replace)
     process.off('exit', killAll)
   }

@@ -30,12 +30,6 @@ export async function tailArchive(
   show(last)
   if (!follow) return
   const from = newest?.position ?? 0
-  // The clock alone would let the process end.
-  const alive = setInterval(() => {}, 2 ** 30)
-  try {
-    const signal = shell.interrupted
-    for await (const arrived of followArrivals({ archive, wanted, from, known: last, clock, signal })) show(arrived)
-  } finally {
-    clearInterval(alive)
-  }
+  const signal = shell.interrupted
+  for await (const arrived of followArrivals({ archive, wanted, from, known: last, clock, signal })) show(arrived)
 }

@@ -31,17 +31,11 @@ export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock
   for (const line of lines) output.print(line)
   if (!options.follow) return exit.ok
 
-  // The clock alone would let the process end.
-  const alive = setInterval(() => {}, 2 ** 30)
-  try {
-    for await (const records of followRecords({ folder, from: positions, clock, signal: shell.interrupted })) {
-      for (const stored of records) {
-        const shown = view.add(stored)
-        if (shown) output.print(shown.line)
-      }
+  for await (const records of followRecords({ folder, from: positions, clock, signal: shell.interrupted })) {
+    for (const stored of records) {
+      const shown = view.add(stored)
+      if (shown) output.print(shown.line)
     }
-  } finally {
-    clearInterval(alive)
   }
   return exit.ok
 }

@@ -74,23 +74,17 @@ const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
 async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
   const { interrupted } = shell
   let tables = await fetchTables(gateway, options, interrupted)
-  // The clock alone would let the process end.
-  const alive = setInterval(() => {}, 2 ** 30)
-  try {
-    while (!interrupted.aborted) {
-      if (output.terminal && !output.json) shell.stdout.write(clearScreen)
-      show(tables, output)
-      await pause(clock, options.every, interrupted)
-      if (interrupted.aborted) return
-      tables = await fetchTables(gateway, options, interrupted).catch((thrown: unknown) => {
-        if (interrupted.aborted) return tables
-        if (!(thrown instanceof NoGateway)) throw thrown
-        output.note(`${thrown.message} Trying again.`)
-        return tables
-      })
-    }
-  } finally {
-    clearInterval(alive)
+  while (!interrupted.aborted) {
+    if (output.terminal && !output.json) shell.stdout.write(clearScreen)
+    show(tables, output)
+    await pause(clock, options.every, interrupted)
+    if (interrupted.aborted) return
+    tables = await fetchTables(gateway, options, interrupted).catch((thrown: unknown) => {
+      if (interrupted.aborted) return tables
+      if (!(thrown instanceof NoGateway)) throw thrown
+      output.note(`${thrown.message} Trying again.`)
+      return tables
+    })
   }
 }
 

@@ -17,8 +17,6 @@ export async function runChecks(checks: readonly Check[], options: RunOptions): 
   const found: Checked[][] = checks.map(() => [])
   const pending = new Set<string>()
   const waiting = checks.entries()
-  // Clocks, and processes that are on their way out, do not keep ours from ending.
-  const alive = setInterval(() => {}, 2 ** 30)
 
   const work = async (): Promise<void> => {
     for (const [index, check] of waiting) {
@@ -30,14 +28,10 @@ export async function runChecks(checks: readonly Check[], options: RunOptions): 
       progress.show(`Checking ${[...pending].join(', ')} …`)
     }
   }
-  try {
-    // All of them, also where one fails: what has been started is to be ended first.
-    const ends = await Promise.allSettled(Array.from({ length: atOnce }, work))
-    for (const end of ends) if (end.status === 'rejected') throw end.reason
-    return found.flat()
-  } finally {
-    clearInterval(alive)
-  }
+  // All of them, also where one fails: what has been started is to be ended first.
+  const ends = await Promise.allSettled(Array.from({ length: atOnce }, work))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  return found.flat()
 }
 
 async function timed(check: Check, { signal, command }: RunOptions): Promise<Checked[]> {
