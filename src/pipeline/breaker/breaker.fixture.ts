@@ -1,8 +1,9 @@
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Call } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
-import type { Result } from '../../core/result.ts'
+import { type Result, textResult } from '../../core/result.ts'
 import { type BreakersOptions, createBreakers } from './breakers.ts'
 import type { BreakerConfig } from './config.ts'
 
@@ -54,4 +55,12 @@ export function breakersOf(config: Partial<BreakerConfig> = {}, changes: Partial
     return running.answer.catch((error: Error) => error)
   }
   return { ...breakers, clock, begin, run, state: () => breakers.stateOf('files') }
+}
+
+export const fine = textResult('fine')
+export const down = new ToolwayError('SERVER_UNAVAILABLE', 'Down.')
+
+/** So many calls that fail, one after the other. */
+export const failing = async (breakers: ReturnType<typeof breakersOf>, times: number) => {
+  for (let count = 0; count < times; count++) await breakers.run(down)
 }

@@ -3,16 +3,9 @@ import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { callOf, entryOf } from '../../core/call.fixture.ts'
 import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { resultOf, textResult } from '../../core/result.ts'
-import { breakersOf, usual } from './breaker.fixture.ts'
+import { resultOf } from '../../core/result.ts'
+import { breakersOf, down, failing, fine, usual } from './breaker.fixture.ts'
 import { type BreakerConfig, breakerConfigs } from './config.ts'
-
-const fine = textResult('fine')
-const down = new ToolwayError('SERVER_UNAVAILABLE', 'Down.')
-
-const failing = async (breakers: ReturnType<typeof breakersOf>, times: number) => {
-  for (let count = 0; count < times; count++) await breakers.run(down)
-}
 
 test('J3: after so many failures in a row nothing is sent, and the caller hears why and when to come back', async () => {
   const breakers = breakersOf()
@@ -195,59 +188,6 @@ test('J3: calls that began before it opened have no say afterwards', async () =>
   await probe.end(fine)
   await slowest.end(down)
   expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
-})
-
-describe('B10: a hint that the server fails at another replica', () => {
-  test('holds back nothing, and then one failure is enough', async () => {
-    const log = createKeptLog()
-    const breakers = breakersOf({}, { log })
-    breakers.hint('files')
-    breakers.hint('files')
-    expect(log.lines.map(({ message }) => message)).toEqual([
-      'a server fails at another replica: the next failure here opens its breaker',
-    ])
-    expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
-    await breakers.run(down)
-    expect(breakers.state()).toMatchObject({ state: 'open', failures: 1, retryAfterMs: 1_000 })
-    await expect(breakers.begin().answer).rejects.toThrow('because a call failed, as calls of another replica did')
-  })
-
-  test('means nothing any more once the server has answered here', async () => {
-    const breakers = breakersOf()
-    breakers.hint('files')
-    await breakers.run(fine)
-    await failing(breakers, 2)
-    expect(breakers.state().state).toBe('closed')
-  })
-
-  test.each([
-    { after: 999, state: 'open' },
-    { after: 1_000, state: 'closed' },
-  ])('fades with the time that a server is left alone: $after ms later a failure leaves it $state', async (one) => {
-    const breakers = breakersOf()
-    breakers.hint('files')
-    breakers.clock.advance(one.after)
-    await breakers.run(down)
-    expect(breakers.state().state).toBe(one.state)
-  })
-
-  test('neither opens nor closes one that is trying, and does not outlast that', async () => {
-    const breakers = breakersOf()
-    await failing(breakers, 3)
-    breakers.hint('files')
-    breakers.clock.advance(1_000)
-    breakers.hint('files')
-    expect(breakers.state().state).toBe('half-open')
-    await breakers.run(fine)
-    await failing(breakers, 2)
-    expect(breakers.state().state).toBe('closed')
-  })
-
-  test('is nothing to what has no breaker', () => {
-    const breakers = breakersOf()
-    breakers.hint('native')
-    expect(breakers.stateOf('native').state).toBe('closed')
-  })
 })
 
 test('J3: listeners hear of every change, and servers do not share a breaker', async () => {

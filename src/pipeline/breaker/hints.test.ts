@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { breakersOf, down, failing, fine } from './breaker.fixture.ts'
+
+describe('B10: a hint that the server fails at another replica', () => {
+  test('holds back nothing, and then one failure is enough', async () => {
+    const log = createKeptLog()
+    const breakers = breakersOf({}, { log })
+    breakers.hint('files')
+    breakers.hint('files')
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      'a server fails at another replica: the next failure here opens its breaker',
+    ])
+    expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+    await breakers.run(down)
+    expect(breakers.state()).toMatchObject({ state: 'open', failures: 1, retryAfterMs: 1_000 })
+    await expect(breakers.begin().answer).rejects.toThrow('because a call failed, as calls of another replica did')
+  })
+
+  test('means nothing any more once the server has answered here', async () => {
+    const breakers = breakersOf()
+    breakers.hint('files')
+    await breakers.run(fine)
+    await failing(breakers, 2)
+    expect(breakers.state().state).toBe('closed')
+  })
+
+  test.each([
+    { after: 999, state: 'open' },
+    { after: 1_000, state: 'closed' },
+  ])('fades with the time that a server is left alone: $after ms later a failure leaves it $state', async (one) => {
+    const breakers = breakersOf()
+    breakers.hint('files')
+    breakers.clock.advance(one.after)
+    await breakers.run(down)
+    expect(breakers.state().state).toBe(one.state)
+  })
+
+  test('neither opens nor closes one that is trying, and does not outlast that', async () => {
+    const breakers = breakersOf()
+    await failing(breakers, 3)
+    breakers.hint('files')
+    breakers.clock.advance(1_000)
+    breakers.hint('files')
+    expect(breakers.state().state).toBe('half-open')
+    await breakers.run(fine)
+    await failing(breakers, 2)
+    expect(breakers.state().state).toBe('closed')
+  })
+
+  test('is nothing to what has no breaker', () => {
+    const breakers = breakersOf()
+    breakers.hint('native')
+    expect(breakers.stateOf('native').state).toBe('closed')
+  })
+})
