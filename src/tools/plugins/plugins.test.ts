@@ -1,8 +1,7 @@
 import { chmod, chown, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { refusalOf, runTool } from '../access.fixture.ts'
+import { runTool } from '../access.fixture.ts'
 import type { Tool } from '../define.ts'
 import { pluginFolder, toolSource } from './plugins.fixture.ts'
 
@@ -194,118 +193,5 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     await folder.write({ 'tool.ts': toolSource('t') })
     await chown(join(folder.path, 'tool.ts'), 12345, 12345)
     expect(await folder.problems('tool.ts')).toEqual([expect.stringContaining('belongs to another user')])
-  })
-})
-
-// Processes take seconds to start where many tests run at the same time.
-describe('isolated tools', { timeout: 60_000 }, () => {
-  test('S2: run in one warm process of their own, with few of our variables', async () => {
-    process.env.TOOLWAY_TEST_WANTED = 'wanted'
-    process.env.TOOLWAY_TEST_SECRET = 'secret'
-    await using folder = await pluginFolder()
-    const seen =
-      '({ pid: process.pid, env: Object.keys(process.env).filter((name) => name.startsWith("TOOLWAY_")), who: context.caller.agent })'
-    await folder.write({
-      'a.ts': toolSource('where', seen, "isolated: { env: ['TOOLWAY_TEST_WANTED'] },"),
-      'b.ts': toolSource('here', '({ pid: process.pid })'),
-    })
-    await using plugins = await folder.load('a.ts', 'b.ts')
-    const run = async (index: number) =>
-      (await runTool(plugins.tools[index] as Tool, {})).body.value.structuredContent as Record<string, unknown>
-    const first = await run(0)
-    expect(first).toEqual({ pid: expect.any(Number), env: ['TOOLWAY_TEST_WANTED'], who: 'default' })
-    expect(first.pid).not.toBe(process.pid)
-    expect((await run(0)).pid).toBe(first.pid)
-    expect((await run(1)).pid).toBe(process.pid)
-  })
-
-  test('S2: their refusals and failures come back as they are, causes for the log alone', async () => {
-    await using folder = await pluginFolder()
-    const fail =
-      "{ if (word) throw new ToolwayError('UNSAFE_URL', 'not there', { retryAfterMs: 5 }); throw new Error('secret') }"
-    const source = toolSource('fails', fail, 'isolated: true,').replace(
-      '{ defineTool }',
-      '{ defineTool, ToolwayError }',
-    )
-    await folder.write({ 'a.ts': source })
-    await using plugins = await folder.load('a.ts')
-    const tool = plugins.tools[0] as Tool
-    expect(await refusalOf(runTool(tool, { word: 'x' }))).toMatchObject({
-      code: 'UNSAFE_URL',
-      details: { retryAfterMs: 5 },
-    })
-    const failure = await refusalOf(runTool(tool, {}))
-    expect(failure).toMatchObject({ code: 'INTERNAL', details: { cause: expect.stringContaining('secret') } })
-    expect(failure.message).not.toContain('secret')
-    expect((await refusalOf(runTool(tool, { nope: 1 }))).code).toBe('INVALID_ARGUMENTS')
-  })
-
-  test('F10: one that listens stops when it is called off, and its process stays', async () => {
-    const clock = createManualClock()
-    await using folder = await pluginFolder({ clock })
-    const waits =
-      "word ? { pid: process.pid } : new Promise((_, no) => context.signal.addEventListener('abort', () => no(new Error('stopped'))))"
-    await folder.write({ 'a.ts': toolSource('waits', waits, 'isolated: true,') })
-    await using plugins = await folder.load('a.ts')
-    const tool = plugins.tools[0] as Tool
-    const pid = async () => (await runTool(tool, { word: 'x' })).body.value.structuredContent
-    const before = await pid()
-    const stop = new AbortController()
-    const call = runTool(tool, {}, { signal: stop.signal })
-    setImmediate(() => stop.abort(new Error('enough')))
-    await expect(call).rejects.toThrow('enough')
-    expect(await pid()).toEqual(before)
-    clock.advance(1_000)
-    expect(await pid()).toEqual(before)
-  })
-
-  test('F10: one that hangs is ended with its process, and the next call has a new one', async () => {
-    const clock = createManualClock()
-    await using folder = await pluginFolder({ clock })
-    const hangs = '{ if (word) return { pid: process.pid }; for (;;); }'
-    await folder.write({ 'a.ts': toolSource('hangs', hangs, 'isolated: true,') })
-    await using plugins = await folder.load('a.ts')
-    const tool = plugins.tools[0] as Tool
-    const pid = async () => ((await runTool(tool, { word: 'x' })).body.value.structuredContent as { pid: number }).pid
-    const before = await pid()
-    const stop = new AbortController()
-    const call = runTool(tool, {}, { signal: stop.signal })
-    const beside = runTool(tool, { word: 'in vain' })
-    setImmediate(() => stop.abort(new Error('enough')))
-    await expect(call).rejects.toThrow('enough')
-    clock.advance(1_000)
-    expect((await refusalOf(beside)).code).toBe('OUTCOME_UNKNOWN')
-    expect(await pid()).not.toBe(before)
-    expect(() => process.kill(before, 0)).toThrow()
-  })
-
-  test('S2: one that dies says so and is started again; disposing of the plugins ends it', async () => {
-    await using folder = await pluginFolder()
-    const dies = '{ if (word) return { pid: process.pid }; process.exit(3) }'
-    await folder.write({ 'a.ts': toolSource('dies', dies, 'isolated: true,') })
-    const plugins = await folder.load('a.ts')
-    const tool = plugins.tools[0] as Tool
-    expect(await refusalOf(runTool(tool, {}))).toMatchObject({
-      code: 'OUTCOME_UNKNOWN',
-      message: expect.stringContaining('code 3'),
-    })
-    const { pid } = (await runTool(tool, { word: 'x' })).body.value.structuredContent as { pid: number }
-    await plugins[Symbol.asyncDispose]()
-    expect(() => process.kill(pid, 0)).toThrow()
-    expect((await refusalOf(runTool(tool, { word: 'x' }))).code).toBe('OUTCOME_UNKNOWN')
-  })
-
-  test('S2: one that nobody uses is ended after a while, and started again when it is needed', async () => {
-    const clock = createManualClock()
-    await using folder = await pluginFolder({ clock })
-    await folder.write({ 'a.ts': toolSource('where', '({ pid: process.pid })', 'isolated: true,') })
-    await using plugins = await folder.load('a.ts')
-    const pid = async () =>
-      ((await runTool(plugins.tools[0] as Tool, {})).body.value.structuredContent as { pid: number }).pid
-    const first = await pid()
-    clock.advance(599_000)
-    expect(await pid()).toBe(first)
-    clock.advance(600_000)
-    expect(await pid()).not.toBe(first)
   })
 })

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { refusalOf, runTool } from '../access.fixture.ts'
+import type { Tool } from '../define.ts'
+import { key, openai, over, tools } from './inference.fixture.ts'
+import { answers, mp3, sends } from './model-server.fixture.ts'
+
+describe('model servers that fail', () => {
+  const failing = (status: number, message = '', headers = {}) =>
+    over({ '/audio/speech': answers(status, { error: { message } }, headers) })
+
+  test.each([
+    [401, 'SERVER_UNAVAILABLE', 'models.local.apiKey'],
+    [404, 'SERVER_UNAVAILABLE', 'native.inference.speech'],
+    [302, 'SERVER_UNAVAILABLE', 'not followed'],
+    [400, 'INVALID_ARGUMENTS', 'Change what you ask for. It says: bad voice'],
+    [500, 'SERVER_UNAVAILABLE', 'Check its log. It says: bad voice'],
+    [429, 'OVERLOADED', 'Try again later'],
+  ])('F17: HTTP %i is told with what to do', async (status, code, words) => {
+    await using model = await failing(status, 'bad\n voice', { location: 'http://127.0.0.1:9/' })
+    const refusal = await refusalOf(model.run('speech', { text: 'x' }))
+    expect(refusal).toMatchObject({ code, message: expect.stringContaining(words) })
+    expect(model.asked).toHaveLength(1)
+  })
+
+  test('B6: the key is in no error, even when the server repeats it', async () => {
+    for (const status of [400, 401, 500]) {
+      await using model = await failing(status, `the key ${key} is wrong`)
+      expect((await refusalOf(model.run('speech', { text: 'x' }))).message).not.toContain(key)
+    }
+  })
+
+  test('F17: more than allowed is not taken', async () => {
+    const large = Buffer.concat([mp3, Buffer.alloc(5_000)])
+    await using model = await over({ '/audio/speech': sends('audio/mpeg', large) }, { inference: { maxBytes: '4KiB' } })
+    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('more than 4096 bytes')
+  })
+
+  test('F10: who stops waiting stops the server', async () => {
+    const { promise: closed, resolve } = Promise.withResolvers<void>()
+    const stop = new AbortController()
+    await using model = await over({
+      '/audio/speech': (_asked, response) => {
+        response.on('close', resolve)
+        stop.abort(new Error('enough'))
+      },
+    })
+    await expect(model.run('speech', { text: 'x' }, { signal: stop.signal })).rejects.toThrow('enough')
+    await closed
+  })
+
+  test('F17: a server that is not there, or breaks off, is told as such', async () => {
+    const made = tools({ written: { local: openai } })
+    expect((await refusalOf(runTool(made.speech as Tool, { text: 'x' }))).message).toContain('models.local.baseUrl')
+    await using model = await over({
+      '/audio/speech': (_asked, response) => {
+        response.writeHead(200, { 'content-type': 'audio/mpeg', 'content-length': '1000' }).write('ID3')
+        setImmediate(() => response.socket?.destroy())
+      },
+    })
+    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('broke off')
+  })
+})

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { refusalOf } from '../access.fixture.ts'
+import { over } from './inference.fixture.ts'
+import { says } from './model-server.fixture.ts'
+
+describe('generate', () => {
+  test('F17: a prompt goes to the model with what was wished for, and its answer comes back', async () => {
+    await using model = await over({ '/chat/completions': says('Hello.') })
+    const body = await model.run('generate', { prompt: 'Hi', system: 'Be kind', max_tokens: 5, temperature: 0.5 })
+    expect(body).toEqual({
+      content: [{ type: 'text', text: 'Hello.' }],
+      structuredContent: {
+        model: 'local',
+        text: 'Hello.',
+        finish_reason: 'stop',
+        usage: { prompt_tokens: 7, completion_tokens: 3 },
+      },
+    })
+    expect(model.asked[0]?.json).toMatchObject({
+      model: 'm',
+      messages: [
+        { role: 'system', content: 'Be kind' },
+        { role: 'user', content: 'Hi' },
+      ],
+      max_tokens: 5,
+      temperature: 0.5,
+    })
+  })
+
+  test('F17: a conversation goes on; a prompt beside it, or neither, is refused', async () => {
+    await using model = await over({ '/chat/completions': says('three') })
+    const messages = [
+      { role: 'user', content: 'one' },
+      { role: 'assistant', content: 'two' },
+    ]
+    await model.run('generate', { messages })
+    expect(model.asked[0]?.json.messages).toEqual(messages)
+    for (const args of [{}, { prompt: 'x', messages }]) {
+      expect((await refusalOf(model.run('generate', args))).message).toContain('either "prompt" or "messages"')
+    }
+  })
+
+  const schema = {
+    type: 'object',
+    properties: { a: { type: 'integer' } },
+    required: ['a'],
+    additionalProperties: false,
+  }
+
+  test('F17: with a schema the model is held to it, and the answer comes as a value', async () => {
+    await using model = await over({ '/chat/completions': says('```json\n{"a": 1}\n```') })
+    const { structuredContent } = await model.run('generate', { prompt: 'x', schema })
+    expect(structuredContent).toMatchObject({ value: { a: 1 } })
+    expect(model.asked[0]?.json.response_format).toMatchObject({ type: 'json_schema' })
+  })
+
+  test('F17: an answer that does not fit the schema is a failure that says why', async () => {
+    await using model = await over({ '/chat/completions': says('Sorry, no.') })
+    expect((await refusalOf(model.run('generate', { prompt: 'x', schema }))).message).toContain('is no JSON')
+    const read = async () => ({ problem: 'lacks "a"' })
+    await using strict = await over({ '/chat/completions': says('{}') }, { read })
+    expect((await refusalOf(strict.run('generate', { prompt: 'x', schema }))).message).toContain('lacks "a"')
+  })
+})
