@@ -7,7 +7,7 @@ import { runningGateway } from './admin.ts'
 
 test('G9: a worker that is being replaced is not taken for another program', async () => {
   const message = 'The worker that answers this is being replaced; try again in a second.'
-  const refused = { jsonrpc: '2.0', id: null, error: { code: -31020, message, data: { code: 'OVERLOADED' } } }
+  const refused = { error: { code: 'OVERLOADED', message } }
   await using server = createServer((_, response) => response.writeHead(503).end(JSON.stringify(refused)))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo

@@ -72,10 +72,9 @@ function unreachable(url: string, thrown: unknown): NoGateway {
   return new NoGateway(`No gateway answers at ${url}: ${reason}.`)
 }
 
-/** What the gateway says about why it does not answer: as its admin API does, or, where that was not reached, in JSON-RPC. */
+/** What the gateway says about why it does not answer. */
 function refusal(body: unknown): RefusedByGateway | undefined {
-  const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown; data?: { code?: unknown } } }
-  const code = error?.data?.code ?? error?.code
-  if (typeof code !== 'string' || typeof error?.message !== 'string') return undefined
-  return new RefusedByGateway(code, error.message)
+  const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown } }
+  if (typeof error?.code !== 'string' || typeof error.message !== 'string') return undefined
+  return new RefusedByGateway(error.code, error.message)
 }

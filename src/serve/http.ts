@@ -147,7 +147,12 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
-      if (fleet && workers && place?.below === '/' && (await ledElsewhere(request, response, { fleet, workers })))
+      if (
+        fleet &&
+        workers &&
+        place?.below === '/' &&
+        (await ledElsewhere(request, response, { fleet, workers, clock }))
+      )
         return
       if (place) place.opened ??= place.open()
       const door = await place?.opened

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
 import type { Fleet } from '../../core/fleet.ts'
 import { ledElsewhere } from './lead.ts'
 
@@ -24,7 +25,7 @@ async function serve(listener: RequestListener): Promise<number> {
 const fleet = { sign: (note: string) => note, verify: (note: string) => note } as unknown as Fleet
 
 /** A worker that leads all that comes to another one, which writes down what it is asked. */
-async function twoWorkers() {
+async function twoWorkers(at?: number) {
   const asked: string[] = []
   const lead = await serve(async (request, response) => {
     const body = await text(request)
@@ -32,8 +33,8 @@ async function twoWorkers() {
     response.end('led')
   })
   const port = await serve((request, response) => {
-    const workers = { fleet, lead: () => `http://127.0.0.1:${lead}` }
-    void ledElsewhere(request, response, { fleet, workers }).catch(() => response.writeHead(503).end())
+    const workers = { fleet, lead: () => `http://127.0.0.1:${at ?? lead}` }
+    void ledElsewhere(request, response, { fleet, workers, clock: systemClock })
   })
   return { port, asked }
 }
@@ -59,6 +60,22 @@ describe('B10: what is for people is led to one worker', () => {
     }
     expect(asked).toEqual(targets.map((target) => `GET ${target} `))
     expect(others).toBe(0)
+  })
+
+  test('one that is being replaced is told of in the words of the admin API', async () => {
+    const gone = await serve(() => {})
+    await open.disposeAsync()
+    open = new AsyncDisposableStack()
+    const { port } = await twoWorkers(gone)
+    const answer = await fetch(`http://127.0.0.1:${port}/admin/api/stats`)
+    expect(answer.status).toBe(503)
+    expect(answer.headers.get('retry-after')).toBe('1')
+    expect(await answer.json()).toEqual({
+      error: {
+        code: 'OVERLOADED',
+        message: 'The worker that answers this is being replaced; try again in a second.',
+      },
+    })
   })
 
   test('with its body, and without what was said about the hop before', async () => {

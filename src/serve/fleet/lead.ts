@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../core/clock.ts'
 import type { Fleet } from '../../core/fleet.ts'
-import { Refusal } from '../refusal.ts'
+import { errorBody } from '../admin/answer.ts'
+import { Refusal, refuse } from '../refusal.ts'
 import { handedOver, handOver } from './hand-over.ts'
 
 /** The workers of one machine, which share the port. */
@@ -18,7 +20,7 @@ export interface Workers {
 export async function ledElsewhere(
   request: IncomingMessage,
   response: ServerResponse,
-  { fleet, workers }: { readonly fleet: Fleet; readonly workers: Workers },
+  { fleet, workers, clock }: { readonly fleet: Fleet; readonly workers: Workers; readonly clock: Clock },
 ): Promise<boolean> {
   const handed = handedOver(request, fleet)
   if (handed) {
@@ -30,7 +32,7 @@ export async function ledElsewhere(
   if (address === undefined) return false
   if (await handOver({ request, response, body: undefined, unread: request, sameHost: true, address, fleet }))
     return true
-  throw Refusal.of('OVERLOADED', 'The worker that answers this is being replaced; try again in a second.', {
-    retryAfterMs: 1_000,
-  })
+  const sentence = 'The worker that answers this is being replaced; try again in a second.'
+  refuse(response, Refusal.of('OVERLOADED', sentence, { retryAfterMs: 1_000 }), clock, errorBody)
+  return true
 }
