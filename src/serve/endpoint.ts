@@ -73,7 +73,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const sentence = 'The Mcp-Session-Id header is missing: initialize first, then send the id you were given.'
       throw new Refusal(400, rpc.request, sentence, details)
     }
-    const session = sessions.find(given, identity.principal)
+    const { principal } = identity
+    const session = sessions.find(given, principal)
+    // Ids cannot be guessed: whoever names one of somebody else's has come by it.
+    if (session === undefined && sessions.holds(given)) {
+      const address = clientAddress(request, fleet)
+      access.turnedAway({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+    }
     // A credential that no longer means what it did when the session was opened must not act with what it meant then.
     if (session === undefined || !hasSameRights(session.caller, identity))
       throw new Refusal(404, rpc.session, 'Session not found: initialise again.', details)
