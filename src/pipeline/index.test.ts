@@ -91,6 +91,19 @@ describe('the order', () => {
     })
   })
 
+  test('F9: guards look at the URI of a resource, read or followed, and at its name where none is given', async () => {
+    const seen: unknown[] = []
+    const guards = new Map([['files', (_: object, uri?: string) => void seen.push(uri)]])
+    const { handle, subscribe } = openPipeline({ guards })
+    const entry = entryOf({ kind: 'resource', name: 'x://1' })
+    const call = callOf({ entry })
+    await handle(call)
+    await handle({ ...call, input: { ...call.input, uri: 'x://2' } })
+    await subscribe(call.caller, { name: 'x', entry, definition: {}, uri: 'x://3' }, () => {})
+    await handle(callOf())
+    expect(seen).toEqual(['x://1', 'x://2', 'x://3', undefined])
+  })
+
   test('F9: checks that take a while are waited for', async () => {
     const slow = async () => {
       await Promise.resolve()

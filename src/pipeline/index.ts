@@ -86,7 +86,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         subscription = (await entry.subscribe?.(caller, uri, told)) ?? nothingToFollow
         return resultOf({})
       }
-      await compose([...recorded('subscribe'), rateLimit(options.limits)], follow)(call)
+      await compose([...recorded('subscribe'), guards(options.guards), rateLimit(options.limits)], follow)(call)
       return subscription
     },
     turnedAway: turnedAway(options.audit, refusals),

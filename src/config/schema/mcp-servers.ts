@@ -78,7 +78,7 @@ const fields = z.strictObject({
   toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limit of a call by tool.'),
   concurrency: numeric({ min: 1 }).prefault(16).describe('Calls in flight.'),
   priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Higher wins a name conflict.'),
-  guards: z.array(guard).default([]).describe('Checks of arguments: path, sql and url.'),
+  guards: z.array(guard).default([]).describe('Checks of arguments, and of the URIs of resources: path, sql and url.'),
   breaker: serverBreaker
     .optional()
     .describe('Circuit breaker of this server; what is left out comes from the section breaker.'),

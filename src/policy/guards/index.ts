@@ -2,12 +2,16 @@ import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import type { Guard, GuardConfig, Guarded, Refuse } from './guard.ts'
 import { pathGuard } from './path.ts'
+import { guardedParts } from './resource-uri.ts'
 import { parseSelector, type Selector, select } from './selector.ts'
 import { sqlGuard } from './sql.ts'
 import { type Lookup, urlGuard } from './url.ts'
 
-/** Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL. At once and without a promise where no argument is guarded. */
-export type CheckArguments = (args: Readonly<Record<string, unknown>>) => Promise<void> | undefined
+/**
+ * Looks at the arguments of a tool or prompt and at the URI of a resource. Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL;
+ * at once and without a promise where nothing is guarded.
+ */
+export type CheckArguments = (args: Readonly<Record<string, unknown>>, uri?: string) => Promise<void> | undefined
 
 export interface GuardOptions {
   /** Whose arguments these are; errors and rules name it. */
@@ -31,10 +35,10 @@ export function compileGuards(guards: readonly GuardConfig[], options: GuardOpti
   const compiled = guards.map((config, index) =>
     compile(config, `mcpServers.${options.server}.guards[${index}]`, options),
   )
-  return (args) => {
+  return (args, uri) => {
     const work: (() => Promise<void>)[] = []
     for (const { collect, guard } of compiled) {
-      const values = collect(args)
+      const values = collect(args, uri)
       if (values.length > 0) work.push(() => guard(values))
     }
     return work.length === 0 ? undefined : inTurn(work)
@@ -42,7 +46,7 @@ export function compileGuards(guards: readonly GuardConfig[], options: GuardOpti
 }
 
 interface Compiled {
-  collect(args: Readonly<Record<string, unknown>>): readonly Guarded[]
+  collect(args: Readonly<Record<string, unknown>>, uri: string | undefined): readonly Guarded[]
   readonly guard: Guard
 }
 
@@ -59,7 +63,10 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
     )
   })
   return {
-    collect: (args) => selectors.flatMap((selector) => textsOf(selector, args, refuse)),
+    collect(args, uri) {
+      if (uri === undefined) return selectors.flatMap((selector) => textsOf(selector, args, refuse))
+      return guardedParts(config.kind, uri).map((part) => ({ at: 'uri', text: sound('uri', part, refuse) }))
+    },
     guard: guardOf(config, refuse, options),
   }
 }
@@ -79,13 +86,15 @@ function textsOf(selector: Selector, args: Readonly<Record<string, unknown>>, re
   const found = select(selector, args)
   if ('expected' in found) throw refuse(found.at, `must be ${found.expected}`)
   if (found.length > mostValues) throw refuse(selector.text, `has more than ${mostValues} values; send fewer at a time`)
-  return found.map(({ at, value }) => {
-    if (typeof value !== 'string') throw refuse(at, 'must be a string')
-    // The server gets the bytes as they came and may read broken ones as a quote or a dot, which we cannot see here.
-    if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'has characters that are not valid Unicode')
-    if (value.includes('\0')) throw refuse(at, 'has a NUL character')
-    return { at, text: value }
-  })
+  return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
+}
+
+function sound(at: string, value: unknown, refuse: Refuse): string {
+  if (typeof value !== 'string') throw refuse(at, 'must be a string')
+  // The server gets the bytes as they came and may read broken ones as a quote or a dot, which we cannot see here.
+  if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'has characters that are not valid Unicode')
+  if (value.includes('\0')) throw refuse(at, 'has a NUL character')
+  return value
 }
 
 async function inTurn(work: readonly (() => Promise<void>)[]): Promise<void> {

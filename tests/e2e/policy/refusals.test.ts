@@ -74,6 +74,22 @@ describe('a real file server', () => {
     expect(refusalOf(some)?.code).toBe('INVALID_PATH')
   })
 
+  test('F9: the URI of a resource is guarded like a path, read or followed, whatever form it has', async () => {
+    const guards = [{ kind: 'path', arguments: ['path'], roots: ['/data'] }]
+    await using toolway = await startToolway({ mcpServers: { everything: { ...stdioServers.everything(), guards } } })
+    const session = await rawSession(toolway)
+    const { resources } = (await session.answer('resources/list', {})).result as { resources: { uri: string }[] }
+    const { uri: own } = resources[0] as { uri: string }
+    expect((await session.answer('resources/read', { uri: own })).result).toMatchObject({ contents: [{ uri: own }] })
+    for (const uri of ['file://everything//etc/passwd', 'toolway://everything/file:///etc/passwd']) {
+      for (const method of ['resources/read', 'resources/subscribe']) {
+        expect((await session.answer(method, { uri })).error, `${method} ${uri}`).toMatchObject({
+          data: { code: 'INVALID_PATH', rule: 'mcpServers.everything.guards[0]' },
+        })
+      }
+    }
+  })
+
   test('F9: arguments that do not fit the schema never reach the server', async () => {
     await using open = new AsyncDisposableStack()
     const { folder, inside, entry } = await files({})
