@@ -37,6 +37,8 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   let board: Pick<Board, 'hear'> | undefined
   let page: ((accept?: string) => Page) | undefined
 
+  // What is written to a channel whose other end has just gone is lost, which is told in a moment.
+  worker.on('error', () => {})
   worker.on('disconnect', () => {
     // Otherwise the process would end at once, with calls under way.
     worker.exitedAfterDisconnect = true

@@ -1,0 +1,39 @@
+import { once } from 'node:events'
+import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { startCommand } from '../../fixtures/command.ts'
+import { alive, commandLine } from '../../fixtures/processes.ts'
+import { goodHeaders, rpc } from '../../fixtures/raw-http.ts'
+import { until } from '../../fixtures/until.ts'
+
+test('B10: when the first process is killed, workers answer what they were asked, and then end without a crash', async () => {
+  await using toolway = await startCommand({ limits: { perMinute: 1_000 } }, { words: ['--workers', '2'] })
+  using agent = Object.assign(new Agent({ keepAlive: true, maxSockets: 1 }), {
+    [Symbol.dispose]: () => agent.destroy(),
+  })
+  const send = (body: string, more: Record<string, string> = {}): ClientRequest => {
+    const headers = { ...goodHeaders(toolway), ...more, 'content-length': `${body.length}` }
+    return request(toolway.url, { method: 'POST', headers, agent }).end(body)
+  }
+  const answerTo = async (asked: ClientRequest) => {
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    return { session: String(response.headers['mcp-session-id']), answer: await text(response) }
+  }
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const { session } = await answerTo(send(rpc(1, 'initialize', hello)))
+  const workers = toolway.children().filter((pid) => commandLine(pid).includes('main.ts serve'))
+  expect(workers).toHaveLength(2)
+
+  // The call is there before the end of the first process is, so that its worker asks one that is gone what the limits say.
+  for (const pid of workers) process.kill(pid, 'SIGSTOP')
+  const call = send(rpc(2, 'tools/call', { name: 'hash', arguments: { data: 'x' } }), { 'mcp-session-id': session })
+  await once(call, 'finish')
+  process.kill(toolway.pid, 'SIGKILL')
+  await until(() => !alive(toolway.pid), { what: 'the end of the first process' })
+  for (const pid of workers) process.kill(pid, 'SIGCONT')
+
+  expect((await answerTo(call)).answer).toContain('"result":{')
+  await until(() => !workers.some(alive), { what: 'the end of the workers' })
+  expect(toolway.said()).not.toContain('EPIPE')
+})
