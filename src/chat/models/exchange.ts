@@ -1,5 +1,5 @@
-import type { Pool } from 'undici'
 import type { Clock } from '../../core/clock.ts'
+import type { WayOut } from '../../core/way-out.ts'
 
 /** An answer whose head has come. */
 export interface Answer extends Disposable {
@@ -27,12 +27,12 @@ const lastMoment = 1_000
  * Sends one request. Disposing of the answer before it has ended closes the connection, so that the server stops; if
  * only the end is missing, it may still come, so that the connection can be used again.
  */
-export async function post(pool: Pool, { path, headers, body, signal }: Post): Promise<Answer> {
+export async function post(way: WayOut, { path, headers, body, signal }: Post): Promise<Answer> {
   const {
     statusCode,
     headers: received,
     body: rest,
-  } = await pool.request({ method: 'POST', path, headers, body, signal })
+  } = await way.request({ method: 'POST', path, headers, body, signal })
   // Whoever has stopped reading need not hear how it ended.
   rest.on('error', () => {})
   const header = (name: string): string | undefined => {

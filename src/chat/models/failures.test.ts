@@ -1,13 +1,14 @@
 import { inspect } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { unusedPort } from '../../../tests/fixtures/listening.ts'
+import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { silentLog } from '../../core/log.ts'
 import { gather } from './gather.ts'
 import { failure, hello, key, patient, serving } from './model.fixture.ts'
 import type { Model } from './model.ts'
 import { openaiModel } from './openai.ts'
-import { hangsUp, json, piece, type Reply, refuses, send, sends } from './server.fixture.ts'
+import { hangsUp, json, piece, type Reply, refuses, says, send, sends } from './server.fixture.ts'
 
 const ask = (model: Model, stream = false) => gather(model.complete({ messages: hello, signal: patient(), stream }))
 
@@ -137,6 +138,34 @@ describe('a server that breaks', () => {
     const long = 'x'.repeat(1_000_000)
     const { model } = await serving([sends('text/event-stream', `data: ${JSON.stringify(piece(long, 'stop'))}\n\n`)])
     expect((await ask(model, true)).text).toBe(long)
+  })
+})
+
+describe('G1: a server behind the proxy of a company', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  const behind = async (replies: readonly Reply[]) => {
+    const { server } = await serving(replies)
+    const baseUrl = server.baseUrl.replace('127.0.0.1', 'models.invalid')
+    return serving([], { baseUrl })
+  }
+
+  test('is asked through it, also for an answer that comes in pieces', async () => {
+    await using proxy = await startProxy()
+    vi.stubEnv('HTTP_PROXY', proxy.url)
+    const { model } = await behind([says('Hi'), says('Ho')])
+    expect((await ask(model, true)).text).toBe('Hi')
+    expect((await ask(model, false)).text).toBe('Ho')
+    expect(proxy.asked).toHaveLength(2)
+    expect(proxy.asked[0]).toMatch(/^POST http:\/\/models\.invalid:\d+\/v1\/chat\/completions$/)
+  })
+
+  test('where the proxy is in the way, that is told, and not that the model is down', async () => {
+    vi.stubEnv('HTTP_PROXY', `http://127.0.0.1:${await unusedPort()}`)
+    const { model } = await behind([])
+    const { code, message } = await failure(ask(model))
+    expect(code).toBe('SERVER_UNAVAILABLE')
+    expect(message).toMatch(/^The server of the model local cannot be reached: the proxy .* Check HTTP_PROXY, or put/)
   })
 })
 

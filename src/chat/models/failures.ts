@@ -1,4 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
+import { ProxyFailure } from '../../core/proxy-failure.ts'
 import { EventTooLong } from './event-stream.ts'
 import type { Said } from './said.ts'
 
@@ -68,6 +69,7 @@ export const brokenStream = (place: Place, said: Said): ToolwayError =>
 export function lost(place: Place, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown
   if (thrown instanceof EventTooLong) return failed(place, `sent an event that is too long. ${look(place)}`)
+  if (thrown instanceof ProxyFailure) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
   if (begun) return failed(place, `broke off in the middle of its answer (${why}). Try again.`, thrown)
   return failed(

@@ -1,8 +1,8 @@
-import { Pool } from 'undici'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
+import { openWay, type WayOut } from '../../core/way-out.ts'
 import { bodyOf } from './body.ts'
 import { deltasOf } from './deltas.ts'
 import { type Answer, post, watched } from './exchange.ts'
@@ -53,9 +53,10 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   const { headers, secrets } = modelHeaders(name, url, config.apiKey)
   const path = modelPath(url)
   // Answers end by their own deadlines; a model may well think for longer than a timeout that knows nothing of it.
-  const pool = new Pool(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
+  const patience = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
+  let way: WayOut | undefined
 
-  return { name, complete, [Symbol.asyncDispose]: () => pool.destroy() }
+  return { name, complete, [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() }
 
   async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
     request.signal.throwIfAborted()
@@ -106,7 +107,8 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     const stalled = () => stall.abort(tooSlow(place, 'sent nothing more', timeouts.chunkMs))
     let begun = false
     try {
-      using answer = await post(pool, { path, headers, body: JSON.stringify(body), signal: until })
+      way ??= openWay(url, patience)
+      using answer = await post(way, { path, headers, body: JSON.stringify(body), signal: until })
       begun = true
       if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())
       const chunks = watched(answer.chunks, { clock, ms: timeouts.chunkMs, stalled })

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
-import { Agent, request } from 'undici'
 import type { Clock } from '../../core/clock.ts'
+import { openWay, type WayOut } from '../../core/way-out.ts'
 
 /** The keys of an identity provider as they were published at one time. */
 export interface PublishedKeys {
@@ -17,12 +17,15 @@ const maxBytes = 256 * 1024
 /** Fetches a key set: no redirect is followed, and neither its time nor its size is left to the other side. */
 export function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
   checkAddress(url)
-  const agent = new Agent({ connections: 1 })
+  const address = new URL(url)
+  let way: WayOut | undefined
   const fetchKeys = async (): Promise<PublishedKeys> => {
     const late = new AbortController()
     using _timer = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
     const headers = { accept: 'application/jwk-set+json, application/json' }
-    const { statusCode, body } = await request(url, { dispatcher: agent, headers, signal: late.signal })
+    way ??= openWay(address, { connections: 1 })
+    const asked = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
+    const { statusCode, body } = await way.request(asked)
     // Whoever reads the body hears of its end; what is thrown away must not bring the process down.
     body.on('error', () => {})
     if (statusCode !== 200) {
@@ -32,7 +35,7 @@ export function createFetchKeys(url: string, clock: Clock): (() => Promise<Publi
     const text = await bounded(body)
     return { find: createLocalJWKSet(parsed(text)), text }
   }
-  return Object.assign(fetchKeys, { [Symbol.asyncDispose]: () => agent.destroy() })
+  return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() })
 }
 
 async function bounded(body: AsyncIterable<Buffer>): Promise<string> {

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createManualClock, type ManualClock } from '../../../tests/fixtures/clock.ts'
 import { type Provider, signingKey, startProvider } from '../../../tests/fixtures/identity-provider.ts'
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
+import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { Refusal } from '../refusal.ts'
 import { type Authenticate, createAuthenticate } from './index.ts'
@@ -109,6 +110,20 @@ describe('B6: the published keys', () => {
     clock.advance(1_000)
     expect(await statusOf(token)).toBe(401)
   })
+})
+
+test('G1: a provider behind the proxy of a company is asked through it, with its certificate checked', async () => {
+  await using proxy = await startProxy()
+  vi.stubEnv('HTTPS_PROXY', proxy.url)
+  const jwksUrl = provider.config().jwksUrl.replace(/^http:\/\/[^:]+/, 'https://id.invalid')
+  await using verify = createJwtVerifier({ config: { ...provider.config(), jwksUrl }, clock, log })
+  try {
+    // The one of the tests does not speak TLS, so that nobody can vouch for it.
+    await expect(verify(await provider.token(), Buffer.alloc(32))).rejects.toMatchObject({ status: 503 })
+  } finally {
+    vi.unstubAllEnvs()
+  }
+  expect(proxy.asked).toEqual([expect.stringMatching(/^CONNECT id\.invalid:\d+$/)])
 })
 
 describe('B6: a provider that fails', () => {

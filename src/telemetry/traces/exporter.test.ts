@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { createExporter, type Exporter } from './exporter.ts'
 import { createPost } from './post.ts'
@@ -189,6 +190,28 @@ describe('F16: a receiver that does not take them', () => {
     expect(log.lines.length).toBeGreaterThan(0)
     expect(JSON.stringify(log.lines)).not.toMatch(/hunter2|span/)
   })
+})
+
+test('G1: a receiver behind the proxy of a company gets them through it, and the log tells what is wrong with that', async () => {
+  await using proxy = await startProxy()
+  vi.stubEnv('HTTP_PROXY', proxy.url)
+  const receiver = await startReceiver()
+  open.add(receiver)
+  const url = new URL(`${receiver.url.replace('127.0.0.1', 'traces.invalid')}/v1/traces`)
+  const signal = new AbortController().signal
+  const send = async () => {
+    await using post = createPost({ url, headers: {}, clock: createManualClock() })
+    return await post.send(Buffer.from('{}'), signal)
+  }
+  try {
+    expect(await send()).toEqual({ kind: 'taken', rejected: 0 })
+    await proxy[Symbol.asyncDispose]()
+    expect(await send()).toMatchObject({ kind: 'later', why: expect.stringContaining('Check HTTP_PROXY') })
+    vi.stubEnv('HTTP_PROXY', 'socks5://127.0.0.1:1')
+    expect(await send()).toMatchObject({ kind: 'later', why: expect.stringContaining('HTTP_PROXY names a proxy') })
+  } finally {
+    vi.unstubAllEnvs()
+  }
 })
 
 describe('F16: at the end', () => {

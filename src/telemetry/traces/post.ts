@@ -1,6 +1,8 @@
-import type { Pool } from 'undici'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { ProxyFailure } from '../../core/proxy-failure.ts'
+import type { WayOut } from '../../core/way-out.ts'
 import { retryAfterMs } from './retry-after.ts'
 
 /** What a receiver said to a batch, or why it said nothing. */
@@ -29,19 +31,19 @@ const longestAnswer = 64 * 1024
 
 /** Sends batches by OTLP over HTTP. */
 export function createPost({ url, headers, clock }: PostOptions): Post {
-  let pool: Promise<Pool> | undefined
+  let way: Promise<WayOut> | undefined
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
 
   // Loaded with the first batch: who sends none need not wait for it when Toolway starts.
-  const opened = async (): Promise<Pool> => {
-    const { Pool } = await import('undici')
-    return new Pool(url.origin, { connections: 1, keepAliveTimeout: 10_000 })
+  const opened = async (): Promise<WayOut> => {
+    const { openWay } = await import('../../core/way-out.ts')
+    return openWay(url, { connections: 1, keepAliveTimeout: 10_000 })
   }
 
   const ask = async (body: Buffer, signal: AbortSignal): Promise<Reply> => {
-    pool ??= opened()
-    const answer = await (await pool).request({ method: 'POST', path, headers: own, body, signal })
+    way ??= opened()
+    const answer = await (await way).request({ method: 'POST', path, headers: own, body, signal })
     const { statusCode: status } = answer
     if (status >= 200 && status < 300) return { kind: 'taken', rejected: rejectedBy(await beginning(answer.body)) }
     const waitMs = retryAfterMs(headerOf(answer.headers, 'retry-after'), clock.now())
@@ -60,7 +62,7 @@ export function createPost({ url, headers, clock }: PostOptions): Post {
       }
     },
     async [Symbol.asyncDispose]() {
-      await (await pool)?.destroy()
+      await (await way?.catch(() => undefined))?.[Symbol.asyncDispose]()
     },
   }
 }
@@ -96,6 +98,7 @@ function rejectedBy(answer: string): number {
 
 /** A code rather than a sentence: that may repeat what was sent. */
 function reasonOf(thrown: unknown): string {
+  if (thrown instanceof ProxyFailure || thrown instanceof ToolwayError) return thrown.message
   const { code, message } = thrown as { code?: unknown; message?: unknown }
   if (typeof code === 'string') return `it cannot be reached (${code})`
   return message === 'it did not answer in time' ? message : 'it cannot be reached'

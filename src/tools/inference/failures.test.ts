@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
-import { refusalOf, runTool } from '../access.fixture.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { startProxy } from '../../../tests/fixtures/proxy.ts'
+import { bodyOf, refusalOf, runTool } from '../access.fixture.ts'
 import type { Tool } from '../define.ts'
 import { key, openai, over, tools } from './inference.fixture.ts'
 import { answers, mp3, sends } from './model-server.fixture.ts'
@@ -26,6 +27,22 @@ describe('model servers that fail', () => {
     for (const status of [400, 401, 500]) {
       await using model = await failing(status, `the key ${key} is wrong`)
       expect((await refusalOf(model.run('speech', { text: 'x' }))).message).not.toContain(key)
+    }
+  })
+
+  test('G1: a server behind the proxy of a company is asked through it, and what is wrong with that is told', async () => {
+    await using model = await over({ '/audio/speech': sends('audio/mpeg', mp3) })
+    const baseUrl = model.baseUrl.replace('127.0.0.1', 'models.invalid')
+    const speak = () => runTool(tools({ written: { a: { ...openai, baseUrl } } }).speech as Tool, { text: 'x' })
+    const proxy = await startProxy()
+    try {
+      vi.stubEnv('HTTP_PROXY', proxy.url)
+      expect(bodyOf(await speak()).content).toMatchObject([{ mimeType: 'audio/mpeg' }])
+      expect(proxy.asked).toHaveLength(1)
+      await proxy[Symbol.asyncDispose]()
+      expect((await refusalOf(speak())).message).toContain('Check HTTP_PROXY, or put models.invalid into NO_PROXY')
+    } finally {
+      vi.unstubAllEnvs()
     }
   })
 

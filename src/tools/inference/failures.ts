@@ -1,4 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
+import { ProxyFailure } from '../../core/proxy-failure.ts'
 import { withoutHidden } from '../hidden-characters.ts'
 import type { Task } from './choose.ts'
 
@@ -51,6 +52,7 @@ export const tooLarge = (place: Place, most: number): ToolwayError =>
 
 /** The connection failed, before the answer or in it. */
 export function lost(place: Place, thrown: unknown, begun: boolean): ToolwayError {
+  if (thrown instanceof ProxyFailure) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reasonOf(thrown)
   if (begun) return failed(place, `broke off in the middle of its answer (${why}). Try again.`, thrown)
   const advice = `Check that it runs and that models.${place.name}.baseUrl is right.`

@@ -53,12 +53,13 @@ interface Exchange {
 async function exchange(place: Place, model: ServedModel, asked: Exchange): Promise<InferenceAnswer> {
   const { maxBytes, signal, headers, ...request } = asked
   const { authorization, secrets } = credentials(place, model)
-  const { Client } = await import('undici')
+  const { openWay } = await import('../../core/way-out.ts')
   // The call has its own deadline; a model may well think for longer than a timeout that knows nothing of it.
-  const client = new Client(new URL(model.baseUrl).origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
+  const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
+  await using way = openWay(new URL(model.baseUrl), patience)
   let begun = false
   try {
-    const answer = await client.request({ ...request, headers: { ...headers, ...authorization }, signal })
+    const answer = await way.request({ ...request, headers: { ...headers, ...authorization }, signal })
     begun = true
     const header = (name: string) => String(answer.headers[name] ?? '')
     answer.body.on('error', () => {})
@@ -76,8 +77,6 @@ async function exchange(place: Place, model: ServedModel, asked: Exchange): Prom
   } catch (thrown) {
     signal.throwIfAborted()
     throw thrown instanceof ToolwayError ? thrown : lost(place, thrown, begun)
-  } finally {
-    await client.destroy()
   }
 }
 

@@ -1,6 +1,6 @@
 import { ToolwayError } from '../../core/errors.ts'
+import { ProxyFailure } from '../../core/proxy-failure.ts'
 import { NoAnswer } from '../transports/channel.ts'
-import { ProxyFailure } from '../transports/http1/proxy-failure.ts'
 import { OAuthProblem } from './problem.ts'
 
 /** Nobody answered at an address; it may be a proxy on the way that did not let us through. */

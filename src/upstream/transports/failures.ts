@@ -1,6 +1,6 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import { ProxyFailure } from '../../core/proxy-failure.ts'
 import { type Head, NoAnswer } from './channel.ts'
-import { ProxyFailure } from './http1/proxy-failure.ts'
 
 /** Where a line stands: its server's name, its address, and whether the handshake is over. */
 export interface Place {

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
 import type { WebProxy } from '../../../core/proxy.ts'
+import { proxyRefused, proxyUnreachable } from '../../../core/proxy-failure.ts'
 import { type Body, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
 import { createAnswerReader } from './answer.ts'
 import { BadAnswer } from './bad-answer.ts'
 import type { AnswerHead } from './head.ts'
-import { proxyRefused, proxyUnreachable } from './proxy-failure.ts'
 import { proxied, requestPieces } from './request.ts'
 import { closedError, openSocket, openTunnel, readyEvent } from './sockets.ts'
 

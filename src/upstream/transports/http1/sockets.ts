@@ -1,9 +1,9 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
 import type { WebProxy } from '../../../core/proxy.ts'
+import { proxyRefused } from '../../../core/proxy-failure.ts'
 import { BadAnswer } from './bad-answer.ts'
 import { headLength, readHead } from './head.ts'
-import { proxyRefused } from './proxy-failure.ts'
 
 export interface SocketOptions {
   /** What reads it, where it is not read as a stream. */

@@ -1,4 +1,4 @@
-import type { WebProxy } from '../../../core/proxy.ts'
+import type { WebProxy } from './proxy.ts'
 
 /** The way to a server ends at the proxy; what it did and what to do about that is the message. */
 export class ProxyFailure extends Error {
