@@ -147,13 +147,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
-      if (
-        fleet &&
-        workers &&
-        place?.below === '/' &&
-        (await ledElsewhere(request, response, { fleet, workers, clock }))
-      )
-        return
+      const led = place?.below === '/' && fleet && workers && { fleet, workers, clock }
+      if (led && (await ledElsewhere(request, response, led))) return
       if (place) place.opened ??= place.open()
       const door = await place?.opened
       if (draining) door?.[Symbol.dispose]()
