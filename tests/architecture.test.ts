@@ -16,25 +16,26 @@ const features = [
   'reload',
   'chat',
 ]
-const ground = ['core', 'config', 'wire', 'here.ts', 'version.ts']
+const ground = ['core', 'config', 'wire', 'outbound', 'here.ts', 'version.ts']
 const composed = [...ground, ...features, 'sandbox', 'workers', 'sign-in.ts']
 
 /** Which room may import which. `config types` means its types only. Every room stands above those that it names. */
 const table: Record<string, readonly string[]> = {
   core: [],
-  config: ['core'],
+  outbound: ['core'],
+  config: ['core', 'outbound'],
   clients: ['core', 'config'],
   wire: ['core'],
-  upstream: ['core', 'config types', 'wire'],
+  upstream: ['core', 'config types', 'wire', 'outbound'],
   catalog: ['core', 'config types'],
   policy: ['core', 'config types'],
   pipeline: ['core', 'config types'],
   stores: ['core', 'config types'],
-  telemetry: ['core', 'config types'],
-  tools: ['core', 'config types'],
-  serve: ['core', 'config types', 'wire'],
+  telemetry: ['core', 'config types', 'outbound'],
+  tools: ['core', 'config types', 'outbound'],
+  serve: ['core', 'config types', 'wire', 'outbound'],
   reload: ['core', 'config types'],
-  chat: ['core', 'config types'],
+  chat: ['core', 'config types', 'outbound'],
   sandbox: ['core', 'config types'],
   workers: ['core', 'config types', 'stores'],
   'sign-in.ts': [...ground, ...features],

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { homeOf } from '../core/home.ts'
-import { proxySecrets } from '../core/proxy.ts'
+import { proxySecrets } from '../outbound/proxy.ts'
 import { absolutePaths } from './absolute-paths.ts'
 import { runCommands } from './commands.ts'
 import { withDefaultAgent } from './default-agent.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import type { WayOut } from '../../core/way-out.ts'
+import type { WayOut } from '../../outbound/way-out.ts'
 
 /** An answer whose head has come. */
 export interface Answer extends Disposable {

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../core/clock.ts'
-import { openWay, type WayOut } from '../../core/way-out.ts'
+import { openWay, type WayOut } from '../../outbound/way-out.ts'
 
 /** The keys of an identity provider as they were published at one time. */
 export interface PublishedKeys {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { ProxyFailure } from '../../core/proxy-failure.ts'
-import type { WayOut } from '../../core/way-out.ts'
+import { ProxyFailure } from '../../outbound/proxy-failure.ts'
+import type { WayOut } from '../../outbound/way-out.ts'
 import { retryAfterMs } from './retry-after.ts'
 
 /** What a receiver said to a batch, or why it said nothing. */
@@ -37,7 +37,7 @@ export function createPost({ url, headers, clock }: PostOptions): Post {
 
   // Loaded with the first batch: who sends none need not wait for it when Toolway starts.
   const opened = async (): Promise<WayOut> => {
-    const { openWay } = await import('../../core/way-out.ts')
+    const { openWay } = await import('../../outbound/way-out.ts')
     return openWay(url, { connections: 1, keepAliveTimeout: 10_000 })
   }
 

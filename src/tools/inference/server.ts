@@ -53,7 +53,7 @@ interface Exchange {
 async function exchange(place: Place, model: ServedModel, asked: Exchange): Promise<InferenceAnswer> {
   const { maxBytes, signal, headers, ...request } = asked
   const { authorization, secrets } = credentials(place, model)
-  const { openWay } = await import('../../core/way-out.ts')
+  const { openWay } = await import('../../outbound/way-out.ts')
   // The call has its own deadline; a model may well think for longer than a timeout that knows nothing of it.
   const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   await using way = openWay(new URL(model.baseUrl), patience)

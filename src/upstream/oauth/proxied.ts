@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import type { WebProxy } from '../../core/proxy.ts'
+import type { WebProxy } from '../../outbound/proxy.ts'
 import { whole } from '../transports/bodies.ts'
 import { createChannel } from '../transports/http1/channel.ts'
 import { OAuthProblem } from './problem.ts'

@@ -1,5 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
-import { ProxyFailure } from '../../core/proxy-failure.ts'
+import { ProxyFailure } from '../../outbound/proxy-failure.ts'
 import { NoAnswer } from '../transports/channel.ts'
 import { OAuthProblem } from './problem.ts'
 

@@ -1,5 +1,5 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
-import { ProxyFailure } from '../../core/proxy-failure.ts'
+import { ProxyFailure } from '../../outbound/proxy-failure.ts'
 import { type Head, NoAnswer } from './channel.ts'
 
 /** Where a line stands: its server's name, its address, and whether the handshake is over. */

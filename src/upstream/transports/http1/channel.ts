@@ -1,6 +1,6 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
-import { proxyFor, type WebProxy } from '../../../core/proxy.ts'
+import { proxyFor, type WebProxy } from '../../../outbound/proxy.ts'
 import { type Channel, NoAnswer } from '../channel.ts'
 import { type Connection, openConnection } from './connection.ts'
 

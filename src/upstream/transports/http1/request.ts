@@ -1,4 +1,4 @@
-import type { WebProxy } from '../../../core/proxy.ts'
+import type { WebProxy } from '../../../outbound/proxy.ts'
 import type { HttpRequest } from '../channel.ts'
 
 /** Headers are prepared once per line, and so is their text. */

@@ -1,7 +1,7 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
-import type { WebProxy } from '../../../core/proxy.ts'
-import { proxyRefused } from '../../../core/proxy-failure.ts'
+import type { WebProxy } from '../../../outbound/proxy.ts'
+import { proxyRefused } from '../../../outbound/proxy-failure.ts'
 import { BadAnswer } from './bad-answer.ts'
 import { headLength, readHead } from './head.ts'
 

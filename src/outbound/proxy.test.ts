@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ToolwayError } from './errors.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { proxyFor, proxySecrets } from './proxy.ts'
 
 const of = (url: string, env: Record<string, string>) => proxyFor(new URL(url), env)

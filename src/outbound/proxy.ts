@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { ToolwayError } from './errors.ts'
+import { ToolwayError } from '../core/errors.ts'
 
 /** A proxy that stands between us and the servers out there. */
 export interface WebProxy {
