@@ -15,6 +15,8 @@ export interface Worker {
   readonly shared: Shared
   /** Aborted when it is to end: the first process says so, or is gone. */
   readonly stopped: AbortSignal
+  /** Settles when the first process has ended. */
+  readonly gone: Promise<void>
   /** Whether others go on in its place. */
   readonly replaced: boolean
   /** Tells that it takes requests. */
@@ -31,6 +33,7 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   if (worker === undefined || told === undefined) return undefined
   const { name, number, of } = JSON.parse(told) as Started
   const stop = new AbortController()
+  const gone = Promise.withResolvers<void>()
   let replaced = false
   let line: Line<PrimaryAnswers> | undefined
   let fleet: IpcFleet | undefined
@@ -43,7 +46,9 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
     // Otherwise the process would end at once, with calls under way.
     worker.exitedAfterDisconnect = true
     stop.abort()
+    gone.resolve()
   })
+  if (!worker.isConnected()) gone.resolve()
 
   const answers: WorkerAnswers = {
     members: (members) => fleet?.heard(members),
@@ -101,6 +106,7 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   return {
     shared,
     stopped: stop.signal,
+    gone: gone.promise,
     get replaced() {
       return replaced
     },

@@ -32,7 +32,11 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     shared: worker?.shared,
   })
   using _releasing = releaseWhenIdle(systemClock)
-  const { url, port, retire } = await gateway.listen()
+  // A first process that is gone never says whether a worker may listen.
+  const listening = gateway.listen()
+  const door = await (worker ? Promise.race([listening, worker.gone]) : listening)
+  if (door === undefined) return exit.failed
+  const { url, port, retire } = door
   const facts: Told = { port, token: gateway.token ?? null, banner: factsOf(gateway, url, shell) }
   if (worker) worker.listening(facts)
   else tell(shell, options, facts)

@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
-import { startCommand } from '../../fixtures/command.ts'
-import { alive, commandLine } from '../../fixtures/processes.ts'
+import { setTimeout } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { startCommand, toolwayMain } from '../../fixtures/command.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { alive, commandLine, descendants } from '../../fixtures/processes.ts'
 import { goodHeaders, rpc } from '../../fixtures/raw-http.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -36,4 +39,25 @@ test('B10: when the first process is killed, workers answer what they were asked
   expect((await answerTo(call)).answer).toContain('"result":{')
   await until(() => !workers.some(alive), { what: 'the end of the workers' })
   expect(toolway.said()).not.toContain('EPIPE')
+})
+
+test('B10: a worker that is just starting when the first process is killed ends, too', async () => {
+  await using folder = await temporaryFolder()
+  const { path: home } = folder
+  const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home }
+  // From the moment it exists to the one when it asks whether it may listen.
+  for (const afterMs of [0, 300, 450, 600]) {
+    const words = [toolwayMain, 'serve', '--port', '0', '--workers', '2']
+    const first = spawn(process.execPath, words, { cwd: home, env, stdio: 'ignore' })
+    const pid = first.pid as number
+    await until(() => descendants(pid).length > 0, { what: 'a worker' })
+    await setTimeout(afterMs)
+    const workers = descendants(pid)
+    onTestFinished(() => {
+      for (const one of workers.filter(alive)) process.kill(one, 'SIGKILL')
+    })
+    first.kill('SIGKILL')
+    await once(first, 'exit')
+    await until(() => !workers.some(alive), { what: `the end of a worker ${afterMs} ms old` })
+  }
 })
