@@ -12,12 +12,13 @@ const titles = readTitles()
 
 test('every requirement has a number of its own', () => {
   expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([])
-  expect(numbers).toHaveLength(58)
+  expect(numbers).toHaveLength(65)
 })
 
-test('every requirement is named by a test', () => {
+test('every requirement that is met or partly met is named by a test', () => {
   const named = new Set(titles.flatMap((title) => title.numbers))
-  expect(numbers.filter((number) => !named.has(number))).toEqual([])
+  const claimed = all.filter(({ state }) => state !== 'open').flatMap(numbersOf)
+  expect(claimed.filter((number) => !named.has(number))).toEqual([])
 })
 
 test('no test names a requirement that there is not', () => {
