@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from './http1/request.ts'
+import { checkMediaType } from './media-type.ts'
 import { Refusal, rpc } from './refusal.ts'
 
 /** Reads a JSON body of at most `limit` bytes; throws or rejects with a refusal as soon as it is clear that there is none. */
 export function readBody(request: HttpRequest, limit: number): Promise<Buffer> | Buffer {
-  const refusal = refusedByHeaders(request, limit)
-  if (refusal !== undefined) throw refusal
+  checkHeaders(request, limit)
   return request.body ?? bodyOf(request as IncomingMessage, limit)
 }
 
@@ -31,16 +31,13 @@ function bodyOf(request: IncomingMessage, limit: number): Promise<Buffer> {
   })
 }
 
-function refusedByHeaders(request: HttpRequest, limit: number): Refusal | undefined {
-  const type = request.headers['content-type']
-  if (type === undefined || !/^application\/json *(;|$)/i.test(type)) {
-    return new Refusal(415, rpc.request, 'The body must be JSON: send "Content-Type: application/json".')
-  }
-  const encoding = request.headers['content-encoding']
+function checkHeaders({ headers }: HttpRequest, limit: number): void {
+  checkMediaType(headers['content-type'])
+  const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    return new Refusal(415, rpc.request, 'Compressed bodies are not accepted: send the JSON as it is.')
+    throw new Refusal(415, rpc.request, 'Compressed bodies are not accepted: send the JSON as it is.')
   }
-  return Number(request.headers['content-length'] ?? 0) > limit ? tooLarge(limit) : undefined
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
 }
 
 const tooLarge = (limit: number) =>

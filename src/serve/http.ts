@@ -29,6 +29,7 @@ import { listen } from './listen.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import { cardPath, createCardDoor } from './server-card.ts'
 import { createSessions } from './sessions.ts'
+import { checkSingleHeaders } from './single-headers.ts'
 
 /** An open HTTP door. Disposing of it lets requests in flight finish within the grace time. */
 export interface HttpDoor extends AsyncDisposable {
@@ -91,6 +92,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     connectionsCheckingInterval: 5_000,
   })
   server.maxConnections = 10_000
+  // The size of the head bounds their number. With a limit node:http drops the rest, and a second Host could hide there.
+  server.maxHeadersCount = 0
 
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
@@ -137,6 +140,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   }
 
   const route = (request: IncomingMessage, response: ServerResponse) => {
+    checkSingleHeaders(request)
     const path = pathOf(request.url ?? '/')
     if (endpoints.has(path)) enter(request, response)
     else if (path === '/livez') probe(request, response, true)
