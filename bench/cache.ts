@@ -4,11 +4,11 @@ import { callOf, entryOf } from '../src/core/call.fixture.ts'
 import type { Call, Handler } from '../src/core/call.ts'
 import { type Clock, systemClock } from '../src/core/clock.ts'
 import { Json } from '../src/core/json.ts'
+import { members } from '../src/core/json-text/scan.ts'
 import type { Result } from '../src/core/result.ts'
 import { cache } from '../src/pipeline/cache/cache.ts'
 import { cacheRules } from '../src/pipeline/cache/rules.ts'
 import { memoryCache } from '../src/stores/cache.ts'
-import { members } from '../src/wire/scan.ts'
 
 const targetNs = 5_000
 const config = configSchema.parse({

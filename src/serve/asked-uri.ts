@@ -1,6 +1,6 @@
 import { type RpcErrorObject, ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { members } from '../wire/scan.ts'
+import { members } from '../core/json-text/scan.ts'
 
 /**
  * A server's error about a resource as its caller may see it: where it names the resource, it names it as the caller

@@ -1,7 +1,7 @@
 import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { countMembers, extentOf } from '../wire/extent.ts'
-import { maxDepth } from '../wire/limits.ts'
+import { countMembers, extentOf } from '../core/json-text/extent.ts'
+import { maxDepth } from '../core/json-text/skip.ts'
 import { type Id, readMessage } from '../wire/message.ts'
 import { rpc } from './refusal.ts'
 

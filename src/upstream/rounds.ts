@@ -1,9 +1,9 @@
 import type { Call } from '../core/call.ts'
 import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { members } from '../core/json-text/scan.ts'
 import type { ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
-import { members } from '../wire/scan.ts'
 import { bytesOf, splice, textOf } from '../wire/splice.ts'
 import { asObject } from './introduction.ts'
 

@@ -1,10 +1,10 @@
 import type { Call, Peer } from '../core/call.ts'
 import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { members } from '../core/json-text/scan.ts'
 import type { Result } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
 import { readTaskId, writeTaskId } from '../core/task-id.ts'
-import { members } from '../wire/scan.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../wire/splice.ts'
 import type { TaskNews } from './task-news.ts'
 

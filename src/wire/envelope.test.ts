@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { members } from '../core/json-text/scan.ts'
 import { readEnvelope } from './envelope.ts'
-import { members } from './scan.ts'
 
 const notesOf = (result: string) => readEnvelope(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`))?.notes
 

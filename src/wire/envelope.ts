@@ -9,7 +9,7 @@ import {
   skipString,
   skipValue,
   wordsOf,
-} from './skip.ts'
+} from '../core/json-text/skip.ts'
 
 /** The members of a JSON-RPC message, as slices of it, and what those of its result tell. */
 export interface Envelope {

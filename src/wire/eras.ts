@@ -1,6 +1,6 @@
+import { members, walk } from '../core/json-text/scan.ts'
+import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from '../core/json-text/skip.ts'
 import type { Pieces } from './pieces.ts'
-import { members, walk } from './scan.ts'
-import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from './skip.ts'
 import { splice } from './splice.ts'
 
 /** How long, and by whom, a list or a resource may be kept. */

@@ -1,7 +1,7 @@
+import { depthExceeds, isJson } from '../core/json-text/scan.ts'
+import { maxDepth } from '../core/json-text/skip.ts'
 import { type Notes, readEnvelope } from './envelope.ts'
-import { maxDepth } from './limits.ts'
 import { carriable } from './one-line.ts'
-import { depthExceeds, isJson } from './scan.ts'
 
 export type Id = string | number
 

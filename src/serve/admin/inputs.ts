@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type * as z from 'zod'
-import { extentOf } from '../../wire/extent.ts'
-import { maxDepth } from '../../wire/limits.ts'
+import { extentOf } from '../../core/json-text/extent.ts'
+import { maxDepth } from '../../core/json-text/skip.ts'
 import { readBody } from '../body.ts'
 import { Refusal, rpc } from '../refusal.ts'
 

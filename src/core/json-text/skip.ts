@@ -1,4 +1,5 @@
-import { maxDepth } from './limits.ts'
+/** Nesting allowed in a message: real ones stay under 40, and parsers that recurse break in the thousands. */
+export const maxDepth = 256
 
 /*
  * Steps over JSON text without building anything: each takes a position and gives the next one, or `none`.

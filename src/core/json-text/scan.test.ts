@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { maxDepth } from './limits.ts'
 import { depthExceeds, elements, isJson, members } from './scan.ts'
+import { maxDepth } from './skip.ts'
 
 /** JSON text with random white space between its tokens, and any way of spelling its strings. */
 const spelled = (value: unknown, space: () => string, escaped: () => boolean): string => {
