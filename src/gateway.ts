@@ -6,6 +6,7 @@ import { accountOfAll } from './admin/tokens.ts'
 import { chatWithin } from './chat/chat-within.ts'
 import type { LoadedConfig } from './config/load.ts'
 import { ConfigError } from './config/problems.ts'
+import { refuseUnauthenticated } from './config/unauthenticated.ts'
 import { watchPlaces } from './config/watch.ts'
 import type { Access } from './core/access.ts'
 import type { Caller, Handler } from './core/call.ts'
@@ -166,6 +167,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         throw thrown
       }),
     async apply(loaded) {
+      refuseUnauthenticated(loaded)
       const before = worlds.present
       const chosen = await prepare(loaded, surroundings, before)
       const next = buildWorld(chosen, surroundings, before)
@@ -219,6 +221,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       return reload.status()
     },
     async listen() {
+      refuseUnauthenticated(worlds.present.loaded)
       // What is remembered is made ready to be sent before anybody can ask for it.
       worlds.present.catalog.view(localAs(undefined)).page('tool')
       const authenticate = (authorization: string | undefined) => worlds.present.entrance.authenticate(authorization)

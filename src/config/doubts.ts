@@ -2,6 +2,7 @@ import { isSecretName } from '../core/secret-name.ts'
 import { referencesIn, variableOf } from './interpolate.ts'
 import type { Config, ServerConfig } from './schema.ts'
 import { find, keyPath, type Tree } from './tree.ts'
+import { isOpenToOthers } from './unauthenticated.ts'
 
 /** What is valid but hardly meant; rules and limits are policy's to doubt. */
 export function doubts(config: Config, tree: Tree): string[] {
@@ -14,10 +15,10 @@ export function doubts(config: Config, tree: Tree): string[] {
   ]
 }
 
-/** Whoever reaches the port may use everything behind it. */
-function openToAll({ auth: { token }, server: { host } }: Config): string[] {
-  if (token !== 'none' || ['127.0.0.1', '::1', 'localhost'].includes(host)) return []
-  return [`auth.token is none and server.host is ${host}: whoever can reach this machine may use every tool`]
+/** Allowed by `server.allowUnauthenticated`; still worth a warning. */
+function openToAll(config: Config): string[] {
+  if (!isOpenToOthers(config)) return []
+  return [`auth.token is none and server.host is ${config.server.host}: everybody who can reach it may use every tool`]
 }
 
 function unknownModel({ models, chat }: Config): string[] {

@@ -15,6 +15,7 @@ import { merge } from './merge.ts'
 import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
 import type { Config } from './schema.ts'
 import { branch, keyPath, type Path, placeOf } from './tree.ts'
+import { refuseUnauthenticated } from './unauthenticated.ts'
 import { validate } from './validate.ts'
 
 export type { Dialect } from './import/dialect.ts'
@@ -78,7 +79,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const secretFiles = [...complete.files, ...filled.files]
   if (problems.length > 0 || !('config' in outcome)) throw new ConfigError(problems, secretFiles)
   const config = withFolders(outcome.config, { tree: merged, paths: located.paths, env, home })
-  return {
+  const loaded: LoadedConfig = {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
     places: [...new Set([...located.places, ...rulePlaces(located.places, env, cwd), ...secretFiles])],
@@ -92,4 +93,6 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     ],
     problemAt: (path, message) => problemAt(placeOf(merged, path), message, { key: keyPath(path) }),
   }
+  refuseUnauthenticated(loaded)
+  return loaded
 }

@@ -17,6 +17,7 @@ export const httpConfig = (changes: Partial<HttpConfig> = {}): HttpConfig => ({
   path: '/mcp',
   allowedHosts: [],
   allowedOrigins: [],
+  allowUnauthenticated: false,
   maxBody: 256 * 1024,
   shutdownGrace: 10_000,
   ...changes,

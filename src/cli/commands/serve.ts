@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Config } from '../../config/schema.ts'
+import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Gateway } from '../../gateway.ts'
 import { version } from '../../version.ts'
@@ -51,6 +52,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
 /** Several processes that serve as one, and this one to look after them. */
 async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
+  refuseUnauthenticated(loaded)
   const { runWorkers } = await import('../../workers/primary.ts')
   shell.interrupted.addEventListener('abort', () => tellOfEnd(shell, options), { once: true })
   const code = await runWorkers({

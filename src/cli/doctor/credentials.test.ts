@@ -71,7 +71,7 @@ test('B11: other kept secrets that others can read are problems, too', async () 
 test('B11: no token is a problem where others reach the gateway, and none on loopback', async () => {
   await using local = await configured({ auth: { token: 'none' } })
   expect((await checkup(local)).of('credentials.token')).toMatchObject([{ status: 'ok' }])
-  const server = { host: '0.0.0.0', port: 0 }
+  const server = { host: '0.0.0.0', port: 0, allowUnauthenticated: true }
   await using open = await configured({ auth: { token: 'none' }, server })
   const { code, of } = await checkup(open)
   expect(code).toBe(5)

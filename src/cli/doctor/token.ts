@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { Config } from '../../config/schema.ts'
+import { isLoopback } from '../../config/unauthenticated.ts'
 import { type Check, type Finding, ok, problem, warning } from './finding.ts'
 import { privateFile } from './private-file.ts'
 import { quoted } from './words.ts'
 
-const loopback = ['127.0.0.1', '::1', 'localhost']
 /** Shorter ones can be guessed by whoever may try for a while. */
 const shortest = 16
 
@@ -21,7 +21,7 @@ export const tokenCheck = (config: Config, short: (path: string) => string): Che
 })
 
 function openFinding({ auth, server: { host } }: Config): Finding {
-  if (loopback.includes(host)) return ok(`none is asked for; only this machine reaches ${host}`)
+  if (isLoopback(host)) return ok(`none is asked for; only this machine reaches ${host}`)
   const remedy = 'auth.token: generated'
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
   const message = `none is asked for, and server.host is ${host}: whoever reaches this machine may use`

@@ -26,7 +26,9 @@ test('one token for all configurations of a user, unless a configuration keeps i
   expect((await load({ paths: ['b.yaml'] })).config.stores.common).toBe(at('data'))
 })
 
-test('an open door that others can reach is worth a warning', async () => {
-  const { load } = await project({ 'a.yaml': 'auth: { token: none }\nserver: { host: 0.0.0.0 }' })
+test('a gateway that others can use without a credential, because the operator says so, is worth a warning', async () => {
+  const { load } = await project({
+    'a.yaml': 'auth: { token: none }\nserver: { host: 0.0.0.0, allowUnauthenticated: true }',
+  })
   expect((await load({ paths: ['a.yaml'] })).warnings.join()).toContain('may use every tool')
 })

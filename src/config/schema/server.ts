@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, duration, names, numeric, size, text, textLike } from './values.ts'
+import { address, duration, flag, names, numeric, size, text, textLike } from './values.ts'
 
 /** The HTTP door. */
 export const serverSection = z.strictObject({
@@ -18,6 +18,11 @@ export const serverSection = z.strictObject({
   advertise: address('http')
     .optional()
     .describe('Where other replicas reach this one, such as http://10.0.0.7:4322; its host and port otherwise.'),
+  allowUnauthenticated: flag()
+    .prefault(false)
+    .describe(
+      'Lets other machines in without a credential: auth.token none with a host that is not loopback is refused otherwise.',
+    ),
   maxBody: size().prefault('4MiB').describe('Largest request body.'),
   shutdownGrace: duration().prefault('10s').describe('How long calls in flight may take to finish on shutdown.'),
 })

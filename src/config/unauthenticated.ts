@@ -1,0 +1,38 @@
+import { BlockList, isIP } from 'node:net'
+import { ConfigError, type ConfigProblem } from './problems.ts'
+import type { Config } from './schema.ts'
+import type { Path } from './tree.ts'
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8)
+loopback.addAddress('::1', 'ipv6')
+// IPv4-mapped addresses are found by the IPv4 rule.
+
+/** Whether only this machine can reach a listener on this host. A name other than localhost may resolve to anything. */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host)
+  return family === 0 ? host.toLowerCase() === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Whether other machines can use the gateway without a credential. */
+export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>): boolean =>
+  auth.token === 'none' && !isLoopback(server.host)
+
+interface Checked {
+  readonly config: Pick<Config, 'auth' | 'server'>
+  problemAt(path: Path, message: string): ConfigProblem
+}
+
+/**
+ * Throws where other machines could use the gateway without a credential and the operator has not said that they may.
+ * The configuration that counts is the one in force: `--host` and keys that wait for the next start change what the
+ * files say.
+ */
+export function refuseUnauthenticated(loaded: Checked): void {
+  const { server } = loaded.config
+  if (!isOpenToOthers(loaded.config) || server.allowUnauthenticated) return
+  const sentence =
+    `none lets everybody who can reach ${server.host} use every tool without a credential; set auth.token: generated, ` +
+    'or server.host: 127.0.0.1, or, if that is intended, server.allowUnauthenticated: true'
+  throw new ConfigError([loaded.problemAt(['auth', 'token'], sentence)])
+}

@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { toolwayMain } from '../../fixtures/command.ts'
+import { temporaryFolder } from '../../fixtures/folders.ts'
+import { startToolway } from '../../fixtures/toolway.ts'
+import { until } from '../../fixtures/until.ts'
+
+const run = promisify(execFile)
+const token = 'a-token-of-the-operator'
+
+test('B6: serve and validate refuse a gateway that others could use without a credential, --host included', async () => {
+  await using folder = await temporaryFolder()
+  const write = (name: string, config: object) => writeFile(join(folder.path, name), JSON.stringify(config))
+  await write('open.json', { server: { host: '0.0.0.0' }, auth: { token: 'none' } })
+  await write('local.json', { auth: { token: 'none' } })
+  const env = { ...process.env, HOME: folder.path, INIT_CWD: undefined }
+  for (const words of [
+    ['validate', '--config', 'open.json'],
+    ['serve', '--port', '0', '--config', 'open.json'],
+    ['serve', '--port', '0', '--config', 'local.json', '--host', '0.0.0.0'],
+    ['serve', '--port', '0', '--config', 'local.json', '--host', '0.0.0.0', '--workers', '2'],
+  ]) {
+    const ended = run(process.execPath, [toolwayMain, ...words], { cwd: folder.path, env, timeout: 30_000 })
+    const { code, stderr } = await ended.then(
+      () => ({ code: 0, stderr: '' }),
+      (error) => error,
+    )
+    expect([words, code]).toEqual([words, 2])
+    expect(stderr).toContain('server.allowUnauthenticated')
+  }
+})
+
+test('B6: a reload does not open a gateway that listens for other machines', async () => {
+  const server = { host: '0.0.0.0' }
+  await using toolway = await startToolway({ mcpServers: {}, server, auth: { token } }, { watch: true })
+  const { gateway, rewrite } = toolway
+  const failures = () => gateway.reloadStatus().history.filter(({ error }) => error?.includes('allowUnauthenticated'))
+  await rewrite({ mcpServers: {}, server, auth: { token: 'none' } })
+  await until(() => failures().length === 1, { what: 'the refusal' })
+  // The host in force stays until the next start, whatever the file says of it now.
+  for (const changed of [{ host: '127.0.0.1' }, { ...server, allowUnauthenticated: true }]) {
+    const before = failures().length
+    await rewrite({ mcpServers: {}, server: changed, auth: { token: 'none' } })
+    await until(() => failures().length > before, { what: 'the next refusal' })
+  }
+  expect(gateway.token).toBe(token)
+  expect((await fetch(toolway.url, { method: 'POST' })).status).toBe(401)
+})
