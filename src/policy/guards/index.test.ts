@@ -24,7 +24,7 @@ describe('guards', () => {
 
   test('F9: a call without guarded arguments does not even wait', () => {
     expect(check({})).toBeUndefined()
-    expect(check({ other: '../../etc/passwd', path: null, options: {}, items: [] })).toBeUndefined()
+    expect(check({ other: '../../etc/passwd', options: {}, items: [] })).toBeUndefined()
   })
 
   test('F9: every guard of a server looks at its own arguments', async () => {
@@ -49,9 +49,19 @@ describe('guards', () => {
     [{ path: ['/etc/passwd'] }, 'The argument "path" must be a string.'],
     [{ path: { toString: '/etc/passwd' } }, 'The argument "path" must be a string.'],
     [{ path: '/data/a', PATH: 1 }, 'The argument "PATH" must be a string.'],
-    [{ paths: '/etc/passwd' }, 'The argument "paths" must be a list.'],
+    [{ paths: '/etc/passwd' }, 'The argument "paths" must be a list, or left out.'],
+    [{ path: true }, 'The argument "path" must be a string.'],
+    [{ path: null }, 'The argument "path" must be a string, not null; leave it out'],
+    [{ PATH: null }, 'The argument "PATH" must be a string, not null; leave it out'],
+    [{ paths: null }, 'The argument "paths" must be a list, or left out.'],
+    [{ paths: ['/data/a', null] }, 'The argument "paths[1]" must be a string, not null; leave it out'],
+    [{ options: null }, 'The argument "options" must be an object, or left out.'],
+    [{ options: { path: null } }, 'The argument "options.path" must be a string, not null; leave it out'],
+    [{ sql: null }, 'The argument "sql" must be a string, not null; leave it out'],
+    [{ items: [{ url: null }] }, 'The argument "items[0].url" must be a string, not null; leave it out'],
+    [{ items: [null] }, 'The argument "items[0]" must be an object, or left out.'],
     [{ paths: ['/data/a', ['/etc']] }, 'The argument "paths[1]" must be a string.'],
-    [{ options: '/etc/passwd' }, 'The argument "options" must be an object.'],
+    [{ options: '/etc/passwd' }, 'The argument "options" must be an object, or left out.'],
     [{ sql: false }, 'The argument "sql" must be a string.'],
     [{ path: '/data/a\0' }, 'The argument "path" has a NUL character.'],
     [{ sql: "SELECT '\ufffd'" }, 'The argument "sql" has characters that are not valid Unicode.'],
@@ -59,6 +69,9 @@ describe('guards', () => {
     [{ paths: Array(257).fill('/data/a') }, 'The argument "paths[]" has more than 256 values; send fewer at a time.'],
   ])('F9: a guarded argument of the wrong type is refused (%#)', (args, message) => {
     expect(() => check(args)).toThrow(message)
+    expect(() => check(args)).toThrow(
+      expect.objectContaining({ code: expect.stringMatching(/^(INVALID_PATH|UNSAFE_)/) }),
+    )
   })
 
   test('F9: an operator who misspells an argument is told so before anything runs', () => {

@@ -31,6 +31,26 @@ describe('selectors', () => {
         { at: 'rows[1][0]', value: 'b' },
       ],
     ],
+    ['path', { path: null }, [{ at: 'path', value: null }]],
+    [
+      'file_path',
+      {
+        filePath: 'a',
+        'FILE PATH': 'b',
+        'file_path ': 'c',
+        'fi\u200ble_path': 'd',
+        'file_р\u0430th': 'e',
+        ｆｉｌｅ_path: 'f',
+      },
+      [
+        { at: 'filePath', value: 'a' },
+        { at: 'FILE PATH', value: 'b' },
+        { at: 'file_path ', value: 'c' },
+        { at: 'fi\u200ble_path', value: 'd' },
+        { at: 'file_р\u0430th', value: 'e' },
+        { at: 'ｆｉｌｅ_path', value: 'f' },
+      ],
+    ],
     [
       'Sinks.k',
       { sinks: { K: 'a' }, SINKS: { k: 'b', '\u212a': 'c' }, '\u017finks': { k: 'd' }, sink: { k: 'e' } },
@@ -47,10 +67,8 @@ describe('selectors', () => {
 
   test.each([
     ['path', {}],
-    ['path', { path: null }],
     ['options.path', {}],
     ['options.path', { options: {} }],
-    ['options.path', { options: null }],
     ['paths[]', { paths: [] }],
     ['items[].url', { items: [{}] }],
   ])('F9: %s of %j finds nothing', (text, args) => {
@@ -59,6 +77,8 @@ describe('selectors', () => {
 
   test.each([
     ['options.path', { options: 'a' }, { at: 'options', expected: 'an object' }],
+    ['options.path', { options: null }, { at: 'options', expected: 'an object' }],
+    ['paths[]', { paths: null }, { at: 'paths', expected: 'a list' }],
     ['options.path', { options: ['a'] }, { at: 'options', expected: 'an object' }],
     ['paths[]', { paths: 'a' }, { at: 'paths', expected: 'a list' }],
     ['paths[]', { paths: { 0: 'a' } }, { at: 'paths', expected: 'a list' }],

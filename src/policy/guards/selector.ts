@@ -1,3 +1,6 @@
+import { isObject } from '../../core/schema-keywords.ts'
+import { isSpelling } from './names.ts'
+
 /** Where guarded values stand in a call's arguments: `path`, `paths[]`, `options.path`, `items[].url`. */
 export interface Selector {
   readonly text: string
@@ -5,7 +8,7 @@ export interface Selector {
 }
 
 /** The name of a member, or every item of a list. */
-type Step = { readonly member: string } | 'items'
+export type Step = { readonly member: string } | 'items'
 
 /** A value that a selector led to, and its place as people write it: `items[2].url`. */
 export interface Selected {
@@ -35,7 +38,10 @@ export function parseSelector(text: string): Selector | undefined {
   return { text, steps }
 }
 
-/** Finds what a selector stands for. What is absent is none of its business: the tool's schema decides about that. */
+/**
+ * Finds what a selector stands for. Absent arguments are left to the tool's schema; null is a value like any other, and
+ * one that servers take for "all" or for their own default.
+ */
 export function select(selector: Selector, args: Readonly<Record<string, unknown>>): readonly Selected[] | Mismatch {
   let found: readonly Selected[] = [{ at: '', value: args }]
   for (const step of selector.steps) {
@@ -45,7 +51,7 @@ export function select(selector: Selector, args: Readonly<Record<string, unknown
         if (!Array.isArray(value)) return { at, expected: 'a list' }
         for (const [index, item] of value.entries()) push(next, `${at}[${index}]`, item)
       } else {
-        if (typeof value !== 'object' || value === null || Array.isArray(value)) return { at, expected: 'an object' }
+        if (!isObject(value)) return { at, expected: 'an object' }
         for (const [name, member] of Object.entries(value)) {
           if (isSpelling(name, step.member)) push(next, at === '' ? name : `${at}.${name}`, member)
         }
@@ -57,13 +63,6 @@ export function select(selector: Selector, args: Readonly<Record<string, unknown
   return found
 }
 
-/** Some parsers, Go's among them, leave case aside: what goes by another spelling of a guarded name is guarded, too. */
-const isSpelling = (name: string, member: string): boolean =>
-  name === member || (name.length === member.length && folded(name) === folded(member))
-
-/** Twice, because two signs outside ASCII are letters of it in one direction only. */
-const folded = (name: string): string => name.toUpperCase().toLowerCase()
-
 const push = (list: Selected[], at: string, value: unknown) => {
-  if (value !== undefined && value !== null) list.push({ at, value })
+  if (value !== undefined) list.push({ at, value })
 }

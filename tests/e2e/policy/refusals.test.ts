@@ -90,6 +90,29 @@ describe('a real file server', () => {
     }
   })
 
+  test('F9: arguments that a tool or prompt does not declare are guarded by the look of their names', async () => {
+    const guards = [{ kind: 'path', arguments: ['path'], roots: ['/data'] }]
+    await using toolway = await startToolway({ mcpServers: { everything: { ...stdioServers.everything(), guards } } })
+    const session = await rawSession(toolway)
+    const call = async (args: object) =>
+      (await session.answer('tools/call', { name: 'everything__echo', arguments: { message: 'hi', ...args } })).result
+    const fails = { isError: true, _meta: { 'dev.toolway/error': { code: 'INVALID_PATH' } } }
+    for (const args of [
+      { path: null },
+      { PATH: 1 },
+      { file: '/etc/passwd' },
+      { 'path ': '/etc/passwd' },
+      { uri: null },
+    ]) {
+      expect(await call(args), JSON.stringify(args)).toMatchObject(fails)
+    }
+    expect(await call({ file: '/data/a', note: null })).not.toHaveProperty('isError', true)
+    for (const args of [{ path: '/etc/passwd' }, { file: '/etc/passwd' }]) {
+      const { error } = await session.answer('prompts/get', { name: 'everything__simple-prompt', arguments: args })
+      expect(error, JSON.stringify(args)).toMatchObject({ data: { code: 'INVALID_PATH' } })
+    }
+  })
+
   test('F9: arguments that do not fit the schema never reach the server', async () => {
     await using open = new AsyncDisposableStack()
     const { folder, inside, entry } = await files({})

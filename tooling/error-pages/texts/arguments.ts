@@ -31,6 +31,7 @@ export const args = {
     causes: [
       'A `path` guard watches this argument, and the path lies outside its `roots`, symbolic links followed.',
       'The path climbs with `..`, is relative, is a URL, starts with `~`, is encoded, or has characters that no honest path needs.',
+      'The argument is not a string: `null`, a number, an object. A guarded argument is a string or left out.',
     ],
     model: ['Use a plain absolute path inside one of the folders that the message names.'],
     operator: [guardedBy('`roots` are the folders that it allows')],
@@ -45,6 +46,7 @@ export const args = {
       'An `sql` guard with `readOnly` watches this argument, and the statement writes: also inside a CTE, by `SELECT INTO`, `COPY` or `DO`, or through a function with side effects.',
       'There is more than one statement, or none.',
       'The text cannot be parsed in the dialect of the guard, or another parser might read it differently.',
+      'The argument is not a string: `null`, a number, an object. A guarded argument is a string or left out.',
     ],
     model: ['Send one statement that only reads, plainly written.'],
     operator: [guardedBy('`dialect` says how it parses, and `readOnly: false` lets writes through')],
@@ -59,6 +61,7 @@ export const args = {
       'A `url` guard watches this argument, and the host is, or resolves to, a private, loopback or reserved address.',
       'The URL is not plain `http` or `https`, carries a user name or password, or is written so that parsers disagree about it.',
       'The name of the host cannot be resolved.',
+      'The argument is not a string: `null`, a number, an object. A guarded argument is a string or left out.',
     ],
     model: ['Use an `http` or `https` URL of a public host. Do not look for another spelling of the same address.'],
     operator: [guardedBy('`allowPrivate` lets private and loopback addresses through')],

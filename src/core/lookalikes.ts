@@ -11,3 +11,9 @@ export const lookalikes = new RegExp(`[${[...table.keys()].join('')}]`, 'u')
 
 /** The Latin word that a reader takes this one for. */
 export const latinFor = (word: string): string => [...word].map((letter) => table.get(letter) ?? letter).join('')
+
+const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu
+
+/** A name as a reader or a lenient parser takes it: compatible forms made plain, nothing invisible, look-alikes as Latin. */
+export const readAs = (name: string): string =>
+  /^[\x21-\x7e]*$/.test(name) ? name : latinFor(name.normalize('NFKD').replace(invisible, '')).trim()
