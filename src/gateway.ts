@@ -184,6 +184,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     clock,
     log,
   })
+  open.use(breakers.onChange((server) => present().servers.get(server)?.server.breakerChanged()))
   const fanOut = open.use(createFanOut({ bulletin, breakers, present, reload: reload.now, clock, log }))
   const watching: Watching = { present, cache, changed: tell, added: fanOut.watch, log }
   const files = options.watch

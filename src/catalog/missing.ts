@@ -14,14 +14,20 @@ const words: Readonly<Record<Kind, string>> = {
 
 /** No server is called that; `known` are the names that this caller may hear of. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
-  const hint = alternatives(nearMisses(server, known))
+  const hint = alternatives(nearMisses(server, known)) || ' list_servers shows those that you may use.'
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
 }
 
-/** There is no such entry; `offered` is what this caller may use. */
-export function unknownEntry(kind: Kind, name: string, offered: readonly Item[], server?: string): ToolwayError {
+/** There is no such entry; `offered` is what this caller may use, `spelt` the form of name that the caller used. */
+export function unknownEntry(
+  kind: Kind,
+  name: string,
+  offered: readonly Item[],
+  server?: string,
+  spelt: (item: Item) => string = servedName,
+): ToolwayError {
   const where = server === undefined ? '' : ` on the server ${quoted(server)}`
-  const hint = alternatives(similar(name, offered)) || ' List what there is and use a name from it.'
+  const hint = alternatives(similar(name, offered).map(spelt)) || ' List what there is and use a name from it.'
   const details = server === undefined ? {} : { server }
   return new ToolwayError('TOOL_NOT_FOUND', `There is no ${words[kind]} ${quoted(name)}${where}.${hint}`, details)
 }
@@ -46,7 +52,7 @@ export function unheard(source: Source, settled: boolean): ToolwayError | undefi
   const refuse = (code: 'SERVER_UNHEALTHY' | 'SERVER_UNAVAILABLE' | 'AUTH_REQUIRED', text: string) =>
     new ToolwayError(code, text, { server })
   if (health === 'needs-auth') return refuse('AUTH_REQUIRED', reason)
-  if (health === 'disabled') return refuse('SERVER_UNAVAILABLE', `The server ${quoted(server)} is disabled.`)
+  if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} is disabled: ${reason}.`)
   if (health === 'unhealthy') {
     return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} cannot be reached; try again later. ${reason}`)
   }
@@ -58,24 +64,27 @@ export function unheard(source: Source, settled: boolean): ToolwayError | undefi
 const compared = 50
 
 /** The names nearest to a wrong one: those of entries that are called so on their server, else those spelt alike. */
-function similar(spelling: string, offered: readonly Item[]): readonly string[] {
+function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
-  const namesakes = evenedOf(offered).filter(({ own }) => own === wanted)
-  if (namesakes.length > 0) return namesakes.slice(0, 3).map(({ item }) => item.name)
+  const namesakes = evenedOf(offered).filter(({ own, served }) => own === wanted || served === wanted)
+  if (namesakes.length > 0) return namesakes.slice(0, 3).map(({ item }) => item)
   const likely = mostAlike(spelling, offered)
   for (const spelt of spellings) {
     const near = nearMisses(spelling, likely.map(spelt))
     const meant = near.flatMap((word) => likely.filter((item) => spelt(item) === word))
-    if (meant.length > 0) return meant.slice(0, 3).map(({ name }) => name)
+    if (meant.length > 0) return meant.slice(0, 3)
   }
   return []
 }
 
+const servedName = ({ name }: Item): string => name
+export const ownName = ({ entry }: Item): string => entry.name
+
 /** How somebody may have meant to spell an entry. */
 const spellings: readonly ((item: Item) => string)[] = [
-  ({ name }) => name,
+  servedName,
   ({ entry }) => `${entry.server}.${entry.name}`,
-  ({ entry }) => entry.name,
+  ownName,
 ]
 
 function mostAlike(spelling: string, offered: readonly Item[]): readonly Item[] {

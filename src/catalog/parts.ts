@@ -44,7 +44,7 @@ export function createChooser(naming: NamingConfig): Choose {
 
 /** Asks a source what it has. Of two entries with one name the first stays. */
 export function readPart(source: Source, choose: Choose, warn: Warn): Part {
-  const { health } = source.status()
+  const { health, heldBack } = source.status()
   const claims = perKind(() => new Map<string, EntryClaim>())
   for (const entry of source.entries()) {
     const { kind, name } = entry
@@ -59,7 +59,7 @@ export function readPart(source: Source, choose: Choose, warn: Warn): Part {
       claims[kind].set(alias, { ...claim, name: alias, choice: choose({ ...entry, name: alias }), alias: true })
     }
   }
-  const stale = health === 'stale' || health === 'unhealthy' || health === 'needs-auth'
+  const stale = !heldBack && (health === 'stale' || health === 'unhealthy' || health === 'needs-auth')
   return { source, stale, claims: perKind((kind) => [...claims[kind].values()]) }
 }
 

@@ -120,11 +120,14 @@ describe('finding', () => {
       details: { server: 'down' },
     })
     await expect(view.find('tool', 'down', 'x')).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
-    await expect(view.find('tool', 'off', 'x')).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    await expect(view.find('tool', 'off', 'x')).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
     await expect(view.find('tool', 'nobody', 'x')).rejects.toMatchObject({ code: 'SERVER_NOT_FOUND' })
     await expect(view.find('tool', 'files', 'reed_file')).rejects.toMatchObject({
       code: 'TOOL_NOT_FOUND',
-      message: 'There is no tool "reed_file" on the server "files". Did you mean "files__read_file"?',
+      message: 'There is no tool "reed_file" on the server "files". Did you mean "read_file"?',
+    })
+    await expect(view.find('tool', 'files', 'files__read_file')).rejects.toMatchObject({
+      message: expect.stringContaining('"read_file"'),
     })
     await expect(view.resolve('resource', 'x://y')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
     await expect(view.resolve('prompt', 'nothing')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })

@@ -3,7 +3,7 @@ import type { Caller } from '../core/call.ts'
 import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
-import { ambiguous, nothingUsable, unheard, unknownEntry, unknownServer } from './missing.ts'
+import { ambiguous, nothingUsable, ownName, unheard, unknownEntry, unknownServer } from './missing.ts'
 import type { Readiness } from './readiness.ts'
 import { namedServers, resolveName } from './resolve.ts'
 import { resolveResource, resolveTemplate, serversInUri } from './resources.ts'
@@ -117,7 +117,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
 
   function unknownIn(kind: Kind, name: string, server: string) {
     const offered = options.visible(caller).items[kind].filter(({ entry }) => entry.server === server)
-    return unknownEntry(kind, name, offered, server)
+    return unknownEntry(kind, name, offered, server, ownName)
   }
 
   function mayHearOf(served: Served): boolean {

@@ -35,6 +35,20 @@ test('E1: the data names code, rule, server and when to come back, and nothing t
   })
 })
 
+test('E1: when to come back is a whole number of milliseconds, at least one', () => {
+  const retryAfterMs = (given: number) =>
+    new ToolwayError('OVERLOADED', 'later', { retryAfterMs: given }).data.retryAfterMs
+  expect([0.2, 0, -5, 12.001, 7, Number.NaN, Number.POSITIVE_INFINITY].map(retryAfterMs)).toEqual([
+    1,
+    1,
+    1,
+    13,
+    7,
+    undefined,
+    undefined,
+  ])
+})
+
 test('what nobody expected becomes INTERNAL and shows nothing of its cause', () => {
   const error = ToolwayError.from(new Error('password=hunter2'))
   expect(error.code).toBe('INTERNAL')

@@ -53,7 +53,8 @@ export type ErrorCode = keyof typeof errorKinds
 export interface ErrorDetails {
   readonly server?: string
   readonly rule?: string
-  readonly retryAfterMs?: number
+  /** When the same call may be tried again: a whole number of at least 1. */
+  readonly retryAfterMs?: number | undefined
   /** What audit calls the reason, where the code does not say it all. */
   readonly auditReason?: string
   /** What a client over HTTP is told to ask its identity provider for (`WWW-Authenticate`). */
@@ -61,6 +62,13 @@ export interface ErrorDetails {
   /** Surely nothing of the request reached the server: sending it again is safe, whatever the tool does (F12). */
   readonly unsent?: true
   readonly cause?: unknown
+}
+
+/** Clients read `retryAfterMs` as a whole number of milliseconds; waits are computed from clocks and jitter. */
+function wholeRetryAfter(details: ErrorDetails): ErrorDetails {
+  const { retryAfterMs } = details
+  if (retryAfterMs === undefined || (Number.isInteger(retryAfterMs) && retryAfterMs >= 1)) return details
+  return { ...details, retryAfterMs: Number.isFinite(retryAfterMs) ? Math.max(1, Math.ceil(retryAfterMs)) : undefined }
 }
 
 /** Every failure of our own. The message is a sentence that says what happened and what to do about it. */
@@ -72,7 +80,7 @@ export class ToolwayError extends Error {
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.code = code
-    this.details = details
+    this.details = wholeRetryAfter(details)
   }
 
   get kind(): ErrorKind {

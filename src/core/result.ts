@@ -38,6 +38,16 @@ export interface Content {
 
 export const resultOf = (body: ResultBody): Result => ({ body: Json.of(body), isError: body.isError === true })
 
+/** A failure of our own as a tool result: a sentence that a model can act on, and the code for programs (E1). */
+export const refusedResult = (error: ToolwayError): Result => ({
+  ...resultOf({
+    content: [{ type: 'text', text: error.message }],
+    isError: true,
+    _meta: { 'dev.toolway/error': error.data },
+  }),
+  refusal: error,
+})
+
 export const textResult = (text: string): Result => resultOf({ content: [{ type: 'text', text }] })
 
 /** An answer for programs and for models alike: structured content, and the same as JSON text. */

@@ -15,6 +15,8 @@ export interface SourceStatus {
   /** Mean time of its recent calls. */
   readonly latencyMs?: number
   readonly breaker: 'closed' | 'open' | 'half-open'
+  /** Only the breaker holds calls back: the server is reachable, and what it offers is current. */
+  readonly heldBack?: true
 }
 
 /** A source in one line: what it is called, how it is, how many tools it has. */

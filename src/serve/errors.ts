@@ -1,6 +1,6 @@
 import { type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { resultOf } from '../core/result.ts'
+import { refusedResult } from '../core/result.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { type Answer, type HttpHeaders, retryAfter } from './answer.ts'
@@ -38,12 +38,7 @@ export function failureOf(method: string, thrown: unknown, log: Log): Failure {
   const { kind, message, data } = error
   const headers = retryAfter(data.retryAfterMs)
   if (method !== 'tools/call' || kind.malformed) return { error: { code: kind.rpc, message, data }, headers }
-  const refused = resultOf({
-    content: [{ type: 'text', text: message }],
-    isError: true,
-    _meta: { 'dev.toolway/error': data },
-  })
-  return { result: refused.body.bytes, headers }
+  return { result: refusedResult(error).body.bytes, headers }
 }
 
 /** The same as a whole message. */

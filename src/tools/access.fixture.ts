@@ -55,9 +55,10 @@ export function structuredOf<T = Record<string, unknown>>(result: Result): T {
   return structuredContent as T
 }
 
+/** The refusal that a call ended with, thrown or told in a result. */
 export const refusalOf = async (call: Promise<unknown>): Promise<ToolwayError> => {
   const thrown = await call.then(
-    () => undefined,
+    (result) => (result as Result | undefined)?.refusal,
     (error: unknown) => error,
   )
   if (thrown instanceof ToolwayError) return thrown

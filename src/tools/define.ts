@@ -3,7 +3,7 @@ import type { Call, Caller, Handler } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { type Result, structuredResult, textResult } from '../core/result.ts'
+import { type Result, refusedResult, structuredResult, textResult } from '../core/result.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import { argumentsRefused } from './arguments.ts'
 
@@ -130,6 +130,9 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
       try {
         return resultFrom(name, await options.run(read.data as z.output<Input>, context), output)
       } catch (thrown) {
+        // The request named this tool, which exists: what does not exist is named in its arguments, and a JSON-RPC
+        // error for that would end the run of many agents.
+        if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
         throw failure(name, thrown, call.signal)
       }
     },

@@ -1,5 +1,5 @@
 import type { ToolwayError } from '../core/errors.ts'
-import type { Health } from '../core/source-status.ts'
+import type { Health, SourceStatus } from '../core/source-status.ts'
 
 /** All that a server's health is judged by. */
 export interface Condition {
@@ -23,13 +23,37 @@ export interface Condition {
   readonly knownSince: number | undefined
 }
 
-interface Judgement {
+interface Judgement extends Pick<SourceStatus, 'heldBack'> {
   readonly health: Health
   readonly reason: string
 }
 
+/** The state of a server's circuit breaker, and why it opened. */
+export interface BreakerCondition {
+  readonly state: SourceStatus['breaker']
+  readonly reason?: string
+  readonly retryAfterMs?: number
+}
+
+/** The health of a server, with its breaker: an open one refuses every call, however well the server answers otherwise. */
+export function judge(server: Condition, breaker: BreakerCondition): Judgement {
+  const judgement = judgeServer(server)
+  if (breaker.state === 'closed' || refuses.has(judgement.health)) return judgement
+  const { reason = 'calls failed', retryAfterMs = 0 } = breaker
+  if (breaker.state === 'half-open')
+    return {
+      health: 'degraded',
+      reason: `Circuit breaker half-open (it opened because ${reason}); the next call tries it.`,
+    }
+  const next = ` Next attempt in ${Math.ceil(retryAfterMs / 1000)} s.`
+  return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
+}
+
+/** States in which no call is sent anyway, for a reason of their own. */
+const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
+
 /** Health that tells the truth: never "healthy" on the strength of an empty list or an old one. */
-export function judge(server: Condition): Judgement {
+function judgeServer(server: Condition): Judgement {
   if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
   if (server.paused)
     return { health: 'disabled', reason: 'turned off by an operator, until it is enabled or restarted' }

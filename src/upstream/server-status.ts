@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../config/schema.ts'
 import type { SourceStatus } from '../core/source-status.ts'
-import { judge } from './health.ts'
+import { type BreakerCondition, judge } from './health.ts'
 import type { Introduction } from './introduction.ts'
 import type { Lines } from './lines.ts'
 import type { Outlook } from './outlook.ts'
@@ -16,7 +16,7 @@ export interface StatusParts {
   readonly paused: boolean
   readonly since: number
   readonly latencyMs: number | undefined
-  readonly breaker: SourceStatus['breaker']
+  readonly breaker: BreakerCondition
 }
 
 /** How a server is, as everybody is told. */
@@ -28,14 +28,14 @@ export function serverStatus(parts: StatusParts): SourceStatus {
   const knowledge = { listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
   const lastError = (failure ?? lost)?.message
   return {
-    ...judge({ disabled: config.disabled, paused, ...line, ...knowledge }),
+    ...judge({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker),
     since,
     description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
     transport: config.transport,
     ...(known && { era: known.era, protocolVersion: known.protocolVersion }),
     ...(lastError !== undefined && { lastError }),
     ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs * 100) / 100 }),
-    breaker,
+    breaker: breaker.state,
   }
 }
 

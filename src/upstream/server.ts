@@ -12,6 +12,7 @@ import type { Connect } from './connect.ts'
 import { type Control, createControl } from './control.ts'
 import { forwardedEntries } from './entries.ts'
 import { fingerprintOf } from './fingerprint.ts'
+import type { BreakerCondition } from './health.ts'
 import type { OpenLine } from './introduction.ts'
 import type { Line } from './line.ts'
 import { createLines, type LineUser } from './lines.ts'
@@ -32,7 +33,7 @@ export interface ServerOptions {
   readonly store: DescriptorStore
   readonly connect: Connect
   /** Whether calls are let through to it, as the pipeline sees it. */
-  readonly breaker?: () => SourceStatus['breaker']
+  readonly breaker?: () => BreakerCondition
   /** The form under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
@@ -53,6 +54,8 @@ export interface Server extends Source, Advice {
   kinds(): ReadonlyMap<string, Source>
   inform(caller: Caller, method: string): void
   left(caller: Caller): void
+  /** Its breaker has opened or closed, which changes its health. */
+  breakerChanged(): void
   /** What an operator can do with it while it runs. */
   readonly control: Control
 }
@@ -126,6 +129,7 @@ export function createServer(options: ServerOptions): Server {
     },
     inform: (caller, method) => lines.inform(caller.session, method),
     left: (caller) => lines.left(caller.session),
+    breakerChanged: judged,
     control,
     async [Symbol.asyncDispose]() {
       for (const outlook of outlooks.values()) outlook[Symbol.dispose]()
@@ -290,7 +294,7 @@ export function createServer(options: ServerOptions): Server {
   }
 
   function status(outlook: Outlook): SourceStatus {
-    const breaker = options.breaker?.() ?? 'closed'
+    const breaker = options.breaker?.() ?? { state: 'closed' as const }
     const line = { strain: checks.strain, paused: control.paused, latencyMs, breaker }
     return serverStatus({ config, lines, outlook, introduction: introduction(), since, ...line })
   }

@@ -56,7 +56,7 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
       refreshMs,
       discovery: config.discovery.mode,
       health,
-      breaker: () => surroundings.breakers.stateOf(name).state,
+      breaker: () => surroundings.breakers.stateOf(name),
       store,
       servedUri: (uri) => surroundings.servedUri(name, uri),
       connect: createConnect({

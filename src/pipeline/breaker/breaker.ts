@@ -14,13 +14,13 @@ export interface BreakerStatus {
   readonly failures: number
   /** How long nothing is let through, while that is so. */
   readonly retryAfterMs?: number
+  /** Why it opened, until it closes. */
+  readonly reason?: string
 }
 
 /** Stands before one server: closed lets calls through, open lets none, half-open a few that try. */
 export interface Breaker extends Disposable {
   readonly status: BreakerStatus
-  /** Why it opened, to go on with after "because". */
-  readonly reason: string
   /** Lets a call through, for which `leave` is due with what is given here; undefined if it must not go on. */
   enter(): number | undefined
   leave(ticket: number, outcome: Outcome): void
@@ -112,11 +112,9 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
 
   return {
     get status() {
-      const left = { retryAfterMs: Math.max(until - clock.now(), 1) }
-      return { state, since, failures, ...(state === 'open' && left) }
-    },
-    get reason() {
-      return reason
+      if (state === 'closed') return { state, since, failures }
+      if (state === 'half-open') return { state, since, failures, reason }
+      return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.now()), 1) }
     },
     enter() {
       if (state === 'closed') return time

@@ -86,8 +86,8 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
   }
 }
 
-function heldBack({ entry: { server } }: Call, { status, reason }: Breaker): ToolwayError {
-  const { retryAfterMs = triedMs } = status
+function heldBack({ entry: { server } }: Call, { status }: Breaker): ToolwayError {
+  const { reason, retryAfterMs = triedMs } = status
   const what =
     status.state === 'open'
       ? `The server ${server} is left alone for now, because ${reason}`
@@ -96,8 +96,8 @@ function heldBack({ entry: { server } }: Call, { status, reason }: Breaker): Too
   return new ToolwayError('CIRCUIT_OPEN', sentence, { server, retryAfterMs })
 }
 
-function tell(log: Log, server: string, state: BreakerState, { status, reason }: Breaker): void {
+function tell(log: Log, server: string, state: BreakerState, { status: { reason, retryAfterMs } }: Breaker): void {
   if (state === 'closed') log.info({ server }, 'a server works again: its breaker has closed')
   else if (state === 'half-open') log.info({ server }, 'a server is tried again: its breaker is half-open')
-  else log.warn({ server, reason, forMs: status.retryAfterMs }, 'a server fails: its breaker has opened')
+  else log.warn({ server, reason, forMs: retryAfterMs }, 'a server fails: its breaker has opened')
 }

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
-import { createHouse, mutePeer, refusalOf, structuredOf, user } from '../access.fixture.ts'
+import { bodyOf, createHouse, mutePeer, refusalOf, structuredOf, user } from '../access.fixture.ts'
 import { defineTool } from '../define.ts'
 import { echo } from '../tools.fixture.ts'
 
@@ -86,13 +86,25 @@ test.each([['[1]'], ['{"path":'], [[1]], [7], ['"text"']])(
   },
 )
 
-test('T2: errors of the tool, of the pipeline and of the search for it reach the door unchanged', async () => {
+test('T2: errors of the tool and of the pipeline reach the door unchanged', async () => {
   const house = createFiles()
   const run = (server: string, tool: string) => house.ask('execute_tool', { server, tool, args: {} })
   await expect(run('files', 'broken')).rejects.toBe(serverError)
   await expect(run('files', 'limited')).rejects.toBe(refused)
-  expect((await refusalOf(run('nowhere', 'read'))).code).toBe('SERVER_NOT_FOUND')
-  expect((await refusalOf(run('files', 'nothing'))).code).toBe('TOOL_NOT_FOUND')
+})
+
+test.each([
+  ['nowhere', 'read', { code: 'SERVER_NOT_FOUND' }],
+  ['files', 'nothing', { code: 'TOOL_NOT_FOUND', server: 'files' }],
+])('E1: what execute_tool cannot find (%s.%s) is a result that a model can read', async (server, tool, error) => {
+  const house = createFiles()
+  const result = await house.ask('execute_tool', { server, tool, args: {} })
+  expect(bodyOf(result)).toMatchObject({
+    isError: true,
+    content: [{ type: 'text', text: expect.stringContaining(server) }],
+    _meta: { 'dev.toolway/error': error },
+  })
+  expect(result).toMatchObject({ isError: true, refusal: { code: error.code } })
 })
 
 test('G4: execute_tool runs other meta-tools, but neither itself nor a batch', async () => {

@@ -59,6 +59,7 @@ test('T4: server_health of all lists every server; what is not known is null', a
 })
 
 test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none, with its near miss', async (tool) => {
+  expect(await house.ask(tool, { server: 'file' })).toMatchObject({ isError: true })
   const refusal = await refusalOf(house.ask(tool, { server: 'file' }))
   expect(refusal).toMatchObject({
     code: 'SERVER_NOT_FOUND',

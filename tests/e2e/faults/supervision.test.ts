@@ -41,6 +41,29 @@ test('G2, T5: a server that keeps crashing gets its restarts and no more, is ref
   })
 })
 
+test('T4, J3: health says so while the breaker is open, and the calls that it refuses say when to come back', async () => {
+  await using open = new AsyncDisposableStack()
+  const toolway = open.use(
+    await startToolway({
+      mcpServers: { rogue: { command: process.execPath, args: [rogue] } },
+      breaker: { failures: 1, openFor: '1h' },
+    }),
+  )
+  const client = open.use(await connect('v2', { endpoint: toolway }))
+  await client.callTool('rogue.echo', { text: 'hello' })
+  const tools = await client.listTools()
+  expect(errorOf(await client.callTool('rogue.crash'))).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  const refused = errorOf(await client.callTool('rogue.echo', { text: 'hello' }))
+  expect(refused?.code).toBe('CIRCUIT_OPEN')
+  expect(Number.isInteger(refused?.retryAfterMs)).toBe(true)
+  expect(await healthOf(client, 'rogue')).toMatchObject({
+    status: 'unhealthy',
+    breaker: 'open',
+    reason: expect.stringMatching(/breaker open: a call failed/),
+  })
+  expect(await client.listTools()).toEqual(tools)
+})
+
 test('G2: an unused process is stopped; health tells, the tools stay, and the next call wakes it', async () => {
   await using open = new AsyncDisposableStack()
   const toolway = open.use(await startToolway({ mcpServers: { probe: { ...stdioServers.probe(), idle: '300ms' } } }))

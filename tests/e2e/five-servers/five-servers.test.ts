@@ -242,11 +242,15 @@ describe('three different errors, before anything is sent', () => {
   })
 
   test.each([
-    ['nowhere', 'echo', 'SERVER_NOT_FOUND'],
-    ['remote', 'ecko', 'TOOL_NOT_FOUND'],
-  ])('T1, E1: execute_tool says the same about %s.%s', async (server, tool, code) => {
-    const failure = await client.callTool('execute_tool', { server, tool, args: {} }).catch((error) => error)
-    expect(failure.data ?? failure._meta?.['dev.toolway/error']).toMatchObject({ code })
+    ['nowhere', 'echo', 'SERVER_NOT_FOUND', 'list_servers'],
+    ['remote', 'ecko', 'TOOL_NOT_FOUND', '"echo"'],
+  ])('T1, E1: execute_tool names %s.%s in a result that a model can act on', async (server, tool, code, hint) => {
+    const result = await client.callTool('execute_tool', { server, tool, args: {} })
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ type: 'text', text: expect.stringContaining(hint) }],
+      _meta: { 'dev.toolway/error': { code } },
+    })
   })
 })
 
