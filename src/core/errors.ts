@@ -61,6 +61,13 @@ export interface ErrorDetails {
   readonly challenge?: string
   /** Surely nothing of the request reached the server: sending it again is safe, whatever the tool does (F12). */
   readonly unsent?: true
+  /**
+   * The server answered that it does not know the session in which the request was sent; it may have run all the same.
+   * `fresh`: nothing had been answered in that session before, so that another one would not help.
+   */
+  readonly sessionEnded?: 'established' | 'fresh'
+  /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
+  readonly resendable?: true
   readonly cause?: unknown
 }
 

@@ -86,7 +86,7 @@ export function createChecks(options: CheckOptions): Checks {
       if (line.current !== open) return
       if (connection.heard !== watch.heard) found(open, undefined)
       // It answers, though not as it should: each call will tell what that means for it.
-      else if (statusOf(error) !== undefined) found(open, (error as Error).message)
+      else if (statusOf(error) !== undefined && connection.transport.usable) found(open, (error as Error).message)
       else missed(line, open, watch, ToolwayError.from(error))
     } finally {
       watch.running = false
@@ -98,7 +98,7 @@ export function createChecks(options: CheckOptions): Checks {
     const start = clock.now()
     using limit = deadline(clock, timeoutMs, silent)
     try {
-      await open.connection.request(phrase(open, { method, capabilities: {}, signal: limit.signal }))
+      await open.connection.request(phrase(open, { method, capabilities: {}, signal: limit.signal, repeatable: true }))
     } catch (error) {
       if (!(error instanceof ServerError)) throw error
     }

@@ -47,6 +47,8 @@ export interface Request {
   /** For transports that have headers. */
   readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
+  /** Running it twice does no harm. */
+  readonly repeatable?: boolean | undefined
   /** The way back to whoever asked; what the server says on the way goes there. */
   readonly peer?: Peer
   /** For a request that stays open to listen: what it hears. */
@@ -121,7 +123,7 @@ export async function openConnection(
   return connection
 
   function request(request: Request): Promise<Response> {
-    const { headers, signal } = request
+    const { headers, signal, repeatable } = request
     // Whatever happened to those who were under way: this one was surely never sent.
     if (closed) return Promise.reject(gone())
     if (signal.aborted) return Promise.reject(signal.reason)
@@ -140,7 +142,7 @@ export async function openConnection(
     const body = requestBytes(id, request.method, request.params(id))
     pending.set(id, { request, over, resolve, reject })
     signal.addEventListener('abort', cancel, { once: true })
-    transport.send({ body, headers, exchange: id, signal }).catch((error) => settle(id)?.reject(error))
+    transport.send({ body, headers, exchange: id, signal, repeatable }).catch((error) => settle(id)?.reject(error))
     return promise
   }
 

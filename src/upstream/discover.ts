@@ -84,7 +84,9 @@ async function allPages(open: OpenLine, method: string, field: string, said: Pic
   let bytes = 0
   while (seen.size < maxPages && items.length < maxItems && bytes < maxBytes) {
     const { capabilities, signal } = said
-    const { result } = await open.connection.request(phrase(open, { method, members, capabilities, signal }))
+    const { result } = await open.connection.request(
+      phrase(open, { method, members, capabilities, signal, repeatable: true }),
+    )
     const body = Json.raw<Record<string, unknown>>(result).value
     bytes += result.length
     for (const item of Array.isArray(body[field]) ? body[field] : []) items.push(item)

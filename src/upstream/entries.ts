@@ -173,10 +173,12 @@ function send(
 ): Promise<Response> {
   const { caller, signal, peer, trace } = call
   const { capabilities } = caller
+  const { readOnly, idempotent } = call.entry.traits
+  const repeatable = readOnly || idempotent
   const meta = foreign(call.input.meta)
   return use(call, (open) => {
     over.line = open
-    return open.connection.request(phrase(open, { ...what, meta, trace, capabilities, signal, peer }))
+    return open.connection.request(phrase(open, { ...what, meta, trace, capabilities, signal, repeatable, peer }))
   })
 }
 
@@ -198,7 +200,9 @@ const completion = (ref: object, { use }: EntryOptions): Handler => {
     const { caller, trace, signal } = call
     const { capabilities } = caller
     const { result } = await use(call, (open) =>
-      open.connection.request(phrase(open, { method: 'completion/complete', members, trace, capabilities, signal })),
+      open.connection.request(
+        phrase(open, { method: 'completion/complete', members, trace, capabilities, signal, repeatable: true }),
+      ),
     )
     return { body: Json.raw(result), isError: false }
   }

@@ -124,8 +124,8 @@ export function createLine(options: LineOptions): Line {
       try {
         return await work(open)
       } catch (error) {
-        // A line that turns out to be dead is renewed, once; whatever else is to be tried again is the pipeline's to try.
-        if (open.connection.transport.usable || !neverSent(error) || signal.aborted) throw error
+        // One new connection and one resend at most; every other retry is the pipeline's.
+        if (open.connection.transport.usable || !mayBeResent(error) || signal.aborted) throw error
         return await work(usable() ?? (await reached(signal)))
       }
     },
@@ -273,5 +273,6 @@ export function createLine(options: LineOptions): Line {
   }
 }
 
-/** Nothing of the call reached the server, so that it may be sent again whatever it does (F12). */
-const neverSent = (error: unknown): boolean => error instanceof ToolwayError && error.details.unsent === true
+/** Nothing of the request reached the server, or its session was forgotten and running it twice does no harm (F12). */
+const mayBeResent = (error: unknown): boolean =>
+  error instanceof ToolwayError && (error.details.unsent === true || error.details.resendable === true)

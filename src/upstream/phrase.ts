@@ -22,6 +22,8 @@ export interface Phrase {
   /** Its place in a trace, where it is traced: it stands in `_meta` and, where there are any, in the headers (F16). */
   readonly trace?: TraceContext | undefined
   readonly signal: AbortSignal
+  /** Running it twice does no harm: it only reads, or the operator declared it idempotent (F12). */
+  readonly repeatable?: boolean
   readonly peer?: Peer
   heard?(method: string, params: Buffer | undefined): void
 }
@@ -46,6 +48,7 @@ export function phrase({ introduction, identity }: OpenLine, said: Phrase): Requ
     ...(modern && { headers: { ...standardHeaders(method, said.name), ...said.headers, ...trace } }),
     ...(!modern && trace && { headers: { ...trace } }),
     signal: said.signal,
+    repeatable: said.repeatable,
     ...(peer && { peer }),
     ...(said.heard && { heard: said.heard }),
   }

@@ -12,7 +12,9 @@ export function outcomeOf(thrown: unknown, call: Call, tookMs: number): Outcome 
   if (thrown instanceof ServerError) return 'answered'
   // Once the call is over, whatever comes of it is the doing of whoever ended it.
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'failed' : 'nothing'
-  return thrown instanceof ToolwayError && thrown.kind.serverFault ? 'failed' : 'nothing'
+  if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
+  // A server that was restarted forgets sessions, and all calls in one learn of it at the same time.
+  return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
 }
 
 /** A server that had less time than the operator gives it may have been about to answer. */

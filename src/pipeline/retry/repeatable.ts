@@ -13,6 +13,8 @@ export function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown i
   if (entry.traits.carries || (details.server ?? entry.server) !== entry.server) return false
   if (never.has(code)) return false
   if (details.unsent) return true
+  // It was resent in a new session already, where that is safe.
+  if (details.sessionEnded) return false
   const harmless = entry.traits.idempotent || entry.traits.readOnly
   return harmless && (code === 'SERVER_UNAVAILABLE' || code === 'OUTCOME_UNKNOWN')
 }

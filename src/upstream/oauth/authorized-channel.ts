@@ -1,3 +1,4 @@
+import { ToolwayError } from '../../core/errors.ts'
 import type { Channel } from '../transports/channel.ts'
 import type { Authorize } from './authorize.ts'
 import { readChallenge } from './challenge.ts'
@@ -8,6 +9,9 @@ import { readChallenge } from './challenge.ts'
  */
 export function authorizedChannel(channel: Channel, authorize: Authorize): Channel {
   return {
+    get connected() {
+      return channel.connected
+    },
     async ask(request, receive) {
       for (let again = false; ; again = true) {
         const authorization = await authorize.header()
@@ -15,9 +19,19 @@ export function authorizedChannel(channel: Channel, authorize: Authorize): Chann
         const head = await channel.ask({ ...request, headers }, receive)
         if (head.status !== 401 && head.status !== 403) return head
         const challenge = readChallenge(head.status, head.all('www-authenticate'))
-        if (!(await authorize.refused(challenge, authorization)) || again) return head
+        const renewed = await authorize.refused(challenge, authorization).catch((error) => {
+          throw afterSending(error)
+        })
+        if (!renewed || again) return head
       }
     },
     [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
   }
+}
+
+/** That no token can be obtained now does not undo that the request was sent. */
+function afterSending(error: unknown): unknown {
+  if (!(error instanceof ToolwayError) || !error.details.unsent) return error
+  const { unsent: _, ...details } = error.details
+  return new ToolwayError(error.code, error.message, details)
 }

@@ -1,5 +1,7 @@
 /** HTTP to one origin: requests whose answers are told as they arrive, without streams in between. */
 export interface Channel extends AsyncDisposable {
+  /** Whether a connection over which the server has answered is still open. */
+  readonly connected: boolean
   /**
    * Settles when the head of the answer is there; `receive` says at that moment who reads the rest.
    * Rejects with `NoAnswer` if none came, or with the signal's reason.

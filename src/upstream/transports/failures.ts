@@ -69,9 +69,26 @@ export function refused(place: Place, head: Head, said = ''): ToolwayError {
   })
 }
 
-/** The server does not know our session any more: the request was not worked on and is good for another session. */
+/** For requests that come after the server has ended the session: nothing of them was sent. */
 export const sessionEnded = ({ name }: Place): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name, unsent: true })
+
+/** For a request that was sent and refused because the server does not know its session; some servers run it first. */
+export function refusedSession(
+  { name }: Place,
+  { status }: Head,
+  { fresh, repeatable }: { readonly fresh: boolean; readonly repeatable: boolean | undefined },
+): ToolwayError {
+  const what = fresh
+    ? `refused the session that it has just opened (HTTP ${status})`
+    : `ended our session (HTTP ${status})`
+  return new ToolwayError('OUTCOME_UNKNOWN', `${name} ${what}. ${mayHaveRun}`, {
+    server: name,
+    sessionEnded: fresh ? 'fresh' : 'established',
+    ...(repeatable && !fresh && { resendable: true }),
+    cause: new HttpStatus(status),
+  })
+}
 
 /** The HTTP status behind an error, if it has one. */
 export function statusOf(error: unknown): number | undefined {

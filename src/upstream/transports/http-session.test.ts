@@ -2,29 +2,72 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { json, result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { requestBytes } from '../../wire/encode.ts'
 import { call, countingClock, onPost, opened, quick, rogue, serving, thrown } from './http.fixture.ts'
 import { ask } from './receiver.fixture.ts'
 
 describe('sessions', () => {
   test.each([404, 400])(
-    'G3: HTTP %i to a session ends it: the call surely did not run, the line has to be opened anew',
+    'G3, F12: HTTP %i to a session ends it: the call may have run, those that follow were not sent',
     async (status) => {
       const { server, transport, heard } = await rogue(
         onPost((_, response) => response.writeHead(status).end('No valid session ID provided')),
       )
-      expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+      const error = await thrown(call(transport))
+      expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { sessionEnded: 'fresh' } })
+      expect(error.details.unsent).toBeUndefined()
       expect(await heard.down).toMatchObject({
         code: 'SERVER_UNAVAILABLE',
         message: expect.stringContaining('ended our session'),
       })
-      expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+      expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
       await transport[Symbol.asyncDispose]()
       expect(server.got.some(({ method }) => method === 'DELETE')).toBe(false)
       expect(heard.downs).toBe(1)
     },
   )
 
-  test('F12: all whom a forgotten session refuses are told the same: that they surely did not run', async () => {
+  test.each([
+    [true, true],
+    [false, undefined],
+  ])(
+    'F12: a request to an established session that is safe to repeat: %s may be resent: %s',
+    async (repeatable, may) => {
+      const { transport, heard } = await rogue(
+        onPost((got, response) =>
+          got.message?.id === 1 ? json(response, result(1)) : response.writeHead(404).end('no such session'),
+        ),
+      )
+      await ask(transport, heard, 1, 'tools/list')
+      const again = transport.send({ body: requestBytes(2, 'tools/call'), exchange: 2, repeatable })
+      const { code, details } = await thrown(again)
+      expect([code, details.sessionEnded, details.resendable]).toEqual(['OUTCOME_UNKNOWN', 'established', may])
+    },
+  )
+
+  test('F12: where no connection is left, a session is checked before a call that must not run twice is sent', async () => {
+    let restarted = false
+    const { server, transport, heard } = await rogue(
+      onPost((got, response) =>
+        restarted ? response.writeHead(404).end('no such session') : json(response, result(got.message?.id)),
+      ),
+    )
+    const hangUp = async () => {
+      server.hangUp()
+      await expect.poll(() => server.connections()).toBe(0)
+    }
+    await ask(transport, heard, 1, 'tools/list')
+    await hangUp()
+    await ask(transport, heard, 2, 'tools/call')
+    await hangUp()
+    restarted = true
+    const error = await thrown(call(transport, 3))
+    expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+    const methods = server.got.flatMap(({ message }) => message?.method ?? [])
+    expect(methods.slice(-4)).toEqual(['tools/list', 'ping', 'tools/call', 'ping'])
+  })
+
+  test('F12: all whom a forgotten session refuses are told the same: that they may have run', async () => {
     const waiting: (() => void)[] = []
     const { server, transport } = await rogue(
       onPost((_, response) => {
@@ -35,7 +78,7 @@ describe('sessions', () => {
     const calls = [1, 2, 3].map((exchange) => thrown(call(transport, exchange)))
     await server.until(({ message }) => message?.id === 3)
     for (const error of await Promise.all(calls)) {
-      expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+      expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { sessionEnded: 'fresh' } })
     }
   })
 
@@ -45,7 +88,7 @@ describe('sessions', () => {
         json(response, '{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Session not found"}}', 404),
       ),
     )
-    expect(await thrown(call(transport))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+    expect(await thrown(call(transport))).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { sessionEnded: 'fresh' } })
     expect(await heard.down).toMatchObject({ message: expect.stringContaining('ended our session') })
     expect(heard.heard.map(({ kind }) => kind)).toEqual(['response'])
   })
@@ -70,7 +113,7 @@ describe('sessions', () => {
     )
     await Promise.all([call(transport, 1), call(transport, 2)])
     await server.until(({ message }) => message?.id === 2)
-    expect(await thrown(call(transport, 3))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+    expect(await thrown(call(transport, 3))).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
     await heard.down
     expect(heard.heard.at(-1)).toMatchObject({ kind: 'response', id: 1 })
     expect([...heard.failures].map(([exchange, { code }]) => [exchange, code])).toEqual([[2, 'OUTCOME_UNKNOWN']])

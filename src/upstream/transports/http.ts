@@ -9,7 +9,7 @@ import type { Authorize } from '../oauth/authorize.ts'
 import { authorizedChannel } from '../oauth/authorized-channel.ts'
 import { ignored, whole } from './bodies.ts'
 import { type Body, type Head, NoAnswer } from './channel.ts'
-import { closedByUs, lost, noAnswer, type Place, refused, sessionEnded } from './failures.ts'
+import { closedByUs, lost, noAnswer, type Place, refused, refusedSession, sessionEnded } from './failures.ts'
 import { isAnswer, isStream, readExchange } from './http-exchange.ts'
 import { configuredHeaders, isHeaderValue } from './http-headers.ts'
 import { listen } from './http-listen.ts'
@@ -35,6 +35,9 @@ const maxRefusal = 64 * 1024
 const promptlyMs = 10_000
 /** What may still come in when the session has ended, and what ending it may take. */
 const goodbyeMs = 1_000
+/** How long a call is held back while the server is asked whether it still knows the session. */
+const checkMs = 2_000
+const sessionCheck = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method":"ping"}')
 
 /** Streamable HTTP of the revisions with sessions: one POST for each message, and one stream for the server's own. */
 export function httpTransport(options: HttpOptions): Transport {
@@ -53,6 +56,9 @@ export function httpTransport(options: HttpOptions): Transport {
   let version: string | undefined
   let headers: { readonly post: Headers; readonly get: Headers } = { post: {}, get: {} }
   let disposing: Promise<void> | undefined
+  /** Whether nothing but the handshake has been answered in the session. */
+  let fresh = true
+  let checking: Promise<void> | undefined
   /** Why nothing can be sent any more. */
   let over: ToolwayError | undefined
   remember()
@@ -93,6 +99,7 @@ export function httpTransport(options: HttpOptions): Transport {
     if (exchange !== undefined) underWay.add(exchange)
     using limit = message.signal || exchange !== undefined ? undefined : deadline(clock, promptlyMs, tooSlow)
     try {
+      if (mustCheck(message)) await checked()
       await post(message, message.signal ?? limit?.signal)
     } catch (thrown) {
       settled(exchange)
@@ -105,38 +112,67 @@ export function httpTransport(options: HttpOptions): Transport {
   }
 
   async function post({ body, exchange, signal, ...message }: Outgoing, until: AbortSignal | undefined): Promise<void> {
-    let refusal: Promise<Buffer | undefined> | undefined
     const within = session
-    const head = await channel.ask(
-      {
-        method: 'POST',
-        path,
-        headers: message.headers ? { ...headers.post, ...message.headers } : headers.post,
-        body,
-        signal: until,
-      },
-      (head) => {
-        if (head.status < 300) return answer(head, exchange, signal)
-        const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
-        refusal = promise
-        const nothing = () => resolve(undefined)
-        return whole(head, { maxLength: maxRefusal, done: resolve, lost: nothing, tooLong: nothing })
-      },
-    )
+    const all = message.headers ? { ...headers.post, ...message.headers } : headers.post
+    const { head, said } = await asked(body, all, until, (head) => answer(head, exchange, signal))
     if (head.status < 300) {
       if (exchange !== undefined && !isReadable(head))
         throw lost(place(), `answered with ${what(head)} instead of a message`)
       return
     }
-    const prompt = refusal !== undefined && (await settles(refusal, promptlyMs, clock))
-    if (!prompt) head.abort()
-    const said = prompt ? await refusal : undefined
     const forgotten = within !== undefined && forgets(head, said)
     if (!forgotten && passOn(said, body, exchange)) return
     settled(exchange)
     if (!forgotten) throw refused(place(), head, said?.toString('latin1'))
+    const { repeatable } = message
+    const error = refusedSession(place(), head, { fresh, repeatable })
     endSession()
-    throw sessionEnded(place())
+    throw error
+  }
+
+  /** POSTs a message. What comes with a refusal is read here, all else by whoever `receive` names. */
+  async function asked(
+    body: Buffer,
+    headers: Headers,
+    signal: AbortSignal | undefined,
+    receive: (head: Head) => Body,
+  ): Promise<{ readonly head: Head; readonly said: Buffer | undefined }> {
+    let refusal: Promise<Buffer | undefined> | undefined
+    const head = await channel.ask({ method: 'POST', path, headers, body, signal }, (head) => {
+      if (head.status < 300) return receive(head)
+      const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
+      refusal = promise
+      const nothing = () => resolve(undefined)
+      return whole(head, { maxLength: maxRefusal, done: resolve, lost: nothing, tooLong: nothing })
+    })
+    if (head.status < 300) return { head, said: undefined }
+    const prompt = refusal !== undefined && (await settles(refusal, promptlyMs, clock))
+    if (!prompt) head.abort()
+    return { head, said: prompt ? await refusal : undefined }
+  }
+
+  /**
+   * A server that was restarted has forgotten the session, and closed every connection of it. That is found out before
+   * a request that must not run twice is sent: once that is refused, nobody knows whether it has run.
+   */
+  function mustCheck({ exchange, repeatable }: Outgoing): boolean {
+    return exchange !== undefined && !repeatable && !fresh && session !== undefined && !channel.connected
+  }
+
+  async function checked(): Promise<void> {
+    checking ??= check()
+      .catch((error) => log.debug({ server: name, err: error }, 'could not check whether the session is still known'))
+      .finally(() => {
+        checking = undefined
+      })
+    await checking
+    if (over) throw over
+  }
+
+  async function check(): Promise<void> {
+    using limit = deadline(clock, checkMs, tooSlow)
+    const { head, said } = await asked(sessionCheck, headers.post, limit.signal, (head) => ignored(head, clock))
+    if (head.status >= 300 && forgets(head, said)) endSession()
   }
 
   /** Chooses who reads an answer that was not refused. */
@@ -146,6 +182,7 @@ export function httpTransport(options: HttpOptions): Transport {
       session = id
       remember()
     }
+    if (exchange !== undefined && version !== undefined) fresh = false
     if (exchange === undefined || !isReadable(head) || head.status === 202) {
       settled(exchange)
       return ignored(head, clock)

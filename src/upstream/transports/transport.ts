@@ -26,6 +26,8 @@ export interface Outgoing {
   readonly exchange?: number
   /** Aborted when nobody waits for the answer any more: HTTP closes the stream. */
   readonly signal?: AbortSignal
+  /** Running it twice does no harm. */
+  readonly repeatable?: boolean | undefined
 }
 
 export interface Receiver {

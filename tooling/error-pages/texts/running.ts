@@ -84,6 +84,7 @@ export const running = {
     causes: [
       'The process ended, or the connection broke, after the call had been sent and before it was answered.',
       'The server answered with something that is no message of the protocol.',
+      'An HTTP server refused the session of the call (404). Some servers run the call first.',
     ],
     model: ['Look whether the call took effect, with a tool that reads, before you repeat it.'],
     operator: [

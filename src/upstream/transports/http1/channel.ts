@@ -79,6 +79,10 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
   }
 
   return {
+    get connected() {
+      for (const { answered } of open) if (answered) return true
+      return false
+    },
     async ask(request, receive) {
       request.signal?.throwIfAborted()
       const known = reuse()

@@ -13,6 +13,8 @@ import { closedError, openSocket, openTunnel, readyEvent } from './sockets.ts'
 export interface Connection {
   /** How long the server lets it be idle, where it says so. */
   readonly keepAliveMs: number | undefined
+  /** Whether an answer has begun on it. */
+  readonly answered: boolean
   ask(request: HttpRequest, receive: (head: Head) => Body): Promise<Head>
   /** Ends it; whoever waits for an answer is told why. */
   lose(why: Error): void
@@ -59,6 +61,7 @@ export function openConnection({ origin, tls, proxy, ...told }: ConnectionOption
   let over = false
   let reuse = false
   let keepAliveMs: number | undefined
+  let answered = false
 
   const reader = createAnswerReader({
     head(answer) {
@@ -68,6 +71,7 @@ export function openConnection({ origin, tls, proxy, ...told }: ConnectionOption
         mine.written = false
         throw proxyRefused(relay, origin, 407)
       }
+      answered = true
       reuse = answer.reuse
       keepAliveMs = answer.keepAliveMs
       const head = headOf(answer, relay, () => {
@@ -112,6 +116,9 @@ export function openConnection({ origin, tls, proxy, ...told }: ConnectionOption
   return {
     get keepAliveMs() {
       return keepAliveMs
+    },
+    get answered() {
+      return answered
     },
     ask(request, receive) {
       const { signal } = request
