@@ -35,7 +35,7 @@ export function createChanges(clock: Clock, log: Log, changedKinds: () => Readon
 
   return {
     touch: () => {
-      const now = clock.now()
+      const now = clock.monotonic()
       if (timer) timer[Symbol.dispose]()
       else latest = now + latestMs
       timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)

@@ -21,7 +21,9 @@ describe('J5: what needs a yes', () => {
     const { chat, server, house } = await chatting([calls({ name: 'write', arguments: {} }), says('Well.')], {
       config: { mode: 'agent', approve: [pattern] },
       servers: { files: [write], weather: [forecast], arithmetic: [add] },
-      interceptors: [approve(() => undefined, { now: () => 0, after: () => ({ [Symbol.dispose]() {} }) })],
+      interceptors: [
+        approve(() => undefined, { now: () => 0, monotonic: () => 0, after: () => ({ [Symbol.dispose]() {} }) }),
+      ],
     })
     await ask(chat, 'x', {
       ...(answer && {

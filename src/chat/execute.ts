@@ -31,10 +31,10 @@ export async function* execute(turn: Turn, calls: readonly ReadCall[]): AsyncGen
   let wake = (): void => {}
 
   const begin = async (call: ReadCall, served: Served): Promise<void> => {
-    const start = clock.now()
+    const start = clock.monotonic()
     const { text, isError } = await run(turn, call, served)
     ran.set(call, { call: call.call, text, isError })
-    const durationMs = clock.now() - start
+    const durationMs = clock.monotonic() - start
     ended.push({ kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) })
     wake()
   }

@@ -4,7 +4,7 @@ import { createInterrupt } from './interrupt.ts'
 function interruptAt() {
   let now = 0
   let left = 0
-  const clock = { now: () => now, after: () => ({ [Symbol.dispose]() {} }) }
+  const clock = { now: () => 0, monotonic: () => now, after: () => ({ [Symbol.dispose]() {} }) }
   const interrupt = createInterrupt({ clock, leave: () => left++ })
   return {
     signal: interrupt.signal,

@@ -22,8 +22,8 @@ export function createInterrupt({ clock, leave }: { clock: Clock; leave: () => v
     signal: controller.signal,
     stop,
     receive() {
-      if (first !== undefined && clock.now() - first > echoMs) return leave()
-      first ??= clock.now()
+      if (first !== undefined && clock.monotonic() - first > echoMs) return leave()
+      first ??= clock.monotonic()
       stop()
     },
   }

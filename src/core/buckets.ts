@@ -1,13 +1,13 @@
 import type { Entry } from './entry.ts'
 
-/** A number of calls that refills all the time: up to `perMinute` at once, and `perMinute` in every minute. */
+/** A limit of calls: no 60 seconds, whenever they begin, hold more than `perMinute` of them. */
 export interface Bucket {
   /** Whoever draws from the same key draws from the same bucket. */
   readonly key: string
   readonly perMinute: number
 }
 
-/** Whether a call may go on; if not, which bucket keeps it waiting longest, and for how long. */
+/** Whether a call may go on; if not, which bucket keeps it waiting longest, and for how many whole milliseconds. */
 export type Taken =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly key: string; readonly retryAfterMs: number }
@@ -16,7 +16,8 @@ export type Taken =
 export interface Buckets {
   /**
    * Takes one call from each bucket, or nothing at all where one of them has none left; no key is named twice.
-   * `now` is in whole milliseconds. Throws OVERLOADED where there is no room to count another key.
+   * `now` is `clock.monotonic()`; a time before the latest one counts as that. Throws OVERLOADED where there is no room
+   * to count another key.
    */
   take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
 }

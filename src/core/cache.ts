@@ -1,4 +1,7 @@
-/** Where results are kept: in this process, or in a store that several share (F13). None of it ever throws or rejects. */
+/**
+ * Where results are kept: in this process, or in a store that several share (F13). None of it ever throws or rejects.
+ * `now` is `clock.monotonic()`.
+ */
 export interface CacheStore {
   /** What is kept for this key, and the mark under which an answer that is asked for now may be kept. */
   get(group: string, key: string, now: number): Found | Promise<Found>

@@ -13,7 +13,7 @@ export function deadline(clock: Clock, ms: number, reason: () => Error, parent?:
   if (parent?.aborted) abort()
   parent?.addEventListener('abort', abort, { once: true })
   const start = (left: number) => clock.after(left, () => controller.abort(reason()))
-  let due = clock.now() + ms
+  let due = clock.monotonic() + ms
   let timer = start(ms)
   let pauses = 0
   let left = ms
@@ -23,7 +23,7 @@ export function deadline(clock: Clock, ms: number, reason: () => Error, parent?:
     pause() {
       if (pauses++ > 0) return { [Symbol.dispose]: resume }
       timer[Symbol.dispose]()
-      left = due - clock.now()
+      left = due - clock.monotonic()
       return { [Symbol.dispose]: resume }
     },
     [Symbol.dispose]() {
@@ -35,7 +35,7 @@ export function deadline(clock: Clock, ms: number, reason: () => Error, parent?:
 
   function resume(): void {
     if (--pauses > 0 || over) return
-    due = clock.now() + left
+    due = clock.monotonic() + left
     timer = start(left)
   }
 }

@@ -25,10 +25,10 @@ test('F8: a call over the limit is refused with the rule, for whom, and when to 
   await expect(call()).rejects.toMatchObject({
     code: 'RATE_LIMITED',
     message:
-      'The agent default has used up its 10 calls a minute to files.read (limits.tools.files.read); call again in 6 seconds.',
-    data: { code: 'RATE_LIMITED', rule: 'limits.tools.files.read', server: 'files', retryAfterMs: 5_500 },
+      'The agent default has used up its 10 calls a minute to files.read (limits.tools.files.read); call again in 60 seconds.',
+    data: { code: 'RATE_LIMITED', rule: 'limits.tools.files.read', server: 'files', retryAfterMs: 59_500 },
   })
-  clock.advance(5_500)
+  clock.advance(59_500)
   await expect(call()).resolves.toBeDefined()
 })
 
@@ -46,8 +46,19 @@ test('F8: a refused call never reaches its entry and takes nothing from its othe
   await call({ entry })
   await expect(call({ entry })).rejects.toMatchObject({
     message:
-      'The agent default has used up its 3 calls a minute in all (agents.default.perMinute); call again in 20 seconds.',
+      'The agent default has used up its 3 calls a minute in all (agents.default.perMinute); call again in 60 seconds.',
   })
+})
+
+test('F8: a step of the wall clock neither refills a limit nor keeps anybody waiting', async () => {
+  const { clock, call } = limited(compileLimits({ limits: { perMinute: 60, servers: {}, tools: {} }, agents: {} }))
+  for (let made = 0; made < 60; made++) await call()
+  for (const stepMs of [3_600_000, -7_200_000]) {
+    clock.setWall(clock.now() + stepMs)
+    await expect(call()).rejects.toMatchObject({ data: { retryAfterMs: 60_000 } })
+  }
+  clock.advance(60_000)
+  await expect(call()).resolves.toBeDefined()
 })
 
 test('F8: every entry of a server counts alike, whichever object stands for it', async () => {

@@ -21,7 +21,7 @@ export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor
   return onceFree((call) => {
     const limits = limitsOf(call.caller.agent, call.entry)
     if (limits.length === 0) return undefined
-    const taken = buckets.take(limits, clock.now())
+    const taken = buckets.take(limits, clock.monotonic())
     if (taken instanceof Promise) return taken.then((later) => judge(call, limits, later))
     judge(call, limits, taken)
     return undefined

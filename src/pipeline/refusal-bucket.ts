@@ -17,8 +17,7 @@ export const isFull = ({ fullAt }: Bucket, now: number): boolean => fullAt <= no
 /** Takes one; where none is left, the milliseconds until one is. */
 export function take(bucket: Bucket, now: number): number {
   const { oneMs, allMs } = bucket
-  // After a clock was set back nobody waits longer than an empty bucket takes to fill.
-  const fullAt = Math.min(Math.max(bucket.fullAt, now), now + allMs)
+  const fullAt = Math.max(bucket.fullAt, now)
   const missing = fullAt + oneMs - now - allMs
   bucket.fullAt = missing > 0 ? fullAt : fullAt + oneMs
   return missing > 0 ? Math.ceil(missing) : 0

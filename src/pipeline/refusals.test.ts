@@ -116,13 +116,13 @@ test('F11: no refusal is lost: each has a record or is counted in one, and no mi
   const step = fc.record({
     principal: fc.constantFrom('a', 'b', 'stranger'),
     times: fc.integer({ min: 0, max: 900 }),
-    passes: fc.oneof(fc.constant(0), fc.integer({ min: -5_000, max: 90_000 })),
+    passes: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 90_000 })),
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
       let now = 1_800_000_000_000
       const audit = keptAudit()
-      const refusals = createRefusals({ audit, clock: { ...createManualClock(), now: () => now } })
+      const refusals = createRefusals({ audit, clock: { ...createManualClock(), monotonic: () => now } })
       const made = { a: 0, b: 0, stranger: 0 }
       const told = { a: 0, b: 0, stranger: 0 }
       let written = 0
@@ -174,12 +174,13 @@ describe('B7: the memory of it is bounded', () => {
     expect(refusals.count(one('e')).recorded).toBe(true)
   })
 
-  test('a clock that is set back keeps nobody out for as long', () => {
-    let now = 1_800_000_000_000
-    const refusals = createRefusals({ audit: keptAudit(), clock: { ...createManualClock(), now: () => now } })
+  test('a step of the wall clock, in either direction, changes nothing', () => {
+    const { refusals, clock } = bounded()
     for (let count = 0; count < burst; count++) refusals.count(one('a'))
-    now -= 365 * 86_400_000
-    expect(refusals.count(one('a'))).toEqual({ recorded: false, retryAfterMs: 60_000 / perMinute })
+    for (const stepMs of [3_600_000, -365 * 86_400_000]) {
+      clock.setWall(clock.now() + stepMs)
+      expect(refusals.count(one('a'))).toEqual({ recorded: false, retryAfterMs: 60_000 / perMinute })
+    }
   })
 })
 

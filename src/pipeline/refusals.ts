@@ -133,14 +133,13 @@ export function createRefusals({ audit, clock, most = mostPrincipals }: Refusals
 
   const settle = (now: number) => {
     for (const one of owing) {
-      // A clock that was set back must not keep it for as long.
-      if (Math.abs(now - one.since) < overAfterMs) return
+      if (now - one.since < overAfterMs) return
       tell(one)
     }
   }
 
   const counted = (of: (now: number) => Account, who: Who): Counted => {
-    const now = clock.now()
+    const now = clock.monotonic()
     // Its own record first, which tells of what was suppressed before it.
     const outcome = draw(of(now), now, who)
     settle(now)
@@ -157,7 +156,7 @@ export function createRefusals({ audit, clock, most = mostPrincipals }: Refusals
       throw tooMany(outcome.retryAfterMs)
     },
     settle() {
-      if (owing.size > 0) settle(clock.now())
+      if (owing.size > 0) settle(clock.monotonic())
     },
     [Symbol.dispose]() {
       for (const one of owing) tell(one)

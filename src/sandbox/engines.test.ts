@@ -20,7 +20,7 @@ test('S7: what does not work here is said in the log once, and tried again after
   onTestFinished(() => rm(folder, { recursive: true }))
   const file = join(folder, 'main.mjs')
   let later = 0
-  const clock = { ...systemClock, now: () => systemClock.now() + later }
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + later }
   await using workshop = openWorkshop(
     { minIsolation: 'worker' },
     { child: pathToFileURL(file), tiers: ['worker'], clock },
@@ -46,7 +46,7 @@ test('S7: nobody waits for the search for a stronger tier, and what works goes o
     return (searches.at(-1) as PromiseWithResolvers<Search>).promise
   }
   let now = 0
-  const clock = { ...systemClock, now: () => now }
+  const clock = { ...systemClock, monotonic: () => now }
   const options = { limits: defaultLimits, clock, log: createKeptLog() } as unknown as SearchOptions
   await using engines = createEngines(options, search)
   const tier = async () => (await engines.take('javascript', new AbortController().signal)).tier

@@ -28,7 +28,7 @@ export function createEngines(options: SearchOptions, look: typeof search = sear
 
   const find = (engine: Engine): Promise<Search> => {
     const before = searches.get(engine)
-    if (before && clock.now() < before.until) return before.found
+    if (before && clock.monotonic() < before.until) return before.found
     const found = look(engine, options).then((result) => stronger(before?.result, result))
     underWay.add(found)
     const now: Looked = { found, until: Number.POSITIVE_INFINITY }
@@ -42,7 +42,7 @@ export function createEngines(options: SearchOptions, look: typeof search = sear
       if (goesOn && searches.get(engine) === goesOn) searches.set(engine, now)
       if (result.missing.length === 0) return
       // A machine may have been too busy only for a moment, and packages can be installed.
-      now.until = clock.now() + limits.againMs
+      now.until = clock.monotonic() + limits.againMs
       if (before) return
       const how = result.runtime ? `are held only by tier ${result.runtime.tier}` : 'cannot be run'
       log.warn({ missing: result.missing }, `programs for the engine of ${engine} ${how}`)

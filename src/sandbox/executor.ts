@@ -109,12 +109,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
       }
     },
     async run(program) {
-      const started = clock.now()
+      const started = clock.monotonic()
       const signal = AbortSignal.any([program.signal, closing.signal])
       count(program.owner, 1)
       const outcome = await during(run(program, signal).catch((thrown) => notRun(thrown, signal, log)))
       count(program.owner, -1)
-      return { ...outcome, durationMs: clock.now() - started }
+      return { ...outcome, durationMs: clock.monotonic() - started }
     },
     async [Symbol.asyncDispose]() {
       closing.abort()

@@ -103,16 +103,16 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   const touch = (session: HttpSession) => {
-    const now = clock.now()
+    const now = clock.monotonic()
     // Of those in use, which was used last makes no difference.
-    if (Math.abs(now - session.lastUsed) < aMomentMs || !take(session)) return
+    if (now - session.lastUsed < aMomentMs || !take(session)) return
     session.lastUsed = now
     put(session)
     if (now - session.keptAt > toldMs) keep(session)
   }
 
   const keep = (session: HttpSession) => {
-    session.keptAt = clock.now()
+    session.keptAt = clock.monotonic()
     void fleet?.keep(session.id, writeRecord(session)).then((ours) => ours || letGo(session))
   }
 
@@ -162,7 +162,7 @@ export function createSessions(options: SessionsOptions): Sessions {
   }
 
   const sweep = () => {
-    const oldest = clock.now() - maxIdleMs
+    const oldest = clock.monotonic() - maxIdleMs
     for (const session of sessions.values()) {
       if (session.lastUsed > oldest) break
       if (!isBusy(session)) end(session)
@@ -195,7 +195,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       const tell = (message: Buffer) => streams.tell(message)
       // The session itself is one object with what HTTP adds to it: its parts hold on to it.
       const base = createSession({ access, caller, client, log, tell })
-      const session = Object.assign(base, { id, streams, lastUsed: clock.now(), keptAt: clock.now() })
+      const session = Object.assign(base, { id, streams, lastUsed: clock.monotonic(), keptAt: clock.monotonic() })
       put(session)
       keep(session)
       return session

@@ -62,7 +62,7 @@ export function createKeys(options: {
     return kept
   }
   const look = () => {
-    looked = clock.now()
+    looked = clock.monotonic()
     try {
       const now = keyFileMark(folder)
       if (now === mark) return
@@ -81,8 +81,7 @@ export function createKeys(options: {
   look()
 
   const lookAgain = () => {
-    const sinceLook = clock.now() - looked
-    if (sinceLook >= lookMs || sinceLook < 0) look()
+    if (clock.monotonic() - looked >= lookMs) look()
   }
 
   return {

@@ -28,14 +28,14 @@ export function createRoom({ most, clock, leave }: RoomOptions): Room {
   return {
     take(key, size, ttlMs) {
       remove(key)
-      taken.set(key, { size, until: clock.now() + ttlMs })
+      taken.set(key, { size, until: clock.monotonic() + ttlMs })
       total += size
       for (const [oldest, { until }] of taken) {
-        if (until > clock.now() && total <= most) return
+        if (until > clock.monotonic() && total <= most) return
         remove(oldest)
         leave(oldest)
       }
     },
-    has: (key) => (taken.get(key)?.until ?? 0) > clock.now(),
+    has: (key) => (taken.get(key)?.until ?? 0) > clock.monotonic(),
   }
 }

@@ -56,7 +56,7 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
   /** Counts a start that came to nothing. */
   const used = (error: ToolwayError): void => {
     if (!restarts) return
-    const now = clock.now()
+    const now = clock.monotonic()
     recent = [...recent.filter((at) => at > now - restarts.window), now]
     if (!exhausted && recent.length <= restarts.max) return
     exhausted = true
@@ -69,7 +69,7 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
       return failure
     },
     get pauseMs() {
-      return failure ? Math.max(0, retryAt - clock.now()) : 0
+      return failure ? Math.max(0, retryAt - clock.monotonic()) : 0
     },
     get exhausted() {
       return exhausted
@@ -90,12 +90,12 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
       failure = error
       // It is there, and nobody knows when somebody will sign in.
       if (error.code === 'AUTH_REQUIRED') {
-        retryAt = clock.now() + signInPauseMs
+        retryAt = clock.monotonic() + signInPauseMs
         return
       }
       const jittered = random() * Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
       const asked = Math.min(error.details.retryAfterMs ?? 0, longestAskedMs)
-      retryAt = clock.now() + Math.max(jittered, asked)
+      retryAt = clock.monotonic() + Math.max(jittered, asked)
       used(error)
     },
     crashed(error, livedMs) {

@@ -95,7 +95,7 @@ export function createChecks(options: CheckOptions): Checks {
 
   /** How long it took to answer. */
   async function ask(open: OpenLine, method = questionFor(open)): Promise<number> {
-    const start = clock.now()
+    const start = clock.monotonic()
     using limit = deadline(clock, timeoutMs, silent)
     try {
       await open.connection.request(phrase(open, { method, capabilities: {}, signal: limit.signal, repeatable: true }))
@@ -103,7 +103,7 @@ export function createChecks(options: CheckOptions): Checks {
       if (!(error instanceof ServerError)) throw error
     }
     if (method === 'ping') knowsPing = true
-    return clock.now() - start
+    return clock.monotonic() - start
   }
 
   function questionFor(open: OpenLine): string {

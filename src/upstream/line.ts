@@ -58,7 +58,8 @@ export function createLine(options: LineOptions): Line {
   const disposal = new AbortController()
   /** Down, but not done with what was under way. */
   const retired = new Set<OpenLine>()
-  const openedAt = new WeakMap<OpenLine, number>()
+  /** When each was opened, by the wall clock and by the monotonic one. */
+  const openings = new WeakMap<OpenLine, { readonly at: number; readonly since: number }>()
   let current: OpenLine | undefined
   let opening: Promise<OpenLine> | undefined
   let interruption = new AbortController()
@@ -73,7 +74,7 @@ export function createLine(options: LineOptions): Line {
       return current
     },
     get openedAt() {
-      return current && openedAt.get(current)
+      return current && openings.get(current)?.at
     },
     get ended() {
       return disposal.signal.aborted
@@ -114,7 +115,7 @@ export function createLine(options: LineOptions): Line {
       return {
         [Symbol.dispose]() {
           held--
-          lastUse = clock.now()
+          lastUse = clock.monotonic()
         },
       }
     },
@@ -144,7 +145,7 @@ export function createLine(options: LineOptions): Line {
     return {
       [Symbol.dispose]() {
         inUse--
-        lastUse = clock.now()
+        lastUse = clock.monotonic()
       },
     }
   }
@@ -194,8 +195,8 @@ export function createLine(options: LineOptions): Line {
       open.connection.onClosed = (error) => lost(open, error)
       current = open
       backoff.succeeded()
-      lastUse = clock.now()
-      openedAt.set(open, lastUse)
+      lastUse = clock.monotonic()
+      openings.set(open, { at: clock.now(), since: lastUse })
       watchIdle(options.idleMs)
       options.opened(open)
       return open
@@ -215,7 +216,8 @@ export function createLine(options: LineOptions): Line {
 
   function lost(open: OpenLine, error: ToolwayError): void {
     options.broke?.()
-    if (open.connection.transport.kind === 'stdio') backoff.crashed(error, clock.now() - (openedAt.get(open) ?? 0))
+    if (open.connection.transport.kind === 'stdio')
+      backoff.crashed(error, clock.monotonic() - (openings.get(open)?.since ?? 0))
     if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
     if (current === open) {
       log.warn({ server, error: error.message }, 'lost the line to a server; the next call opens it again')
@@ -229,7 +231,7 @@ export function createLine(options: LineOptions): Line {
   function watchIdle(ms: number | undefined): void {
     if (ms === undefined) return
     idleTimer = clock.after(ms, () => {
-      const rest = (options.idleMs as number) - (clock.now() - lastUse)
+      const rest = (options.idleMs as number) - (clock.monotonic() - lastUse)
       if (line.busy || line.lasting) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
       log.debug({ server }, 'closed an idle server; the next call wakes it')

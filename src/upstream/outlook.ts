@@ -62,6 +62,8 @@ export function createOutlook(options: OutlookOptions): Outlook {
   let descriptors: Descriptors | undefined
   let entries: readonly Entry[] = []
   let heard = false
+  /** When it was listed in this run, by the monotonic clock. */
+  let listedAt = Number.NEGATIVE_INFINITY
   let failure: ToolwayError | undefined
   let missing: readonly string[] = []
   let listing: Promise<void> | undefined
@@ -113,7 +115,10 @@ export function createOutlook(options: OutlookOptions): Outlook {
   }
 
   function isOld(): boolean {
-    return descriptors === undefined || (refreshMs > 0 && clock.now() - descriptors.fetchedAt > refreshMs)
+    if (descriptors === undefined) return true
+    // What an earlier run has stored has only the wall clock's time.
+    const ageMs = heard ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
+    return refreshMs > 0 && ageMs > refreshMs
   }
 
   async function refresh(): Promise<void> {
@@ -157,6 +162,7 @@ export function createOutlook(options: OutlookOptions): Outlook {
       const fresh = { ...open.introduction, ...kept(offer), fetchedAt: clock.now() }
       const news = !heard || recovered || differs(fresh, descriptors)
       heard = true
+      listedAt = clock.monotonic()
       if (news) learn(fresh)
       else descriptors = fresh
       if (news) await store.save(record, fingerprint, fresh).catch(unsaved)

@@ -24,13 +24,13 @@ export function createPace(clock: Clock): Pace {
 
   return {
     next() {
-      const sinceMs = clock.now() - doneAt
+      const sinceMs = clock.monotonic() - doneAt
       const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstPauseMs)
       inARow = isQuiet ? 0 : inARow + 1
       return Math.max(0, pauseMs() - sinceMs)
     },
     done() {
-      doneAt = clock.now()
+      doneAt = clock.monotonic()
     },
   }
 }

@@ -208,13 +208,13 @@ export function createServer(options: ServerOptions): Server {
   }
 
   function look(outlook: Outlook): Promise<void> {
-    wantedAt = clock.now()
+    wantedAt = clock.monotonic()
     return outlook.refresh()
   }
 
   async function use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
     const start = performance.now()
-    wantedAt = clock.now()
+    wantedAt = clock.monotonic()
     const answer = await control.unlessPaused(() => lines.use(user, work))
     const ms = performance.now() - start
     // The mean follows the last calls, so that health shows how the server is now.
@@ -274,7 +274,7 @@ export function createServer(options: ServerOptions): Server {
   /** A process is tried again as long as it would not have been put to sleep; what runs elsewhere costs nothing to ask. */
   function isWanted(): boolean {
     if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true
-    return clock.now() - wantedAt < config.idle
+    return clock.monotonic() - wantedAt < config.idle
   }
 
   /** Lines come and go with calls: that alone is no news. */

@@ -121,8 +121,8 @@ export function createLine<Theirs extends Answers>(options: LineOptions): Line<T
       const question = { id, ask: name, given }
       if (!isUp()) {
         // Asked now and then to see whether it is back; nobody waits for that.
-        if (clock.now() - triedAt < probeMs) return undefined
-        triedAt = clock.now()
+        if (clock.monotonic() - triedAt < probeMs) return undefined
+        triedAt = clock.monotonic()
         send(question)
         return undefined
       }

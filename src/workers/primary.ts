@@ -54,7 +54,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
 
   /** Starts one in a place, and another whenever that has ended, until all are to end. */
   const begin = (number: number, failures = 0): Hand => {
-    const begun = clock.now()
+    const begun = clock.monotonic()
     const hand = startHand({ number, of, answers: (name) => answersFor(() => hand, name), clock, log })
     hands.add(hand)
     void hand.ended.then(({ code, signal }) => {
@@ -62,7 +62,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
       hands.delete(hand)
       tellMembers()
       if (hand.retired || interrupted.aborted) return
-      const fails = clock.now() - begun > steadyMs ? 0 : failures
+      const fails = clock.monotonic() - begun > steadyMs ? 0 : failures
       const pauseMs = Math.min(firstPauseMs * 2 ** fails, longestPauseMs)
       log.warn({ worker: number, code, signal, pauseMs }, 'a worker has ended; another one takes its place')
       clock.after(pauseMs, () => interrupted.aborted || begin(number, fails + 1))

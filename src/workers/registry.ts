@@ -37,14 +37,14 @@ export function createRegistry(clock: Clock, { most = mostSessions } = {}): Regi
 
   const makeRoom = () => {
     for (const [session, { until }] of sessions) {
-      if (until > clock.now() && sessions.size <= most) return
+      if (until > clock.monotonic() && sessions.size <= most) return
       sessions.delete(session)
     }
   }
 
   const keep = (session: string, holder: string, record: string) => {
     sessions.delete(session)
-    sessions.set(session, { holder, record, until: clock.now() + sessionMs })
+    sessions.set(session, { holder, record, until: clock.monotonic() + sessionMs })
     makeRoom()
   }
 
@@ -55,7 +55,7 @@ export function createRegistry(clock: Clock, { most = mostSessions } = {}): Regi
     keep: (holder, session, record) => keep(session, holder, record),
     takeOver(taker, session, unreachable) {
       const kept = sessions.get(session)
-      if (kept === undefined || kept.until <= clock.now()) return undefined
+      if (kept === undefined || kept.until <= clock.monotonic()) return undefined
       const { holder, record } = kept
       const address = holder === taker || holder === unreachable ? undefined : addresses.get(holder)
       if (address !== undefined) return { heldBy: holder, address }

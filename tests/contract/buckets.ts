@@ -4,6 +4,7 @@ import type { Bucket, Buckets, Taken } from '../../src/core/buckets.ts'
 import { modelBuckets } from './buckets.model.ts'
 
 const start = 1_800_000_000_000
+const minute = 60_000
 const bucket = (key: string, perMinute: number): Bucket => ({ key, perMinute })
 
 /** What every place for buckets must do. `create` gives an empty one. */
@@ -21,12 +22,22 @@ export function bucketsContract(name: string, create: () => Buckets | Promise<Bu
       expect(answers.map(({ allowed }) => allowed)).toEqual([...Array(10).fill(true), false])
     })
 
-    test('it refills all the time, not by the minute', async () => {
+    test('a call leaves the window 60 s after it was made', async () => {
       const buckets = await create()
-      await times(buckets, 10, [bucket('a', 10)], start)
-      expect(await buckets.take([bucket('a', 10)], start + 5_999)).toMatchObject({ allowed: false, retryAfterMs: 1 })
-      expect(await buckets.take([bucket('a', 10)], start + 6_000)).toEqual({ allowed: true })
-      expect(await buckets.take([bucket('a', 10)], start + 6_000)).toMatchObject({ retryAfterMs: 6_000 })
+      for (let made = 0; made < 10; made++) await buckets.take([bucket('a', 10)], start + made * 1_000)
+      expect(await buckets.take([bucket('a', 10)], start + 59_999)).toMatchObject({ allowed: false, retryAfterMs: 1 })
+      expect(await buckets.take([bucket('a', 10)], start + 60_000)).toEqual({ allowed: true })
+      expect(await buckets.take([bucket('a', 10)], start + 60_000)).toMatchObject({ retryAfterMs: 1_000 })
+    })
+
+    test.each([1, 60, 240, 241, 1_000])('after an idle minute all %i are available at once', async (perMinute) => {
+      const buckets = await create()
+      const from = [bucket('a', perMinute)]
+      for (let made = 0; made < perMinute; made++) await buckets.take(from, start + made * 7)
+      const later = start + (perMinute - 1) * 7 + minute
+      const answers = await times(buckets, perMinute + 1, from, later)
+      expect(answers.filter(({ allowed }) => allowed)).toHaveLength(perMinute)
+      expect(answers.at(-1)).toEqual({ allowed: false, key: 'a', retryAfterMs: minute })
     })
 
     test('no more than a minute is saved up', async () => {
@@ -41,10 +52,9 @@ export function bucketsContract(name: string, create: () => Buckets | Promise<Bu
         const buckets = await create()
         const from = [bucket('a', perMinute)]
         await times(buckets, perMinute, from, start)
-        const retryAfterMs = Math.ceil(60_000 / perMinute)
-        expect(await buckets.take(from, start)).toEqual({ allowed: false, key: 'a', retryAfterMs })
-        expect(await buckets.take(from, start + retryAfterMs - 1)).toMatchObject({ allowed: false, retryAfterMs: 1 })
-        expect(await buckets.take(from, start + retryAfterMs)).toEqual({ allowed: true })
+        expect(await buckets.take(from, start + 1)).toEqual({ allowed: false, key: 'a', retryAfterMs: minute - 1 })
+        expect(await buckets.take(from, start + minute - 1)).toMatchObject({ allowed: false, retryAfterMs: 1 })
+        expect(await buckets.take(from, start + minute)).toEqual({ allowed: true })
       }
     })
 
@@ -55,8 +65,8 @@ export function bucketsContract(name: string, create: () => Buckets | Promise<Bu
       for (let tried = 0; tried < 100; tried++) {
         expect(await buckets.take([quick, slow], start)).toEqual({ allowed: false, key: 'slow', retryAfterMs: 60_000 })
       }
-      expect((await times(buckets, 60, [quick], start)).every(({ allowed }) => allowed)).toBe(true)
-      expect(await buckets.take([quick, slow], start)).toMatchObject({ key: 'slow', retryAfterMs: 60_000 })
+      expect((await times(buckets, 60, [quick], start + 1)).every(({ allowed }) => allowed)).toBe(true)
+      expect(await buckets.take([slow, quick], start + 2)).toMatchObject({ key: 'quick', retryAfterMs: 59_999 })
     })
 
     test('a refusal costs nothing, however often', async () => {
@@ -74,18 +84,25 @@ export function bucketsContract(name: string, create: () => Buckets | Promise<Bu
       expect(await buckets.take([bucket('b', 1)], start)).toEqual({ allowed: true })
     })
 
-    test('a clock that is set back brings no calls and takes none away', async () => {
+    test('a time that goes back counts as no time', async () => {
       const buckets = await create()
       const from = [bucket('a', 2)]
       await times(buckets, 2, from, start)
-      expect(await buckets.take(from, start - 3_600_000)).toMatchObject({ allowed: false, retryAfterMs: 30_000 })
-      expect(await buckets.take(from, start - 3_600_000 + 30_000)).toEqual({ allowed: true })
+      expect(await buckets.take(from, start - 3_600_000)).toMatchObject({ allowed: false, retryAfterMs: minute })
+      expect(await buckets.take(from, start + minute)).toEqual({ allowed: true })
     })
 
     test('a limit that is lowered keeps nobody waiting for longer than the new one needs', async () => {
       const buckets = await create()
       await times(buckets, 600, [bucket('a', 600)], start)
       expect(await buckets.take([bucket('a', 1)], start)).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+    })
+
+    test('a limit that is raised gives what it has more, and no call twice', async () => {
+      const buckets = await create()
+      await times(buckets, 5, [bucket('a', 5)], start)
+      const answers = await times(buckets, 500, [bucket('a', 300)], start + 1_000)
+      expect(answers.filter(({ allowed }) => allowed)).toHaveLength(295)
     })
 
     test('the largest limit that can be configured is counted too', async () => {
@@ -128,6 +145,39 @@ export function bucketsContract(name: string, create: () => Buckets | Promise<Bu
           }
         }),
         { numRuns: runs },
+      )
+    })
+
+    test('no 60 s hold more calls than the limit, and a retry at the time that was told succeeds', async () => {
+      const rush = fc.record({ calls: fc.integer({ min: 1, max: 40 }), pauseMs: fc.integer({ min: 0, max: 9_000 }) })
+      const limit = fc.constantFrom(1, 5, 60, 239, 240, 241, 300)
+      await fc.assert(
+        fc.asyncProperty(limit, fc.array(rush, { maxLength: 40, size: 'max' }), async (perMinute, rushes) => {
+          const buckets = await create()
+          const from = [bucket('a', perMinute)]
+          const allowed: number[] = []
+          let now = start
+          const call = async () => {
+            const taken = await buckets.take(from, now)
+            if (taken.allowed) allowed.push(now)
+            else expect(taken.retryAfterMs).toSatisfy((ms: number) => Number.isInteger(ms) && ms > 0 && ms <= minute)
+            return taken
+          }
+          for (const { calls, pauseMs } of rushes) {
+            now += pauseMs
+            for (let made = 0; made < calls; made++) {
+              now += made % 3
+              await call()
+            }
+          }
+          for (let refused = await call(), tries = 0; !refused.allowed; refused = await call()) {
+            expect(++tries).toBeLessThan(2)
+            now += refused.retryAfterMs
+          }
+          const tooMany = allowed.filter((at, index) => at - (allowed[index - perMinute] ?? -minute) < minute)
+          expect(tooMany).toEqual([])
+        }),
+        { numRuns: Math.ceil(runs / 4) },
       )
     })
   })

@@ -60,7 +60,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
 
   async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
     request.signal.throwIfAborted()
-    const began = clock.now()
+    const began = clock.monotonic()
     using total = deadline(
       clock,
       timeouts.totalMs,
@@ -80,7 +80,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
         log.info({ model: name, field }, 'the model server refuses this field; it is left out from now on')
       } else if (isBusy(refusal.status)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
-        const left = timeouts.totalMs - (clock.now() - began)
+        const left = timeouts.totalMs - (clock.monotonic() - began)
         if (waits++ >= mostWaits || ms > Math.min(longestWaitMs, left)) throw refused(place, refusal)
         log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; it is asked again')
         await pause(clock, ms, total.signal)

@@ -75,7 +75,7 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
     const pause = Math.min(openFor * 2 ** openings, longest)
     const pauseMs = openings++ === 0 ? pause : Math.round(pause * (1 - jitter * random()))
     reason = because
-    until = clock.now() + pauseMs
+    until = clock.monotonic() + pauseMs
     timer = clock.after(pauseMs, () => {
       probes = 0
       become('half-open')
@@ -90,12 +90,12 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
     become('closed')
   }
 
-  const isHinted = () => clock.now() < hintedUntil
+  const isHinted = () => clock.monotonic() < hintedUntil
 
   const failed = () => {
     const { failures: most, rate, minimumCalls, window: lengthMs } = config()
     failures++
-    window.add(true, clock.now(), lengthMs)
+    window.add(true, clock.monotonic(), lengthMs)
     if (state === 'half-open') open('it failed again when it was tried')
     else if (failures >= most) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
     else if (isHinted()) open('a call failed, as calls of another replica did')
@@ -107,14 +107,14 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
     if (state === 'half-open') return close()
     failures = 0
     hintedUntil = 0
-    window.add(false, clock.now(), config().window)
+    window.add(false, clock.monotonic(), config().window)
   }
 
   return {
     get status() {
       if (state === 'closed') return { state, since, failures }
       if (state === 'half-open') return { state, since, failures, reason }
-      return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.now()), 1) }
+      return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.monotonic()), 1) }
     },
     enter() {
       if (state === 'closed') return time
@@ -131,7 +131,7 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
     hint() {
       if (state !== 'closed') return false
       const news = !isHinted()
-      hintedUntil = clock.now() + config().openFor
+      hintedUntil = clock.monotonic() + config().openFor
       return news
     },
     [Symbol.dispose]() {

@@ -25,6 +25,17 @@ test('J3: after so many failures in a row nothing is sent, and the caller hears 
   })
 })
 
+test('J3: a step of the wall clock neither opens the way to a server that fails nor keeps it closed', async () => {
+  const breakers = breakersOf()
+  await failing(breakers, 3)
+  for (const stepMs of [3_600_000, -7_200_000]) {
+    breakers.clock.setWall(breakers.clock.now() + stepMs)
+    expect(breakers.state()).toMatchObject({ state: 'open', retryAfterMs: 1_000 })
+  }
+  breakers.clock.advance(1_000)
+  expect(breakers.state().state).toBe('half-open')
+})
+
 test('J3: an answer in between begins the count anew', async () => {
   const breakers = breakersOf()
   await failing(breakers, 2)

@@ -56,13 +56,13 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
       if (!breaker) return next(call)
       const ticket = breaker.enter()
       if (ticket === undefined) throw heldBack(call, breaker)
-      const began = clock.now()
+      const began = clock.monotonic()
       try {
         const result = await next(call)
         breaker.leave(ticket, 'answered')
         return result
       } catch (thrown) {
-        breaker.leave(ticket, outcomeOf(thrown, call, clock.now() - began))
+        breaker.leave(ticket, outcomeOf(thrown, call, clock.monotonic() - began))
         throw thrown
       }
     },

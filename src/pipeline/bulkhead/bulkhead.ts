@@ -72,14 +72,14 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       const needs = { whole, server, agent }
       // Whoever waits does so because a place is missing: one for whom none is missing overtakes nobody.
       if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, patienceOf(call, options)))
-      const start = clock.now()
+      const start = clock.monotonic()
       try {
         // It may have been called off just when it got its place.
         call.signal.throwIfAborted()
         // What runs may not listen, and must not keep its place when the call is over.
         return await endWith(call.signal, next(call))
       } finally {
-        const heldMs = Math.max(clock.now() - start, 0)
+        const heldMs = Math.max(clock.monotonic() - start, 0)
         giveBack(whole, heldMs)
         giveBack(server, heldMs)
         giveBack(agent, heldMs)

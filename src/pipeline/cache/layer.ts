@@ -60,7 +60,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     const asCallersAre = callers()
     const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, asCallersAre)
     if (key === undefined) return next(call)
-    const now = clock.now()
+    const now = clock.monotonic()
     const asked = store.get(call.entry.server, key, now)
     const found = asked instanceof Promise ? await asked : asked
     if (found.bytes !== undefined && !refresh) {
@@ -107,7 +107,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     function keep({ body }: Result, ttlMs: number): void {
       // It may have become clear only now for whom it is.
       const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, asCallersAre) ?? key)
-      void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.now())
+      void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.monotonic())
     }
   }
 
@@ -116,7 +116,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     const again = () => answer(call, next, plan, false, due)
     if (outcome === undefined) return again()
     if ('error' in outcome) {
-      if (isForAll(outcome.error, due - clock.now(), timeOf(flight.lead))) throw outcome.error
+      if (isForAll(outcome.error, due - clock.monotonic(), timeOf(flight.lead))) throw outcome.error
       return again()
     }
     const isTheirs = plan.learnt.private && flight.lead.caller.principal !== call.caller.principal

@@ -19,11 +19,11 @@ export function createBudget(share: number, clock: Clock): Budget {
   // Who wants no retries at all gets none from the reserve either.
   const free = share > 0 ? reserve : 0
   let left = free
-  let spentAt = clock.now()
+  let spentAt = clock.monotonic()
 
   /** Brings back what time has brought of the reserve. */
   const regain = () => {
-    const now = clock.now()
+    const now = clock.monotonic()
     if (left < free) left = Math.min(left + Math.max(now - spentAt, 0) / regainMs, free)
     spentAt = now
   }

@@ -39,14 +39,14 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
     if (attempts === 0 || call.entry.traits.carries) return next(call)
     const budget = budgetOf(call.entry.server)
     budget.earn()
-    const start = clock.now()
+    const start = clock.monotonic()
     let mayHaveRun = false
     for (let tried = 1; ; tried++) {
       try {
         return await next(call)
       } catch (thrown) {
         const ms = tried <= attempts && isRepeatable(thrown, call) ? pauseBefore(tried - 1, thrown) : undefined
-        const inTime = ms !== undefined && clock.now() - start + ms < timeOf(call)
+        const inTime = ms !== undefined && clock.monotonic() - start + ms < timeOf(call)
         if (!inTime || !budget.spend()) throw call.signal.aborted ? thrown : told(thrown, tried, mayHaveRun)
         if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
         await pause(ms, { clock, signal: call.signal })

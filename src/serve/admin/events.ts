@@ -50,7 +50,7 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
   const tell = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
     if (reader.response.writableLength > maxUnread) return false
     reader.response.write(eventBytes({ event, data }))
-    reader.toldAt = clock.now()
+    reader.toldAt = clock.monotonic()
     return true
   }
 
@@ -82,9 +82,9 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
         tellServers(reader, serversOf(reader))
       }
       // While something is unread a comment would only hide that the reader has stalled.
-      if (clock.now() - reader.toldAt >= silentMs && reader.response.writableLength === 0) {
+      if (clock.monotonic() - reader.toldAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
-        reader.toldAt = clock.now()
+        reader.toldAt = clock.monotonic()
       }
     }
   }
@@ -135,7 +135,7 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
   return {
     open(caller, response) {
       if (readers.size >= (caller.admin ? mostReaders : mostForGuests)) throw tooManyReaders(readers.size)
-      const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.now() }
+      const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.monotonic() }
       // All that can fail comes before the stream begins.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))

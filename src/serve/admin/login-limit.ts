@@ -18,13 +18,13 @@ export function createLoginLimit(clock: Clock, most = mostAddresses): LoginLimit
   /** When all attempts of an address are forgotten; the longest quiet comes first. */
   const forgotten = new Map<string, number>()
 
-  const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.now())
+  const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())
 
   return {
     waitMs: (address) => Math.max(0, owedMs(networkOf(address)) - (burst - 1) * refillMs),
     failed(address) {
       const network = networkOf(address)
-      const until = clock.now() + Math.min(owedMs(network) + refillMs, burst * refillMs)
+      const until = clock.monotonic() + Math.min(owedMs(network) + refillMs, burst * refillMs)
       forgotten.delete(network)
       const [oldest] = forgotten.keys()
       if (forgotten.size >= most && oldest !== undefined) forgotten.delete(oldest)

@@ -32,7 +32,7 @@ export function createLogins(clock: Clock): Logins {
   const end = ({ id }: Login) => void logins.delete(digest(id))
 
   const makeRoom = (principal: string) => {
-    for (const login of logins.values()) if (login.until <= clock.now()) end(login)
+    for (const login of logins.values()) if (login.until <= clock.monotonic()) end(login)
     const own = [...logins.values()].filter(({ identity }) => identity.principal === principal)
     const [oldest] = own.length >= mostOfOne ? own : logins.size >= mostOfAll ? logins.values() : []
     if (oldest) end(oldest)
@@ -42,13 +42,13 @@ export function createLogins(clock: Clock): Logins {
     open(authorization, identity) {
       makeRoom(identity.principal)
       const id = randomBytes(32).toString('base64url')
-      const login = { id, authorization, identity, until: clock.now() + loginMs }
+      const login = { id, authorization, identity, until: clock.monotonic() + loginMs }
       logins.set(digest(id), login)
       return login
     },
     find(id) {
       const login = logins.get(digest(id))
-      return login && login.until > clock.now() ? login : undefined
+      return login && login.until > clock.monotonic() ? login : undefined
     },
     end,
   }

@@ -42,14 +42,14 @@ export function createKeySet(options: {
     try {
       const keys = await fetchKeys()
       if (keys.text !== kept?.keys.text) changed()
-      kept = { keys: keys.text === kept?.keys.text ? kept.keys : keys, since: clock.now() }
+      kept = { keys: keys.text === kept?.keys.text ? kept.keys : keys, since: clock.monotonic() }
       failed = false
     } catch (cause) {
       failed = true
       const reason = cause instanceof Error ? cause.message : String(cause)
       if (!closed) log.warn({ url, reason }, `The keys of the identity provider cannot be fetched: ${reason}`)
     }
-    asked = clock.now()
+    asked = clock.monotonic()
     asking = undefined
   }
   /** All who need the keys at one time wait for one request. */
@@ -57,8 +57,8 @@ export function createKeySet(options: {
     asking ??= ask()
     return asking
   }
-  const age = () => (kept === undefined ? Number.POSITIVE_INFINITY : clock.now() - kept.since)
-  const sinceAsked = () => clock.now() - asked
+  const age = () => (kept === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() - kept.since)
+  const sinceAsked = () => clock.monotonic() - asked
 
   const usable = (): PublishedKeys => {
     if (kept !== undefined && age() < staleMs) return kept.keys

@@ -13,13 +13,13 @@ const maxMs = 5 * 60_000
 
 export function createVerified(clock: Clock, limit = maxEntries): Verified {
   // The least recently used comes first: an entry is put at the end again whenever it is used.
-  const entries = new Map<string, { readonly identity: Identity; readonly until: number }>()
+  const entries = new Map<string, { readonly identity: Identity; readonly until: number; readonly keptUntil: number }>()
   return {
     get(digest) {
       const entry = entries.get(digest)
       if (entry === undefined) return undefined
       entries.delete(digest)
-      if (entry.until <= clock.now()) return undefined
+      if (entry.until <= clock.now() || entry.keptUntil <= clock.monotonic()) return undefined
       entries.set(digest, entry)
       return entry.identity
     },
@@ -27,7 +27,7 @@ export function createVerified(clock: Clock, limit = maxEntries): Verified {
       entries.delete(digest)
       const [oldest] = entries.keys()
       if (entries.size >= limit && oldest !== undefined) entries.delete(oldest)
-      entries.set(digest, { identity, until: Math.min(until, clock.now() + maxMs) })
+      entries.set(digest, { identity, until, keptUntil: clock.monotonic() + maxMs })
     },
   }
 }

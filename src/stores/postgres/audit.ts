@@ -71,7 +71,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
 
   let state: 'unknown' | 'up' | 'down' = 'unknown'
   let error: string | undefined
-  let wholeAt = clock.now()
+  let wholeAt = clock.monotonic()
   let answeredAt = Number.NEGATIVE_INFINITY
   let retiredAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
@@ -97,19 +97,19 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
         shipper.forget()
       }
       await shipper.ship()
-      if (clock.now() - answeredAt >= probeMs) await postgres.query('SELECT 1', [], connectMs)
-      answeredAt = clock.now()
+      if (clock.monotonic() - answeredAt >= probeMs) await postgres.query('SELECT 1', [], connectMs)
+      answeredAt = clock.monotonic()
       settle(true)
       await retire()
     } catch (thrown) {
       settle(false, reasonOf(thrown))
     }
-    if (shipper.waiting() === 0) wholeAt = clock.now()
+    if (shipper.waiting() === 0) wholeAt = clock.monotonic()
   }
 
   const retire = async () => {
-    if (clock.now() - retiredAt < retentionMs) return
-    retiredAt = clock.now()
+    if (clock.monotonic() - retiredAt < retentionMs) return
+    retiredAt = clock.monotonic()
     const removed = await removeExpired(postgres, { nowMs: clock.now(), retainMs: options.retainMs })
     if (removed.records > 0 || removed.partitions.length > 0) {
       log.info({ ...where, ...removed }, 'removed audit records from PostgreSQL that are older than audit.retain')
@@ -147,7 +147,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
         up: state === 'up',
         ...(error !== undefined && { error }),
         behindRecords,
-        behindSeconds: behindRecords === 0 ? 0 : Math.max(0, clock.now() - wholeAt) / 1000,
+        behindSeconds: behindRecords === 0 ? 0 : Math.max(0, clock.monotonic() - wholeAt) / 1000,
       }
     },
     shipped: (lane) => shipper.shipped(lane) ?? 0,

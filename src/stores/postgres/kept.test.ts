@@ -109,10 +109,10 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     await using replica = await openReplica({
       url,
       folder: at.path,
-      audit: { clock: { now: () => clock.now() + aheadMs, after: clock.after } },
+      audit: { clock: { ...clock, now: () => clock.now() + aheadMs } },
       postgres: {
         retainMs: 365 * 86_400_000,
-        clock: { now: () => clock.now(), after: () => ({ [Symbol.dispose]() {} }) },
+        clock: { ...clock, after: () => ({ [Symbol.dispose]() {} }) },
       },
     })
     for (let month = 0; month < 4; month++) {

@@ -1,69 +1,116 @@
 import type { Redis } from 'ioredis'
 import type { Buckets, Taken } from '../../core/buckets.ts'
+import { groupMs, mostExact, windowMs } from '../call-times.ts'
 import type { SharedRedis } from './connection.ts'
 import { createScript } from './script.ts'
 
-/** As in `stores/buckets.ts`: more calls a minute than this cannot be counted exactly. */
-const countable = 100_000_000_000
+/** Keys expire by the wall clock of Redis: a step forward of less than this loses no bucket. */
+const keptMs = 2 * 3_600_000
 
 /**
- * The arithmetic of `stores/buckets.ts`, for several buckets at once and for all replicas one after the other. By the
- * clock of Redis, unless a time is given: replicas' clocks differ, and between two of them a bucket would fill twice.
+ * The sliding window of `stores/call-times.ts`, for several buckets at once and for all replicas one after the other.
+ * The wall clock of Redis can jump, so time is a number of their own that replicas push forward: each adds what its
+ * monotonic clock has counted since it heard the number, and the largest counts. The clock of Redis only says how much
+ * time has passed when no replica knows, after all of them have started anew.
+ * KEYS: the time, the buckets; ARGV: the time as this replica knows it, or '', the limits. A bucket is a hash: how many
+ * calls (`n`), its first and last group (`h`, `t`), when the last one began (`b`), and `time count` of each group.
  */
 const take = createScript(`
-  local minute = 60000
+  local clock = redis.call('TIME')
+  local wall = clock[1] * 1000 + math.floor(clock[2] / 1000)
+  local before = redis.call('HMGET', KEYS[1], 'time', 'wall')
   local now = tonumber(ARGV[1])
-  if now < 0 then
-    local time = redis.call('TIME')
-    now = time[1] * 1000 + math.floor(time[2] / 1000)
+  if before[1] then
+    local passed = now and 0 or math.max(wall - tonumber(before[2]), 0)
+    now = math.max(now or 0, tonumber(before[1]) + passed)
   end
-  local levels, longest, waits = {}, 0, 0
-  for i, key in ipairs(KEYS) do
-    local rate = tonumber(ARGV[i + 1])
-    local kept = redis.call('HMGET', key, 'used', 'at', 'rate')
-    local used, at, was = tonumber(kept[1] or 0), tonumber(kept[2] or now), tonumber(kept[3] or rate)
-    local passed = math.min(math.max(now - at, 0), minute)
-    used = math.max(used - passed * was, 0)
-    if was ~= rate then used = math.min(used, rate * minute) end
-    levels[i] = used
-    local missing = used + minute - rate * minute
-    local wait = missing <= 0 and 0 or math.ceil(missing / rate)
-    if wait > longest then longest, waits = wait, i end
+  now = now or wall
+  redis.call('HSET', KEYS[1], 'time', string.format('%.0f', now), 'wall', string.format('%.0f', wall))
+  redis.call('PEXPIRE', KEYS[1], ${2 * keptMs})
+  local function group(key, at)
+    local time, count = string.match(redis.call('HGET', key, at), '(%d+) (%d+)')
+    return tonumber(time), tonumber(count)
   end
-  local taken = longest == 0 and minute or 0
-  for i, key in ipairs(KEYS) do
-    local rate = tonumber(ARGV[i + 1])
-    local used = levels[i] + taken
-    redis.call('HSET', key, 'used', string.format('%.0f', used), 'at', string.format('%.0f', now), 'rate', ARGV[i + 1])
-    redis.call('PEXPIRE', key, 120000)
+  local longest, waits = 0, 0
+  for i = 2, #KEYS do
+    local key, limit = KEYS[i], tonumber(ARGV[i])
+    local kept = redis.call('HMGET', key, 'n', 'h', 't')
+    local total, head, tail = tonumber(kept[1] or 0), tonumber(kept[2] or 1), tonumber(kept[3] or 0)
+    local gone = {}
+    while head <= tail do
+      local time, count = group(key, head)
+      if time > now - ${windowMs} then break end
+      gone[#gone + 1] = head
+      total = total - count
+      head = head + 1
+    end
+    if head > tail then
+      if #gone > 0 then redis.call('DEL', key) end
+    elseif #gone > 0 then
+      redis.call('HDEL', key, unpack(gone))
+      redis.call('HSET', key, 'n', total, 'h', head)
+    end
+    local left, at = total, head
+    while left >= limit do
+      local time, count = group(key, at)
+      left = left - count
+      at = at + 1
+      local wait = time + ${windowMs} - now
+      if left < limit and wait > longest then longest, waits = wait, i - 1 end
+    end
   end
-  return { waits, longest }
+  if longest == 0 then
+    for i = 2, #KEYS do
+      local key, limit = KEYS[i], tonumber(ARGV[i])
+      local kept = redis.call('HMGET', key, 't', 'b')
+      local tail, begun = tonumber(kept[1] or 0), tonumber(kept[2] or 0)
+      local count = 0
+      if tail > 0 and now - begun < (limit > ${mostExact} and ${groupMs} or 1) then
+        local _, counted = group(key, tail)
+        count = counted
+      else
+        tail, begun = tail + 1, now
+      end
+      local value = string.format('%.0f %.0f', now, count + 1)
+      redis.call('HSET', key, 't', tail, 'b', string.format('%.0f', begun), tail, value)
+      redis.call('HSETNX', key, 'h', tail)
+      redis.call('HINCRBY', key, 'n', 1)
+      redis.call('PEXPIRE', key, ${keptMs})
+    end
+  end
+  return { waits, longest, string.format('%.0f', now) }
 `)
 
 export interface RedisBucketsOptions {
   readonly redis: SharedRedis
   /** Counts while Redis is away: each replica then allows what all together should. */
   readonly local: Buckets
-  /** `ours`: the time that each call brings along. */
-  readonly time?: 'redis' | 'ours'
+  /** `ours`: the time that each call brings along is that of all replicas. */
+  readonly time?: 'shared' | 'ours'
+  /** To know when an answer has come. */
+  monotonic(): number
 }
 
 /** Buckets that all replicas draw from (F8, B10): one script, so that nobody can come between looking and taking. */
-export function redisBuckets({ redis, local, time = 'redis' }: RedisBucketsOptions): Buckets {
+export function redisBuckets({ redis, local, time = 'shared', monotonic }: RedisBucketsOptions): Buckets {
+  /** The time of all replicas minus that of this one; never more, since it was read before it arrived. */
+  let ahead = time === 'ours' ? 0 : Number.NEGATIVE_INFINITY
   return {
     async take(buckets, now) {
       // One slot, so that a cluster can run the script.
-      const keys = buckets.map(({ key }) => `${redis.prefix}{limit}:${key}`)
-      const rates = buckets.map(({ perMinute }) => String(Math.min(perMinute, countable)))
-      const told = await redis.ask((client: Redis) =>
-        take(client, keys, [time === 'ours' ? String(now) : '-1', ...rates]),
-      )
-      return told === undefined ? local.take(buckets, now) : takenBy(told as [number, number], buckets)
+      const keys = ['time', ...buckets.map(({ key }) => `limit:${key}`)].map((key) => `${redis.prefix}{limits}:${key}`)
+      const shared = Number.isFinite(ahead) ? String(now + ahead) : ''
+      const limits = buckets.map(({ perMinute }) => String(perMinute))
+      const told = await redis.ask((client: Redis) => take(client, keys, [shared, ...limits]))
+      if (told === undefined) return local.take(buckets, now)
+      const [waits, retryAfterMs, heard] = told as [number, number, string]
+      if (time === 'shared') ahead = Math.max(ahead, Number(heard) - monotonic())
+      return takenBy(waits, retryAfterMs, buckets)
     },
   }
 }
 
-function takenBy([waits, retryAfterMs]: readonly [number, number], buckets: readonly { key: string }[]): Taken {
+function takenBy(waits: number, retryAfterMs: number, buckets: readonly { key: string }[]): Taken {
   const bucket = buckets[waits - 1]
   return bucket === undefined ? { allowed: true } : { allowed: false, key: bucket.key, retryAfterMs }
 }

@@ -51,8 +51,13 @@ const put = createScript(`
 /**
  * Results that replicas share (F13, B10). Dropping a group only changes its mark: what was kept under the mark before
  * is not found any more, and goes when its time is over or its room is needed. While Redis is away nothing is kept.
+ * Replicas have only the wall clock in common: an answer of another time than theirs is dropped, never kept for longer.
  */
-export function redisCache(redis: SharedRedis, limits: CacheLimits): CacheStore {
+export function redisCache(
+  redis: SharedRedis,
+  limits: CacheLimits,
+  wallTime: (now: number) => number = () => Date.now(),
+): CacheStore {
   // One slot, so that a cluster can run the script.
   const at = (name: string) => `${redis.prefix}{cache}:${name}`
   const [all, order, sizes, kept] = [at('mark'), at('order'), at('sizes'), at('kept:')]
@@ -73,7 +78,8 @@ export function redisCache(redis: SharedRedis, limits: CacheLimits): CacheStore 
   redis.onChange((up) => void (up && makeUp()))
 
   return {
-    async get(group, key, now) {
+    async get(group, key, monotonic) {
+      const now = wallTime(monotonic)
       if (owed.size > 0 && !(await makeUp())) return away
       const field = fieldOf(group, key)
       const read = (client: Redis) => client.mgetBuffer(all, groupKey(group), kept + field)
@@ -90,7 +96,8 @@ export function redisCache(redis: SharedRedis, limits: CacheLimits): CacheStore 
       void redis.ask((client) => client.zadd(order, 'XX', now, field))
       return { bytes: value.subarray(line + 1), mark }
     },
-    async put(group, key, { bytes, mark, ttlMs }, now) {
+    async put(group, key, { bytes, mark, ttlMs }, monotonic) {
+      const now = wallTime(monotonic)
       const size = bytes.length + key.length + overhead
       const { maxEntries, maxBytes } = limits
       const values = [mark, fieldOf(group, key), bytes, size, now, now + Math.max(ttlMs, 0), maxEntries, maxBytes]

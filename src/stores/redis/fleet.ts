@@ -87,7 +87,7 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
   const look = async (names: readonly string[]) => {
     const addresses = await redis.ask((client) => client.mget(names.map((name) => at(`replica:${name}`))))
     if (addresses === undefined) return lost()
-    const now = clock.now()
+    const now = clock.monotonic()
     steadySince ??= now
     const sure = now - steadySince >= goneMs
     const found = new Map<string, string>()

@@ -47,12 +47,12 @@ export function redisLocks(options: RedisLocksOptions): Locks {
   const own = memoryLocks()
 
   const taken = async (key: string, token: string): Promise<void> => {
-    const end = clock.now() + patienceMs
+    const end = clock.monotonic() + patienceMs
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
       const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
       if (told === 1) return
       if (told === undefined) throw redisAway('whose turn it is')
-      if (clock.now() >= end) throw held(patienceMs)
+      if (clock.monotonic() >= end) throw held(patienceMs)
       await pause(clock, pauseMs)
     }
   }

@@ -57,8 +57,8 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   const running = open.move()
   return {
     redis,
-    buckets: redisBuckets({ redis, local }),
-    cache: redisCache(redis, limits),
+    buckets: redisBuckets({ redis, local, monotonic: () => clock.monotonic() }),
+    cache: redisCache(redis, limits, () => clock.now()),
     fleet,
     bulletin,
     keepsakes: redisKeepsakes({ redis, clock }),

@@ -47,11 +47,11 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
     async write(key, text) {
       const name = nameOf(key)
       const sealed = closeRecord(seal, name, { key, text })
-      const end = clock.now() + patienceMs
+      const end = clock.monotonic() + patienceMs
       // Patiently: a refresh token is void once it was used, so that one that is not written down is a grant lost.
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
         if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
-        if (clock.now() >= end) throw redisAway('what was granted')
+        if (clock.monotonic() >= end) throw redisAway('what was granted')
         await pause(clock, pauseMs)
       }
     },

@@ -41,7 +41,7 @@ const settledMs = 5_000
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly Arrived[]> {
   const { archive, wanted, clock, signal, everyMs = 1_000 } = options
   let settled = options.from
-  let recent = new Map(options.known.map(({ position }) => [position, clock.now()]))
+  let recent = new Map(options.known.map(({ position }) => [position, clock.monotonic()]))
   while (!signal.aborted) {
     const arrived: Arrived[] = []
     for (let after = settled; ; ) {
@@ -51,7 +51,7 @@ export async function* followArrivals(options: FollowArrivals): AsyncGenerator<r
       if (!last || page.length < atOnce) break
       after = last.position
     }
-    const now = clock.now()
+    const now = clock.monotonic()
     for (const { position } of arrived) recent.set(position, now)
     if (arrived.length > 0) yield arrived
     const old = [...recent].filter(([, at]) => now - at >= settledMs).map(([position]) => position)

@@ -167,7 +167,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   const record: Recorder['record'] = (body, weight) => {
     if (closed) return undefined
-    const now = clock.now()
+    const now = clock.monotonic()
     const pressing = weight === 'must' || (weight === 'should' && lane?.reserve.held)
     if (outage.lasts && !pressing && now - triedMs < patienceMs) return undefined
     if (!pressing) triedMs = now

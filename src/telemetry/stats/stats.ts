@@ -45,6 +45,7 @@ const mostWatched = 8
 /** Counts and times by agent, server, operation and tool since the start, and over time (G9). */
 export function createStats({ clock, redact }: StatsOptions): CallStats {
   const since = clock.now()
+  const start = clock.monotonic()
   const shown = careful(redact)
   const all = createTally()
   const history = createHistory()
@@ -63,7 +64,7 @@ export function createStats({ clock, redact }: StatsOptions): CallStats {
     known.set(entry, made)
     return made
   }
-  const soFar = ({ counts, latencies }: Tally): Figures => figuresOf(counts, latencies, clock.now() - since)
+  const soFar = ({ counts, latencies }: Tally): Figures => figuresOf(counts, latencies, clock.monotonic() - start)
   const never = createTally()
 
   return {
@@ -93,9 +94,8 @@ export function createStats({ clock, redact }: StatsOptions): CallStats {
     of: (by, name) => soFar(tallies[by].find(name) ?? never),
     total: () => soFar(all),
     recent(ms, agent) {
-      const now = clock.now()
       // A gateway that has just begun is not as idle as the time before that makes it look.
-      return historyOf(agent).figures(ms, now, Math.min(ms, now - since))
+      return historyOf(agent).figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
     },
     series: (from, to, agent) => historyOf(agent).series(from, to, clock.now()),
   }

@@ -54,7 +54,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   async function untilResumed(): Promise<void> {
-    const ms = resumeAt - clock.now()
+    const ms = resumeAt - clock.monotonic()
     if (hurried || ms <= 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     using _ = clock.after(ms, resolve)
@@ -67,7 +67,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     const most = Math.min(firstPauseMs * 2 ** Math.min(failures, 10), longestPauseMs)
     // A random part of it, so that those who failed together do not come back together.
     const pauseMs = most / 2 + (most / 2) * random()
-    resumeAt = clock.now() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)
+    resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)
     if (failures++ > 0) return
     log.warn({ receiver, reason: reply.why }, 'traces cannot be delivered; they wait, and are dropped if too many do')
   }

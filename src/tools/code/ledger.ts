@@ -31,11 +31,11 @@ export function createLedger(clock: Clock): Ledger {
   return {
     calls,
     begin(spelling) {
-      const start = clock.now()
+      const start = clock.monotonic()
       const at = calls.length
       let tool = spelling
       const end = (status: CallStatus, code?: string) => {
-        calls[at] = { tool, status, ...(code !== undefined && { code }), durationMs: clock.now() - start }
+        calls[at] = { tool, status, ...(code !== undefined && { code }), durationMs: clock.monotonic() - start }
       }
       // Until it is known better.
       end('refused')

@@ -48,7 +48,7 @@ export function createCredential(
         })
       return finding.then((grant) => {
         if (grant) return bearer(grant)
-        if (wanted && clock.now() - wanted.at < believedMs) throw wanted.error
+        if (wanted && clock.monotonic() - wanted.at < believedMs) throw wanted.error
         return undefined
       })
     },
@@ -102,8 +102,9 @@ export function createCredential(
     }
     const isNew = (scope: string) => !before.more?.includes(scope) && !kept?.scopes.includes(scope)
     const asksMore = lacking && challenge.scopes?.some(isNew)
-    if (!asksMore && clock.now() - forcedAt < believedMs) throw want('refuses the token that was just obtained for it')
-    forcedAt = clock.now()
+    if (!asksMore && clock.monotonic() - forcedAt < believedMs)
+      throw want('refuses the token that was just obtained for it')
+    forcedAt = clock.monotonic()
     if (itself) return (await obtain(demand)) !== undefined
     const { issuer } = await discovered(demand)
     if (issuer.issuer === kept?.issuer) return (await renewed(kept)) !== undefined
@@ -187,9 +188,9 @@ export function createCredential(
   }
 
   async function metadataOf(issuer: string): Promise<IssuerMetadata> {
-    if (known?.metadata.issuer === issuer && clock.now() - known.at < believedMs) return known.metadata
+    if (known?.metadata.issuer === issuer && clock.monotonic() - known.at < believedMs) return known.metadata
     const metadata = await issuerMetadata(issuer, { web, reach: await reachOf(server, placeOf) })
-    known = { metadata, at: clock.now() }
+    known = { metadata, at: clock.monotonic() }
     return metadata
   }
 
@@ -202,7 +203,7 @@ export function createCredential(
   function want(why: string, cause?: unknown): ToolwayError {
     const error = authRequired(holder, why, cause)
     if (wanted?.error.message !== error.message) log.warn({ server: holder.server }, error.message)
-    wanted = { error, at: clock.now() }
+    wanted = { error, at: clock.monotonic() }
     return error
   }
 

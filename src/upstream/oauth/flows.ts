@@ -24,11 +24,11 @@ export function createFlows(clock: Clock): Flows {
   let flows: readonly Flow[] = []
   return {
     add(server, signIn) {
-      const living = flows.filter(({ until }) => until > clock.now())
-      flows = [...living, { server, signIn, until: clock.now() + patienceMs }].slice(-most)
+      const living = flows.filter(({ until }) => until > clock.monotonic())
+      flows = [...living, { server, signIn, until: clock.monotonic() + patienceMs }].slice(-most)
     },
     async finish(answer) {
-      const flow = flows.find(({ signIn, until }) => until > clock.now() && sameState(answer, signIn.state))
+      const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
       if (!flow) throw new OAuthProblem('no sign-in waits for this answer: begin again')
       flows = flows.filter((one) => one !== flow)
       await flow.signIn.finish(answer)

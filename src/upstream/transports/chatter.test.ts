@@ -5,7 +5,7 @@ import { createChatter } from './chatter.ts'
 const listening = (secrets: string[] = [], redact?: (text: string) => string) => {
   const logged: object[] = []
   let now = 0
-  const clock = { now: () => now, after: () => ({ [Symbol.dispose]() {} }) }
+  const clock = { now: () => 0, monotonic: () => now, after: () => ({ [Symbol.dispose]() {} }) }
   const log = { ...silentLog, debug: (facts: object) => void logged.push(facts) }
   const chatter = createChatter({ server: 'noisy', secrets, redact, clock, log })
   return {

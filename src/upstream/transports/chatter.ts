@@ -62,7 +62,7 @@ export function createChatter(options: {
       if (isBlank(bytes)) return
       if (stream === 'stderr') recent.push(bytes)
       if (recent.length > 2 * mostRecent) recent = recent.slice(-mostRecent)
-      const now = Math.floor(clock.now() / 1000)
+      const now = Math.floor(clock.monotonic() / 1000)
       if (now !== second) {
         if (lines > maxLinesPerSecond)
           log.debug({ server, lines: lines - maxLinesPerSecond }, 'left out lines of a server')

@@ -140,7 +140,7 @@ describe("the server's own stream", () => {
   test.each([404, 405, 401])('protocol: a server that answers %i to GET is not asked again', async (status) => {
     const pauses: number[] = []
     const clock: Clock = {
-      now: quick.now,
+      ...quick,
       after(ms, callback) {
         pauses.push(ms)
         return quick.after(ms, callback)
@@ -177,7 +177,7 @@ describe("the server's own stream", () => {
     let asked = 0
     const pauses: number[] = []
     const clock: Clock = {
-      now: quick.now,
+      ...quick,
       after(ms, callback) {
         pauses.push(ms)
         return quick.after(ms, callback)
@@ -202,7 +202,7 @@ describe("the server's own stream", () => {
     // Limits of other things that are not to be counted, or reached.
     const isLimit = (ms: number) => ms === 10_000 || ms === 15_000
     const clock: Clock = {
-      now: quick.now,
+      ...quick,
       after: (ms, callback) => {
         if (ms >= 1_000 && !isLimit(ms)) pauses.push(ms)
         if (pauses.length === 7) enough.resolve()

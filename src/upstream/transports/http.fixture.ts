@@ -13,13 +13,14 @@ import { ask, type Collector, collector } from './receiver.fixture.ts'
 import type { Transport } from './transport.ts'
 
 /** Time that runs ten times faster, so that pauses are kept in order and cost little. */
-export const quick: Clock = { now: systemClock.now, after: (ms, callback) => systemClock.after(ms / 10, callback) }
+export const quick: Clock = { ...systemClock, after: (ms, callback) => systemClock.after(ms / 10, callback) }
 
 /** The same, and knows how many of its timers still run. */
 export function countingClock(): Clock & { readonly running: number } {
   const timers = new Set<Disposable>()
   return {
     now: quick.now,
+    monotonic: quick.monotonic,
     get running() {
       return timers.size
     },

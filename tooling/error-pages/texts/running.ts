@@ -14,7 +14,7 @@ export const running = {
       'Ask for more at a time instead of calling more often.',
     ],
     operator: [
-      'The `rule` is the key to change. A limit may be used up at once and refills evenly: of 60 a minute one comes back each second.',
+      'The `rule` is the key to change. A limit may be used up at once; each call counts for 60 seconds, so that no 60 seconds hold more calls than the limit.',
       'Over HTTP the answer also has a `Retry-After` header.',
     ],
     keys: ['limits.perMinute', 'limits.servers', 'limits.tools', 'agents.*.perMinute'],

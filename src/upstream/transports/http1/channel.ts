@@ -43,7 +43,7 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
   const reuse = (): Connection | undefined => {
     for (;;) {
       const last = idle.pop()
-      if (last === undefined || last.until > clock.now()) return last?.connection
+      if (last === undefined || last.until > clock.monotonic()) return last?.connection
       last.connection.lose(new Error('it was idle for too long'))
     }
   }
@@ -57,7 +57,7 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
       free() {
         const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, longestIdleMs)
         if (closed || lasts <= 0) return connection.lose(new Error('it is not needed any more'))
-        idle.push({ connection, until: clock.now() + lasts })
+        idle.push({ connection, until: clock.monotonic() + lasts })
         sweeping ??= clock.after(longestIdleMs, sweep)
       },
       closed() {
@@ -73,7 +73,7 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
 
   /** What was not used for long is closed, if the server has not done it. */
   const sweep = () => {
-    const now = clock.now()
+    const now = clock.monotonic()
     for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('it was idle'))
     sweeping = idle.length > 0 ? clock.after(longestIdleMs, sweep) : undefined
   }
