@@ -10,5 +10,9 @@ export const cacheSection = z.strictObject({
   maxEntries: numeric({ min: 1 }).prefault(1000).describe('Most results kept.'),
   maxBytes: size().prefault('64MiB').describe('Most bytes kept.'),
   tools: names(tool).default([]).describe('Tools whose results are kept, besides trusted read-only ones.'),
-  shared: names(tool).default([]).describe('Tools whose results agents may share.'),
+  scope: z
+    .enum(['principal', 'agent'])
+    .default('principal')
+    .describe('Who shares results: each principal alone, or all principals that act as the same agent.'),
+  shared: names(tool).default([]).describe('Tools whose results all agents and principals share.'),
 })

@@ -114,9 +114,9 @@ export function heldBack() {
 }
 
 /** The cache before a server that answers when a test tells it to. */
-export function openHeldBack() {
+export function openHeldBack(changes?: Changes) {
   const { held, run } = heldBack()
-  const opened = openCache()
+  const opened = openCache(changes)
   opened.does(run)
   return { ...opened, held, last: () => held.at(-1) as (typeof held)[number] }
 }

@@ -20,8 +20,44 @@ describe('F13: answers that are for one caller', () => {
     },
   )
 
-  test('a private one does not reach another principal, though both waited for it', async () => {
+  test('by default each principal has its own results and its own calls under way, though all act as one agent', async () => {
     const { handle, held } = openHeldBack()
+    const principals = ['ann', 'bob', 'ann']
+    const all = principals.map((principal) => handle(asking({ caller: { agent: 'team', principal } })))
+    await settled()
+    expect(held.map(({ call }) => call.caller.principal)).toEqual(['ann', 'bob'])
+    for (const { call, answer: say } of held)
+      say(answerOf({ content: [{ type: 'text', text: `for ${call.caller.principal}` }] }))
+    expect((await Promise.all(all)).map(textOf)).toEqual(['for ann', 'for bob', 'for ann'])
+    const again = principals.map((principal) => handle(asking({ caller: { agent: 'team', principal } })))
+    expect((await Promise.all(again)).map(textOf)).toEqual(['for ann', 'for bob', 'for ann'])
+    expect(held).toHaveLength(2)
+  })
+
+  test('with scope: agent the principals of one agent share, and one that cancels costs the others nothing', async () => {
+    const { handle, held } = openHeldBack({ cache: { scope: 'agent' } })
+    const controller = new AbortController()
+    const gone = handle(asking({ caller: { principal: 'ann' }, signal: controller.signal }))
+    const stays = handle(asking({ caller: { principal: 'bob' } }))
+    const other = handle(asking({ caller: { principal: 'ann', agent: 'other' } }))
+    await settled()
+    expect(held).toHaveLength(2)
+    controller.abort(cancelled())
+    await expect(gone).rejects.toMatchObject({ code: 'CANCELLED' })
+    expect(held[0]?.call.signal.aborted).toBe(false)
+    for (const { answer: say } of held) say(answer)
+    expect([textOf(await stays), textOf(await other)]).toEqual(['the answer', 'the answer'])
+  })
+
+  test('cacheScope: public of a tool’s result does not widen what the operator has chosen', async () => {
+    const { handle, does, runs } = openCache()
+    does(async () => answerOf({ cacheScope: 'public', ttlMs: 1_000, content: [] }))
+    for (const principal of ['ann', 'bob']) await handle(asking({ caller: { principal } }))
+    expect(runs).toHaveLength(2)
+  })
+
+  test('a private one does not reach another principal, though both waited for it', async () => {
+    const { handle, held } = openHeldBack({ cache: { scope: 'agent' } })
     const ann = handle(asking({ caller: { principal: 'ann' } }))
     const bob = handle(asking({ caller: { principal: 'bob' } }))
     await settled()

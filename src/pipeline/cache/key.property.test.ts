@@ -52,7 +52,7 @@ function callOf({ entry, spelling, capabilities: which, meta, uri, ...caller }: 
 }
 
 /** What the answer may depend on, in the plainest words. */
-function model(question: Question): string {
+function model(question: Question, scope: Scope): string {
   const { server, name, definition } = entries[question.entry] as Entry
   const { session } = servers[server as keyof typeof servers]
   const capable = question.capabilities === 1 || question.capabilities === 2
@@ -67,39 +67,45 @@ function model(question: Question): string {
     tenant: question.meta === 4,
     profile: capable ? 'capable' : question.capabilities,
     agent: shared ? null : question.agent,
-    principal: ofSession || session === 'call' ? question.principal : null,
+    principal: ofSession || session === 'call' || !(shared || scope === 'agent') ? question.principal : null,
     session: ofSession ? question.session : null,
   })
 }
 
-const open = () => openCache({ cache: { shared: ['*.public'] }, servers })
+const scopes = ['principal', 'agent'] as const
+type Scope = (typeof scopes)[number]
 
-test('F13: two calls get one answer if and only if they are equal in all that can change it', async () => {
+const open = (scope?: Scope) => openCache({ cache: { shared: ['*.public'], scope }, servers })
+
+test.each(scopes)(
+  'F13: two calls get one answer if and only if they are equal in all that can change it (scope: %s)',
+  async (scope) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 40, size: 'max' }), async (questions) => {
+        const { handle } = open(scope)
+        const answers = new Map<string, unknown>()
+        for (const question of questions) {
+          const text = textOf(await handle(callOf(question)))
+          const known = answers.get(model(question, scope))
+          if (known !== undefined) expect(text).toBe(known)
+          else expect([...answers.values()]).not.toContain(text)
+          answers.set(model(question, scope), text)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  },
+)
+
+test.each(scopes)('F13: the same holds for calls that are all under way at once (scope: %s)', async (scope) => {
   await fc.assert(
     fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 40, size: 'max' }), async (questions) => {
-      const { handle } = open()
-      const answers = new Map<string, unknown>()
-      for (const question of questions) {
-        const text = textOf(await handle(callOf(question)))
-        const known = answers.get(model(question))
-        if (known !== undefined) expect(text).toBe(known)
-        else expect([...answers.values()]).not.toContain(text)
-        answers.set(model(question), text)
-      }
-    }),
-    { numRuns: 200 },
-  )
-})
-
-test('F13: the same holds for calls that are all under way at once', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(asked, { minLength: 2, maxLength: 40, size: 'max' }), async (questions) => {
-      const { handle, runs } = open()
+      const { handle, runs } = open(scope)
       const results = await Promise.all(questions.map((question) => handle(callOf(question))))
-      expect(runs).toHaveLength(new Set(questions.map(model)).size)
+      expect(runs).toHaveLength(new Set(questions.map((question) => model(question, scope))).size)
       const texts = results.map(textOf)
       for (const [index, question] of questions.entries()) {
-        const same = questions.findIndex((other) => model(other) === model(question))
+        const same = questions.findIndex((other) => model(other, scope) === model(question, scope))
         expect(texts[index]).toBe(texts[same])
       }
       await settled()

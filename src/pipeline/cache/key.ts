@@ -25,9 +25,9 @@ export function keyOf({ caller, input }: Call, plan: Plan, callers: string): str
   return key.length > longest ? hash('sha256', key, 'base64url') : key
 }
 
-function whoPart(caller: Caller, { shared, session, learnt }: Plan, callers: string): string {
+function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, callers: string): string {
   const ofSession = session === 'caller' || (!shared && mayBeAsked(caller.capabilities))
-  const ofPrincipal = ofSession || session === 'call' || learnt.private
+  const ofPrincipal = ofSession || session === 'call' || learnt.private || !(shared || byAgent)
   const agent = shared ? '' : quoted(caller.agent)
   if (!ofPrincipal) return agent
   const principal = `${agent} ${quoted(caller.principal)}`

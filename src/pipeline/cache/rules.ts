@@ -13,8 +13,10 @@ export interface Plan {
   readonly maxBytes: number
   /** Kept only where the server says how long. */
   readonly hinted: boolean
-  /** Agents may share what it answers. */
+  /** All agents and principals share what it answers. */
   readonly shared: boolean
+  /** Principals that act as the same agent share what it answers. */
+  readonly byAgent: boolean
   /** Whose connection answers: everybody's, one of the calling session, or one of the call alone. */
   readonly session: 'shared' | 'caller' | 'call'
   readonly learnt: Lessons
@@ -55,6 +57,8 @@ export function cacheRules(
       maxBytes: Math.floor(cache.maxBytes / largestPart),
       hinted,
       shared: kind === 'tool' && cache.shared.some((pattern) => matches(pattern, `${server}.${name}`)),
+      // A server that must say how long also says for whom: without cacheScope: public it is for one principal.
+      byAgent: cache.scope === 'agent' || hinted,
       session: mcpServers[server]?.session ?? 'shared',
       learnt: { joins: !hinted, private: isPersonal(mcpServers[server]), asks: false },
     }
