@@ -5,17 +5,27 @@ export interface Needle {
   readonly shared?: { readonly before: boolean; readonly after: boolean }
 }
 
+/** A place where a needle stands, and which one: the longest of those that end there. */
+export type Found = (start: number, end: number, needle: number) => void
+
 /** Tells of places that together cover every needle in a text; they may overlap. */
-export type Find = (text: string, found: (start: number, end: number) => void) => void
+export type Find = (text: string, found: Found) => void
+
+/** Entries of a transition table up to which it is kept dense: 256 KiB. */
+const maxDense = 2 ** 17
 
 /**
  * Finds any number of needles in one pass over the text (Aho and Corasick), so that time does not grow with their
- * number. Transitions live in one open hash table: a dense one would take megabytes for a hundred secrets.
+ * number. Transitions live in a dense table where it is small, and in one open hash table otherwise: a dense one would
+ * take megabytes for a hundred secrets.
  */
 export function createFinder(needles: readonly Needle[]): Find {
   if (needles.length === 0) return () => {}
-  const { size, root, child, fail, reach, shares } = build(needles)
+  const automaton = build(needles)
+  const { size, root, child, fail, reach } = automaton
   if (size === 1) return () => {}
+  const dense = denseTransitions(automaton)
+  if (dense) return findDense(dense, automaton)
 
   return (text, found) => {
     let state = 0
@@ -31,15 +41,56 @@ export function createFinder(needles: readonly Needle[]): Find {
         next = state === 0 ? (root[code] as number) : child(state, code)
       }
       state = next
-      const length = reach[state] as number
-      if (length === 0) continue
-      const start = index + 1 - length
-      const sides = shares[state] as number
-      const before = sides & 1 && isBase64(text.charCodeAt(start - 1)) ? 1 : 0
-      const after = sides & 2 && isBase64(text.charCodeAt(index + 1)) ? 1 : 0
-      found(start - before, index + 1 + after)
+      if (reach[state] !== 0) report(automaton, text, index + 1, state, found)
     }
   }
+}
+
+type Automaton = ReturnType<typeof build>
+
+interface Dense {
+  /** The column of each character; 0 for those that no needle holds. */
+  readonly columns: Uint8Array
+  readonly width: number
+  readonly next: Uint16Array
+}
+
+function denseTransitions({ size, used, order, fail, child }: Automaton): Dense | undefined {
+  const width = used.length + 1
+  if (width > 255 || size * width > maxDense) return undefined
+  const columns = new Uint8Array(256)
+  for (const [index, code] of used.entries()) columns[code] = index + 1
+  const next = new Uint16Array(size * width)
+  for (const code of used) next[columns[code] as number] = child(0, code)
+  for (const state of order) {
+    // The state it falls back to is shorter, so its row is complete.
+    const behind = (fail[state] as number) * width
+    for (const code of used) {
+      const column = columns[code] as number
+      next[state * width + column] = child(state, code) || (next[behind + column] as number)
+    }
+  }
+  return { columns, width, next }
+}
+
+const findDense =
+  ({ columns, width, next }: Dense, automaton: Automaton): Find =>
+  (text, found) => {
+    const { reach } = automaton
+    let state = 0
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index)
+      state = code > 255 ? 0 : (next[state * width + (columns[code] as number)] as number)
+      if (reach[state] !== 0) report(automaton, text, index + 1, state, found)
+    }
+  }
+
+function report({ reach, shares, ids }: Automaton, text: string, end: number, state: number, found: Found): void {
+  const start = end - (reach[state] as number)
+  const sides = shares[state] as number
+  const before = sides & 1 && isBase64(text.charCodeAt(start - 1)) ? 1 : 0
+  const after = sides & 2 && isBase64(text.charCodeAt(end)) ? 1 : 0
+  found(start - before, end + after, ids[state] as number)
 }
 
 /** Either alphabet. */
@@ -53,12 +104,14 @@ function build(needles: readonly Needle[]) {
   /** How far the longest needle that ends in a state reaches back; 0 where none ends. */
   const reach = new Int32Array(most)
   const shares = new Uint8Array(most)
+  /** Which needle that is. */
+  const ids = new Int32Array(most)
   const way = new Uint8Array(most)
   const parent = new Int32Array(most)
   const depth = new Int32Array(most)
   let size = 1
 
-  for (const { text, shared } of needles) {
+  for (const [id, { text, shared }] of needles.entries()) {
     let state = 0
     for (let index = 0; index < text.length; index++) {
       const code = text.charCodeAt(index)
@@ -73,11 +126,13 @@ function build(needles: readonly Needle[]) {
       state = next
     }
     reach[state] = text.length
+    ids[state] = id
     shares[state] = (shares[state] as number) | (shared?.before ? 1 : 0) | (shared?.after ? 2 : 0)
   }
 
   const root = Int32Array.from({ length: 256 }, (_, code) => table.child(0, code))
-  for (const state of byDepth(depth.subarray(0, size))) {
+  const order = [...byDepth(depth.subarray(0, size))]
+  for (const state of order) {
     const code = way[state] as number
     let behind = parent[state] as number
     let target = 0
@@ -87,10 +142,14 @@ function build(needles: readonly Needle[]) {
     }
     fail[state] = target
     // Whatever ends in the shorter state ends here too; the longest covers the others.
-    reach[state] = Math.max(reach[state] as number, reach[target] as number)
+    if (reach[state] === 0) {
+      reach[state] = reach[target] as number
+      ids[state] = ids[target] as number
+    }
     shares[state] = (shares[state] as number) | (shares[target] as number)
   }
-  return { size, root, child: table.child, fail: fail.slice(0, size), reach: reach.slice(0, size), shares }
+  const used = [...new Set(way.subarray(1, size))]
+  return { size, root, used, order, child: table.child, fail, reach, shares, ids }
 }
 
 /** All states but the root: what a state falls back to is shorter than it, so it must be known first. */

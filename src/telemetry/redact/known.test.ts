@@ -62,7 +62,11 @@ describe('B6: known secrets', () => {
         bytes,
         fc.constantFrom('base64' as const, 'base64url' as const),
         (hidden, a, b, kind) => {
-          const text = Buffer.concat([a, Buffer.from(hidden), b]).toString(kind)
+          const whole = Buffer.concat([a, Buffer.from(hidden), b])
+          fc.pre(whole.indexOf(hidden) === a.length && whole.lastIndexOf(hidden) === a.length)
+          // A byte beside it may be, or share its bits with, the backslash of its JSON form: then it goes, too.
+          const slack = quoted(hidden) === hidden ? 1 : 3
+          const text = whole.toString(kind)
           const shown = createConceal([hidden])(text)
           const [before = '', after = '', ...rest] = shown.split(redacted)
           expect(rest).toEqual([])
@@ -70,10 +74,10 @@ describe('B6: known secrets', () => {
           // Only characters that are wholly of what stands around it, and nearly all of those.
           const room = Math.floor((a.length * 8) / 6)
           expect(before.length).toBeLessThanOrEqual(room)
-          expect(before.length).toBeGreaterThanOrEqual(room - 1)
+          expect(before.length).toBeGreaterThanOrEqual(room - slack)
           const behind = text.replace(/=+$/, '').length - Math.ceil(((a.length + Buffer.byteLength(hidden)) * 8) / 6)
           expect(after.replace(/=+$/, '').length).toBeLessThanOrEqual(behind)
-          expect(after.replace(/=+$/, '').length).toBeGreaterThanOrEqual(behind - 1)
+          expect(after.replace(/=+$/, '').length).toBeGreaterThanOrEqual(behind - slack)
         },
       ),
       { numRuns: 1000 },

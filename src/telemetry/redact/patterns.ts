@@ -1,3 +1,4 @@
+import { type Span, searchTokens, tokenNeedles } from './find-tokens.ts'
 import { createFinder } from './finder.ts'
 import { redacted } from './known.ts'
 
@@ -13,52 +14,78 @@ interface Pattern {
   readonly sure?: (credential: string) => boolean
 }
 
-/** A token starts where a word does; an escaped space before it looks like `%20` or `\n`. */
-const start = '(?:(?<![A-Za-z0-9_-])|(?<=%[0-9A-Fa-f]{2})|(?<=\\\\[nrt]))'
-const token = (prefix: string, rest: string) => new RegExp(`${start}${prefix}${rest}`, 'g')
-/** Words with hyphens are not keys: those have a digit early on. */
-const withDigit = '(?=[A-Za-z_-]{0,48}[0-9])[A-Za-z0-9_-]'
+/** A token starts where a word does; an escape before it looks like `%20`, `\n` or `\u003d`. */
+const starting = (rest: string, flags = 'g', before = '\\w-') =>
+  new RegExp(`(?:(?<![${before}])|(?<=%[0-9A-Fa-f]{2})|(?<=\\\\[nrt])|(?<=\\\\u[0-9A-Fa-f]{4}))${rest}`, flags)
 
-/** Credentials that show what they are by their form. */
+/** Credentials that show what they are by their form, other than by a prefix (those are in formats.ts). */
 const patterns: readonly Pattern[] = [
   {
     hints: ['earer', 'EARER'],
-    find: /(\bbearer(?: |%20|\+|\t){1,4})(?=[A-Za-z._~+/-]{0,64}[0-9])[\w.~+/-]{8,}={0,2}/gi,
+    find: starting('(bearer(?: |%20|\\+|\\t){1,4})(?=[A-Za-z._~+/-]{0,64}[0-9])[\\w.~+/-]{8,}={0,2}', 'gi', '\\w'),
   },
   {
     hints: ['asic', 'ASIC'],
-    find: /(\bbasic(?: |%20|\+|\t){1,4})[A-Za-z0-9+/_-]{6,}={0,2}/gi,
+    find: starting('(basic(?: |%20|\\+|\\t){1,4})[A-Za-z0-9+/_-]{6,}={0,2}', 'gi', '\\w'),
     sure: (credential) => Buffer.from(credential, 'base64').includes(':'),
   },
-  { hints: ['eyJ'], find: token('eyJ', '[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){1,3}') },
+  { hints: ['eyJ'], find: starting('eyJ[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){1,3}') },
   { hints: ['://'], find: /(:\/\/[^\s/?#@:"'<>]{0,256}:)[^\s/?#"'<>]+(?=@)/g },
-  { hints: ['AKIA', 'ASIA', 'ABIA', 'ACCA'], find: token('A(?:KIA|SIA|BIA|CCA)', '[A-Z0-9]{16}(?![A-Za-z0-9])') },
-  { hints: ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], find: token('gh[pousr]_', '[A-Za-z0-9]{20,}') },
-  { hints: ['github_pat_'], find: token('github_pat_', '\\w{20,}') },
-  { hints: ['glpat-'], find: token('glpat-', '[\\w-]{16,}') },
-  { hints: ['xox', 'xapp-'], find: token('(?:xox[a-z]|xapp)', '-[A-Za-z0-9-]{10,}') },
+  // A token alone before the host, as in a Sentry DSN.
+  { hints: ['://'], find: /(:\/\/)[0-9a-f]{32}(?=(?::\[redacted\])?@)/g },
   { hints: ['hooks.slack.com/'], find: /(hooks\.slack\.com\/[a-z]{1,16}\/)[\w/-]{8,}/g },
-  { hints: ['_live_', '_test_', 'whsec_'], find: token('(?:[prs]k_(?:live|test)|whsec)_', '[A-Za-z0-9]{10,}') },
-  { hints: ['sk-'], find: token('sk-', `${withDigit}{20,}`) },
-  { hints: ['AIza'], find: token('AIza', '[\\w-]{30,}') },
-  { hints: ['ya29.'], find: token('ya29\\.', '[\\w-]{20,}') },
-  { hints: ['npm_'], find: token('npm_', '[A-Za-z0-9]{30,}') },
-  { hints: ['pypi-'], find: token('pypi-', `${withDigit}{40,}`) },
-  { hints: ['hf_'], find: token('hf_', '[A-Za-z0-9]{30,}') },
-  { hints: ['SG.'], find: token('SG\\.', '[\\w-]{16,}\\.[\\w-]{16,}') },
-  { hints: ['tw_', 'twk_'], find: token('twk?_', `${withDigit}{16,}`) },
+  { hints: ['/api/webhooks/'], find: /(\/api\/webhooks\/\d{1,24}\/)[\w-]{20,}/g },
+  { hints: [':A'], find: /(?<!\d)\d{6,16}:A[\w-]{32,40}(?![\w-])/g },
+  { hints: ['-us'], find: starting('[0-9a-f]{32}-us\\d{1,2}(?!\\w)') },
+  { hints: ['sig='], find: /([?&;]sig=)[\w%+/=-]{20,}/g },
+  { hints: ['Q~'], find: starting('[\\w~.-]{3}\\dQ~[\\w~.-]{31,34}(?![\\w~-])') },
+  { hints: ['+ASt', '+AMC', '+ABa'], find: starting('[A-Za-z0-9+/]{76}\\+A(?:St|MC|Ba)[A-Za-z0-9+/]{5,6}={1,2}') },
+  { hints: ['.atlasv1.'], find: starting('[A-Za-z0-9]{14}\\.atlasv1\\.[\\w=-]{40,}') },
+  { hints: ['NRAL'], find: starting('[0-9A-Za-z]{32,40}NRAL(?!\\w)') },
+  { hints: ['0/', '1/', '2/'], find: starting('[0-2]/\\d{10,20}(?:/\\d{10,20})?:[0-9a-f]{32}(?!\\w)') },
 ]
 
-const findHint = createFinder(
-  [...patterns.flatMap(({ hints }) => hints), 'PRIVATE KEY'].map((hint) => ({ text: hint })),
-)
+const hints = [...new Set(patterns.flatMap((pattern) => pattern.hints))]
+const byHint = hints.map((hint) => patterns.filter((pattern) => pattern.hints.includes(hint)))
+const needles = [...tokenNeedles, ...hints, 'PRIVATE KEY']
+const find = createFinder(needles.map((text) => ({ text })))
 
-/** Takes out whatever looks like a well-known kind of credential. */
+/** Takes out whatever looks like a well-known kind of credential. One pass for all kinds: most texts hold none. */
 export function concealPatterns(text: string): string {
-  if (text.length < shortest || !mayHold(text)) return text
-  let result = concealPrivateKeys(text)
-  for (const { hints, find, sure } of patterns) {
-    if (!hints.some((hint) => result.includes(hint))) continue
+  if (text.length < shortest) return text
+  const tokens = searchTokens(text)
+  const hinted = new Set<number>()
+  find(text, (start, end, needle) => {
+    if (needle < tokenNeedles.length) tokens.examine(needle, start, end)
+    else hinted.add(needle - tokenNeedles.length)
+  })
+  const clean = hinted.size === 0 ? text : concealShapes(text, hinted)
+  return clean === text ? without(text, tokens.spans()) : concealTokens(clean)
+}
+
+function concealTokens(text: string): string {
+  const tokens = searchTokens(text)
+  find(text, (start, end, needle) => tokens.examine(needle, start, end))
+  return without(text, tokens.spans())
+}
+
+function without(text: string, spans: readonly Span[]): string {
+  let result = ''
+  let done = 0
+  for (const [start, end] of spans) {
+    result += text.slice(done, start) + redacted
+    done = end
+  }
+  return done === 0 ? text : result + text.slice(done)
+}
+
+/** `hinted`: which of the hints are in the text; the one after the last is that of private keys. */
+function concealShapes(text: string, hinted: ReadonlySet<number>): string {
+  let result = hinted.has(hints.length) ? concealPrivateKeys(text) : text
+  const possible = new Set([...hinted].flatMap((hint) => byHint[hint] ?? []))
+  for (const pattern of patterns) {
+    if (!possible.has(pattern)) continue
+    const { find, sure } = pattern
     result = result.replace(find, (found: string, kept: unknown) => {
       const before = typeof kept === 'string' ? kept : ''
       return sure && !sure(found.slice(before.length)) ? found : before + redacted
@@ -69,15 +96,6 @@ export function concealPatterns(text: string): string {
 
 /** `://:x@h` */
 const shortest = 7
-
-/** One pass for all hints: most texts have none. */
-function mayHold(text: string): boolean {
-  let found = false
-  findHint(text, () => {
-    found = true
-  })
-  return found
-}
 
 /** By hand: an expression would look for the end anew from each beginning. */
 function concealPrivateKeys(text: string): string {
