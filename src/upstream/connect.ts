@@ -1,4 +1,5 @@
 import type { ServerConfig } from '../config/schema.ts'
+import type { Peer } from '../core/call.ts'
 import type { Capabilities } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -37,6 +38,8 @@ export interface Tenancy {
   readonly owned: boolean
   /** Whose credential it goes by, where each has its own. */
   readonly principal?: string | undefined
+  /** The owner's ways to be reached outside the requests that are under way, best first. */
+  readonly host?: (() => readonly Peer[]) | undefined
 }
 
 export interface Connect {
@@ -101,13 +104,13 @@ export function createConnect(options: ConnectOptions): Connect {
 async function greet(
   transport: Transport,
   { name: server, identity, clock, log }: ConnectOptions,
-  { capabilities, owned, principal }: Tenancy,
+  { capabilities, owned, principal, host }: Tenancy,
   greeting: Greeting,
   signal: AbortSignal,
 ): Promise<OpenLine> {
   let connection: Connection | undefined
   try {
-    connection = await openConnection(transport, { server, owned, log }, signal)
+    connection = await openConnection(transport, { server, owned, host, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
     const introduction = await (greeting === 'probe' ? introduce : initialize)(connection, options)
     connection.serving = true

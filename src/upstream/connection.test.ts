@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf } from '../core/call.fixture.ts'
 import type { Peer } from '../core/call.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
@@ -6,13 +7,15 @@ import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { openConnection } from './connection.ts'
 import { scriptedPeer } from './peer.fixture.ts'
+import { createTurns } from './turns.ts'
 
 const never = new AbortController().signal
 const ask = (method: string, signal = never) => ({ method, params: () => Buffer.from('{}'), signal })
 const open = async (...script: Parameters<typeof scriptedPeer>) => {
   const peer = scriptedPeer(...script)
-  const options = { server: 's', owned: false, log: silentLog }
-  return { peer, connection: await openConnection(peer.transport, options, never) }
+  const hosts: Peer[] = []
+  const options = { server: 's', owned: false, host: () => hosts, log: silentLog }
+  return { peer, hosts, connection: await openConnection(peer.transport, options, never) }
 }
 const peer = (changes: Partial<Peer>): Peer => ({ ...callOf().peer, ...changes })
 const hearing = (who: string, seen: unknown[]) =>
@@ -144,24 +147,21 @@ test('G3: a question reaches the only caller with a call under way, and its answ
 test('G3: where nothing tells whom a question or a log message is for, it reaches nobody', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
-  let unclear = 0
-  connection.onUnclear = () => unclear++
   for (const name of ['ann', 'bob'])
     connection.request({ ...ask('tools/call'), peer: named(name, log) }).catch(() => {})
   server.say({ id: 'q', method: 'elicitation/create', params: {} })
   server.say({ method: 'notifications/message', params: { level: 'info', data: 'x' } })
   await nextTurn()
   expect(log).toEqual([])
-  expect(unclear).toBe(2)
   expect(server.heard.at(-1)).toMatchObject({ id: 'q', error: { code: -32603 } })
   await connection[Symbol.asyncDispose]()
 })
 
 test('G3: on a line of one caller everything is for that caller, also outside a call', async () => {
-  const { connection, peer: server } = await open({})
+  const { connection, peer: server, hosts } = await open({})
   const log: string[] = []
   connection.owned = true
-  connection.host = named('ann', log)
+  hosts.push(named('ann', log))
   server.say({ id: 'q', method: 'roots/list' })
   await nextTurn()
   expect(log).toEqual(['ann asked roots/list'])
@@ -171,7 +171,6 @@ test('G3: one who wants no log messages is not in the way of one who does', asyn
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.logsByRequest = true
-  connection.onUnclear = () => log.push('unclear')
   for (const who of [named('ann', log), { ...named('bob', log), logLevel: undefined }]) {
     connection.request({ ...ask('tools/call'), peer: who }).catch(() => {})
   }
@@ -180,17 +179,63 @@ test('G3: one who wants no log messages is not in the way of one who does', asyn
   await connection[Symbol.asyncDispose]()
 })
 
-test('G3: an owner without a session may be several, and none hears what is for another', async () => {
+test('G3, V3: calls of a stateless owner take turns, so that each question reaches the call that asks it', async () => {
+  const { connection, peer: server } = await open({})
+  const clock = createManualClock()
+  const log: string[] = []
+  connection.owned = true
+  connection.turns = createTurns(clock, new Map())
+  const answer = Promise.withResolvers<void>()
+  const asking = (name: string): Peer => ({
+    ...named(name, log),
+    rounds: true,
+    async ask() {
+      log.push(`${name} asked`)
+      await answer.promise
+      return Json.of({ answer: name })
+    },
+  })
+  const calls = ['ann', 'bob'].map((name) =>
+    connection.request({ ...ask('tools/call'), name: 't', peer: asking(name) }),
+  )
+  await nextTurn()
+  expect(server.heard).toHaveLength(1)
+  server.say({ id: 'q1', method: 'elicitation/create', params: {} })
+  // Ann's call waits for its answer, so it is Bob's that runs and speaks.
+  await nextTurn()
+  expect(server.heard).toHaveLength(2)
+  server.say({ id: 'q2', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual(['ann asked', 'bob asked'])
+  answer.resolve()
+  await nextTurn()
+  // One at a time runs on: the second answer is sent when the first call has ended.
+  expect(server.heard.slice(2)).toMatchObject([{ id: 'q1', result: { answer: 'ann' } }])
+  server.say({ id: 1, result: {} })
+  await nextTurn()
+  expect(server.heard.slice(3)).toMatchObject([{ id: 'q2', result: { answer: 'bob' } }])
+  server.say({ id: 2, result: {} })
+  await Promise.all(calls)
+  expect(clock.pending).toBe(0)
+})
+
+test('V3: a cancelled call costs the calls of the same owner nothing, whatever becomes of it at the server', async () => {
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.owned = true
-  connection.onUnclear = () => log.push('unclear')
-  for (const name of ['ann', 'bob']) {
-    connection.request({ ...ask('tools/call'), peer: { ...named(name, log), rounds: true } }).catch(() => {})
-  }
+  connection.turns = createTurns(createManualClock(), new Map())
+  const gone = new AbortController()
+  const rounds = (name: string) => ({ ...named(name, log), rounds: true })
+  const cancelled = { ...ask('tools/call', gone.signal), name: 't', peer: rounds('ann') }
+  connection.request(cancelled).catch(() => {})
+  connection.request({ ...ask('tools/call'), name: 't', peer: rounds('bob') }).catch(() => {})
+  await nextTurn()
+  gone.abort(new Error('enough'))
+  await nextTurn()
   server.say({ id: 'q', method: 'elicitation/create', params: {} })
   await nextTurn()
-  expect(log).toEqual(['unclear'])
+  expect(log).toEqual(['bob asked elicitation/create'])
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', result: { answer: 'bob' } })
   await connection[Symbol.asyncDispose]()
 })
 

@@ -4,9 +4,10 @@ import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { notificationBytes, requestBytes } from '../wire/encode.ts'
 import { type Id, type Response, readMessage } from '../wire/message.ts'
-import { createQuestions } from './questions.ts'
+import { createQuestions, type Question } from './questions.ts'
 import { createTaskNews, type TaskNews } from './task-news.ts'
 import type { Receiver, Transport } from './transports/transport.ts'
+import type { Turns } from './turns.ts'
 
 /** One open line to a server: matches answers to requests, and what is said on the way to the request it belongs to. */
 export interface Connection extends AsyncDisposable {
@@ -22,10 +23,12 @@ export interface Connection extends AsyncDisposable {
   readonly inVain: number
   /** What the server tells of the tasks that it has started over this line. */
   readonly taskNews: TaskNews
-  /** Whoever the line was opened for, to turn to when the server speaks up outside any request. */
-  host: Peer | undefined
-  /** Only one caller uses this line, so that whatever the server says is for it. */
+  /** Only one caller uses this connection, so that whatever the server says is for that caller. */
   owned: boolean
+  /** Set where the owner may be several clients of one kind, and nothing tells which call the server speaks for. */
+  turns: Turns | undefined
+  /** The server has asked something when there was nobody to answer it. */
+  unheard: boolean
   /** The server logs for a request only if that asks for it. */
   logsByRequest: boolean
   /** Both sides know each other: what is under way from now on are calls. */
@@ -34,14 +37,16 @@ export interface Connection extends AsyncDisposable {
   cancelsByMessage: boolean
   /** Notifications that belong to no request, such as list_changed. */
   onNotification: (method: string, params: Buffer | undefined) => void
-  /** The server said something to one caller, and the wire does not tell to which. */
-  onUnclear: () => void
+  /** The server spoke to a caller outside the streams of its calls, over a transport that has streams. */
+  onAside: () => void
   /** The line went down without our doing. */
   onClosed: (error: ToolwayError) => void
 }
 
 export interface Request {
   readonly method: string
+  /** The tool, prompt, resource or task that it is about. */
+  readonly name?: string
   /** Makes the params for the number that this hop gives the request; it serves as progress token, too. */
   params(id: number): Buffer | undefined
   /** For transports that have headers. */
@@ -66,6 +71,8 @@ interface Pending {
 export interface ConnectionOptions {
   readonly server: string
   readonly owned: boolean
+  /** The owner's ways to be reached outside the requests that are under way, best first. */
+  readonly host?: (() => readonly Peer[]) | undefined
   readonly log: Log
 }
 
@@ -96,13 +103,14 @@ export async function openConnection(
       return inVain
     },
     taskNews: createTaskNews(),
-    host: undefined,
     owned: options.owned,
+    turns: undefined,
+    unheard: false,
     serving: false,
     logsByRequest: false,
     cancelsByMessage: true,
     onNotification: () => {},
-    onUnclear: () => {},
+    onAside: () => {},
     onClosed: () => {},
     async [Symbol.asyncDispose]() {
       failAll(interrupted())
@@ -123,6 +131,14 @@ export async function openConnection(
   return connection
 
   function request(request: Request): Promise<Response> {
+    const { turns } = connection
+    const { method, name, peer, signal } = request
+    if (!turns || !peer || closed || signal.aborted) return transmit(request)
+    const about = method === 'tools/call' || method === 'prompts/get' ? `${method} ${name}` : method
+    return turns.run(about, peer, signal, () => transmit(request))
+  }
+
+  function transmit(request: Request): Promise<Response> {
     const { headers, signal, repeatable } = request
     // Whatever happened to those who were under way: this one was surely never sent.
     if (closed) return Promise.reject(gone())
@@ -161,6 +177,7 @@ export async function openConnection(
   function failAll(error: ToolwayError): void {
     closed = true
     questions.cancelAll()
+    connection.turns?.close()
     for (const { over, reject } of pending.values()) {
       over()
       reject(error)
@@ -183,7 +200,7 @@ export async function openConnection(
         notified(message.method, message.params, exchange)
         break
       case 'request':
-        questions.answer(message, () => addressee(message.method, exchange))
+        asked(message, exchange)
         break
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
@@ -213,7 +230,7 @@ export async function openConnection(
     } else if (method === 'notifications/cancelled') questions.calledOff(params)
     else if (method === 'notifications/tasks/status') connection.taskNews.tell(params)
     else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
-      addressee(method, exchange)?.notify(method, Json.raw(params ?? Buffer.from('{}')))
+      addressees(method, exchange)[0]?.notify(method, Json.raw(params ?? Buffer.from('{}')))
     } else {
       const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.heard
       const peer = exchange === undefined ? undefined : pending.get(exchange)?.request.peer
@@ -223,23 +240,38 @@ export async function openConnection(
     }
   }
 
+  function asked(question: Question, exchange: number | undefined): void {
+    const { method } = question
+    const first = method === 'ping' ? [] : addressees(method, exchange)
+    if (first.length === 0 && method !== 'ping') connection.unheard = true
+    // Where it is certain which call asks, the question ends with that call.
+    const certain = connection.turns !== undefined && first.length === 1
+    questions.answer(question, () => (certain ? first : addressees(method, exchange)))
+  }
+
   /**
-   * The caller that a message is for: the one on whose stream it came, the only one with a call under way, or the
-   * owner of the line. A message to one caller never reaches another: where nothing tells, it reaches nobody.
+   * The ways to the caller that a message is for, best first: through the call on whose stream it came, or through any
+   * call of the owner of the connection. A message to one caller never reaches another: on a shared connection it is
+   * delivered only if a single call can have caused it.
    */
-  function addressee(method: string, exchange: number | undefined): Peer | undefined {
-    if (exchange !== undefined) return pending.get(exchange)?.request.peer
+  function addressees(method: string, exchange: number | undefined): readonly Peer[] {
+    if (exchange !== undefined) {
+      const peer = pending.get(exchange)?.request.peer
+      return peer ? [peer] : []
+    }
     const logs = method === 'notifications/message'
     const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
+    if (transport.kind === 'http' && peers.length > 0) connection.onAside()
+    if (connection.owned) {
+      const speakers = connection.turns?.speakers() ?? []
+      const callers = speakers.length > 0 ? speakers : [...new Set([...peers.reverse(), ...(options.host?.() ?? [])])]
+      // Stateless callers ask for log messages with each call; a session that set no level gets all of them.
+      return logs ? callers.filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined) : callers
+    }
     // Only a server that is told with each request who wants to hear keeps silent towards the others.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
-    // Callers that come in rounds have no session: an owner of that kind may be several of the same kind.
-    if (connection.owned && !peers.some(({ rounds }) => rounds)) return peers.at(-1) ?? connection.host
-    // Over HTTP a server that speaks beside its calls' streams will do so when several are under way, too.
-    const speaksAside = transport.kind === 'http' && method !== 'notifications/elicitation/complete'
-    if (wanting.length > 1 || (wanting.length === 1 && speaksAside && !connection.owned)) connection.onUnclear()
-    // A call that was called off may go on at the server, and speak up.
-    return wanting.length === 1 && !someGoOn() ? wanting[0] : undefined
+    // A cancelled call of another caller may go on at the server, and speak.
+    return wanting.length === 1 && !someGoOn() ? wanting : []
   }
 
   function someGoOn(): boolean {

@@ -23,8 +23,8 @@ export interface Line extends AsyncDisposable {
   use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps it from being closed as idle. */
   hold(): Disposable
-  /** It belongs to a session that is still open, with whatever the server keeps for that: it is never idle. */
-  lasting: boolean
+  /** Open sessions that have used it: the server may keep something for them, so it is not idle while there are any. */
+  readonly sessions: Set<string>
   /** Whether somebody uses it now. */
   readonly inUse: boolean
   /** Whether somebody uses or holds it. */
@@ -79,7 +79,7 @@ export function createLine(options: LineOptions): Line {
     get ended() {
       return disposal.signal.aborted
     },
-    lasting: false,
+    sessions: new Set(),
     open: async (signal) => usable() ?? (await reached(signal)),
     reopen: async () => usable() ?? (await opened(options.failed)),
     replace(error) {
@@ -232,7 +232,7 @@ export function createLine(options: LineOptions): Line {
     if (ms === undefined) return
     idleTimer = clock.after(ms, () => {
       const rest = (options.idleMs as number) - (clock.monotonic() - lastUse)
-      if (line.busy || line.lasting) return watchIdle(options.idleMs)
+      if (line.busy || line.sessions.size > 0) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
       log.debug({ server }, 'closed an idle server; the next call wakes it')
       void close()

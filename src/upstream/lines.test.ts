@@ -77,20 +77,32 @@ test('G3: a server that never logs needs no line for those who want log messages
   expect(await use({ session: 'a' }, { logLevel: 'info' })).toBe(await use({ session: 'b' }, { logLevel: 'info' }))
 })
 
-test('G3: over HTTP a line is shared by those who declared the same', async () => {
+test('G3: over HTTP, too, who can be asked gets a line of its own, and the others share one', async () => {
   const { use } = linesWith(http)
   const a = await use({ session: 'a', capabilities: asking })
-  expect(await use({ session: 'b', capabilities: asking })).toBe(a)
-  expect(await use({ session: 'c' })).not.toBe(a)
+  expect(await use({ session: 'a', capabilities: asking })).toBe(a)
+  expect(await use({ session: 'b', capabilities: asking })).not.toBe(a)
+  expect(await use({ session: 'c' })).toBe(await use({ session: 'd' }))
 })
 
-test('G3: a server that once did not tell whom it spoke to gives each caller a line of its own', async () => {
-  const { use } = linesWith(http)
-  const shared = await use({ session: 'a' })
-  shared.onUnclear()
-  const a = await use({ session: 'a' })
-  expect(a).not.toBe(shared)
-  expect(await use({ session: 'b' })).not.toBe(a)
+test('V3: a session that asks for log messages later stays where its state is', async () => {
+  const { use } = linesWith(stdio)
+  const peer = callOf().peer
+  const shared = await use({ session: 'a', peer })
+  expect(await use({ session: 'a', peer }, { logLevel: 'info' })).toBe(shared)
+  expect(await use({ session: 'b', peer }, { logLevel: 'info' })).not.toBe(shared)
+})
+
+test('V3: a client that wants log messages of some of its calls has one line for all of them', async () => {
+  const { use } = linesWith(stdio)
+  const own = await use({ session: 'm' }, loud)
+  expect(await use({ session: 'm' }, { rounds: true })).toBe(own)
+})
+
+test('G3: programs of one name that can be asked for different things do not share a line', async () => {
+  const { use } = linesWith(stdio)
+  const rooted = await use({ session: 'm', capabilities: { roots: {} } }, { rounds: true })
+  expect(await use({ session: 'm', capabilities: asking }, { rounds: true })).not.toBe(rooted)
 })
 
 test('G3: one line for each session, closed when it leaves', async () => {
@@ -115,38 +127,24 @@ test('G3: a fresh line for each call, with a warm one waiting for the next', asy
   expect(peers).toHaveLength(3)
 })
 
-test('G3: calls of a client that answers in rounds do not share a line that cannot tell them apart', async () => {
-  const { lines, use } = linesWith(stdio)
-  const caller = { ...callOf().caller, session: 'm', capabilities: asking }
-  const rounds = { ...callOf().peer, rounds: true }
-  const done = Promise.withResolvers<void>()
-  const busy = lines.use(callOf({ caller, peer: rounds }), async ({ connection }) => {
-    await done.promise
-    return connection
-  })
-  const beside = await use({ session: 'm', capabilities: asking }, { rounds: true })
-  done.resolve()
-  expect(await busy).not.toBe(beside)
-  expect(await use({ session: 'm', capabilities: asking }, { rounds: true })).toBe(await busy)
-})
-
-test('G3: so do not the calls of several clients of one kind that want log messages of one stateless server', async () => {
-  const { lines, peers, use } = linesWith(stdio, 'modern')
-  const shared = await use({ session: 'm' })
-  const call = callOf({ caller: { ...callOf().caller, session: 'm' }, peer: { ...callOf().peer, ...loud } })
-  const done = Promise.withResolvers<void>()
-  const busy = Array.from({ length: 10 }, () =>
-    lines.use(call, async ({ connection }) => {
-      await done.promise
-      return connection
-    }),
-  )
-  await expect.poll(() => peers.length).toBe(11)
-  done.resolve()
-  const used = await Promise.all(busy)
-  expect(new Set([shared, ...used]).size).toBe(11)
-  await expect.poll(() => peers.filter(({ disposed }) => disposed).length).toBe(2)
-})
+test.each(['legacy', 'modern'] as const)(
+  'V3: however many calls of one client run at once, one process of a %s server serves them',
+  async (era) => {
+    const { lines, peers } = linesWith(stdio, era)
+    const caller = { ...callOf().caller, session: 'm', capabilities: asking }
+    const done = Promise.withResolvers<void>()
+    const busy = Array.from({ length: 20 }, () =>
+      lines.use(callOf({ caller, peer: { ...callOf().peer, ...loud } }), async ({ connection }) => {
+        await done.promise
+        return connection
+      }),
+    )
+    await expect.poll(() => peers.length).toBe(1)
+    done.resolve()
+    expect(new Set(await Promise.all(busy)).size).toBe(1)
+    expect(peers).toHaveLength(1)
+  },
+)
 
 test.each(['legacy', 'modern'] as const)(
   'G3: what a client follows of a %s server and what it calls is one process',
@@ -202,20 +200,34 @@ test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('G2: unused lines and spares stop, that of a session that is open stays until the session ends', async () => {
-  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', idle: '1m', spares: 1 })
-  const kept = await use({ session: 'a', peer: callOf().peer })
-  await use({ session: 'nobody to reach' })
-  await clock.pass(0)
-  expect(peers).toHaveLength(3)
-  const left = () => peers.filter(({ disposed }) => !disposed).map(({ transport }) => transport)
-  await clock.pass(120_000)
-  expect(left()).toEqual([kept.transport])
+test.each(['shared', 'caller'])(
+  'G2: with session %s, unused lines and spares stop; one that an open session has used stays until the session ends',
+  async (session) => {
+    const { use, lines, peers, clock } = linesWith({ ...stdio, session, idle: '1m', spares: 1 })
+    const kept = await use({ session: 'a', capabilities: asking, peer: callOf().peer })
+    await use({ session: 'nobody to reach' })
+    await clock.pass(0)
+    const left = () => peers.filter(({ disposed }) => !disposed).map(({ transport }) => transport)
+    expect(left().length).toBeGreaterThan(1)
+    await clock.pass(120_000)
+    expect(left()).toEqual([kept.transport])
+    lines.left('a')
+    await clock.pass(120_000)
+    expect(left()).toEqual([])
+    await lines[Symbol.asyncDispose]()
+    expect(clock.pending).toBe(0)
+  },
+)
+
+test('G2: a line that callers share stays as long as one of the sessions that have used it is open', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, idle: '1m' })
+  for (const session of ['a', 'b']) await use({ session, peer: callOf().peer })
   lines.left('a')
-  await clock.pass(0)
-  expect(left()).toEqual([])
-  await lines[Symbol.asyncDispose]()
-  expect(clock.pending).toBe(0)
+  await clock.pass(600_000)
+  expect(peers[0]?.disposed).toBe(false)
+  lines.left('b')
+  await clock.pass(120_000)
+  expect(peers[0]?.disposed).toBe(true)
 })
 
 test('B7: disposal ends the line of a call that is under way', async () => {

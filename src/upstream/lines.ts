@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../config/schema.ts'
-import type { Call, Caller } from '../core/call.ts'
+import type { Call, Caller, Peer } from '../core/call.ts'
 import { type Capabilities, canBeAsked, profileOf } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -10,6 +10,7 @@ import type { OpenLine } from './introduction.ts'
 import { createLine, type Line } from './line.ts'
 import { wantLogs } from './log-level.ts'
 import { createSpares } from './spares.ts'
+import { createTurns, type Habit } from './turns.ts'
 
 /** All lines to one server, and who gets which (G3). */
 export interface Lines extends AsyncDisposable {
@@ -55,34 +56,43 @@ export interface LinesOptions {
   readonly log: Log
 }
 
-/** Lines that belong to callers: beyond this the longest unused one is closed. */
-const maxOwned = 256
+/** Connections that belong to callers: beyond this the longest unused one is closed. */
+const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** Lines for several kinds of clients: there are only so many honest ways to say what one can be asked for. */
 const maxShared = 32
-/** How many lines are kept for the calls of one client that go on beside one another; more are opened for one call. */
-const maxBeside = 8
+
+/** Who uses a connection that belongs to one caller. */
+interface Owner {
+  /** Its calls on this connection, also those that wait until it is open. */
+  readonly users: Set<LineUser>
+  /** The way to its client outside any call, where there is one. */
+  peer: Peer | undefined
+}
 
 export function createLines(options: LinesOptions): Lines {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
-  /** One stream for everything that the server says, whomever it is for. */
+  /** One stream for everything that the server says, whichever call it is about. */
   const isOneStream = () => (latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createBackoff(clock, { restarts: stdio ? config.restarts : undefined })
   const shared = new Map<string, Line>()
   const profiles = new WeakMap<Line, string>()
   const owned = new Map<string, Line>()
   const fleeting = new Set<Line>()
+  const owners = new WeakMap<Line, Owner>()
+  /** What the server's tools do in mid-call, as far as that is known. */
+  const habits = new Map<string, Habit>()
   /** Lines whose owners get whatever is logged on them. */
   const loud = new WeakSet<Line>()
   /** Each principal has a credential of its own, so that nobody's line can be anybody else's. */
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const spares = createSpares(config.session === 'shared' || personal ? 0 : config.spares, (capabilities) =>
-    create({ capabilities, owned: true }),
+    createOwned(capabilities),
   )
   /** A server of the stateless era is told with each request whom it is for, so that one line serves all. */
   let stateless: Line | undefined
-  /** Set when the server has spoken to one of several callers and nothing told which. */
-  let unclear = false
+  /** Set when the server has spoken to a caller outside the streams of its calls. */
+  let speaksAside = false
   let open = 0
   let breaks = 0
   let closed = false
@@ -118,11 +128,7 @@ export function createLines(options: LinesOptions): Lines {
       backoff.forgive()
     },
     use,
-    of(caller) {
-      const logs = wantsLogs(caller.peer)
-      if (stateless && !logs) return stateless
-      return logs || needsOwn(caller.capabilities) ? ownLine(caller, 0, logs) : sharedLine(caller.capabilities)
-    },
+    of: (caller) => lineOf(caller, caller.peer),
     forListing(capabilities) {
       if (stateless) return stateless
       return config.session === 'call' || needsOwn(capabilities) ? spares.peek(capabilities) : sharedLine(capabilities)
@@ -133,6 +139,7 @@ export function createLines(options: LinesOptions): Lines {
     },
     left(session) {
       for (const [key, line] of owned) if (belongsTo(key, session)) drop(owned, key, line)
+      for (const line of all()) line.sessions.delete(session)
     },
     current(capabilities) {
       const profile = profileOf(capabilities)
@@ -150,46 +157,65 @@ export function createLines(options: LinesOptions): Lines {
     return [...new Set([...shared.values(), ...owned.values(), ...fleeting, ...spares.all])]
   }
 
-  async function use<T>({ caller, peer, signal }: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
-    const prepared = (open: OpenLine) => {
-      open.connection.host = caller.peer ?? peer
-      return peer.logLevel ? wantLogs(open, peer.logLevel, signal).then(() => work(open)) : work(open)
-    }
-    const line = config.session === 'call' ? undefined : lineOf(caller, peer)
-    return line ? line.use(prepared, signal) : useOnce(caller, prepared, signal)
+  function use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+    return config.session === 'call' ? useOnce(user, work) : useLine(lineOf(user.caller, user.peer), user, work)
   }
 
-  async function useOnce<T>(caller: Caller, work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const line = newLine(caller)
+  async function useLine<T>(line: Line, user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+    const { peer, signal } = user
+    const prepared = (open: OpenLine) => {
+      const { connection } = open
+      if (peer.rounds && connection.owned && (isOneStream() || speaksAside)) {
+        connection.turns ??= createTurns(clock, habits)
+      }
+      return peer.logLevel ? wantLogs(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+    }
+    const owner = owners.get(line)
+    owner?.users.add(user)
+    try {
+      return await line.use(prepared, signal)
+    } finally {
+      owner?.users.delete(user)
+    }
+  }
+
+  async function useOnce<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+    const line = newLine(user.caller)
     fleeting.add(line)
     try {
-      return await line.use(work, signal)
+      return await useLine(line, user, work)
     } finally {
       if (line !== stateless) end(line)
       else fleeting.delete(line)
     }
   }
 
-  /** Undefined for a call that needs a line of its own where all that are kept for its client are in use. */
-  function lineOf(caller: Caller, peer: Call['peer']): Line | undefined {
+  /** All calls of one caller go over one connection, so that it sees one state of the server (V3). */
+  function lineOf(caller: Caller, peer: Peer | undefined): Line {
+    const line = chosenFor(caller, peer)
+    if (caller.peer) line.sessions.add(caller.session)
+    return line
+  }
+
+  function chosenFor(caller: Caller, peer: Peer | undefined): Line {
     const { capabilities, session } = caller
+    const own = owned.size > 0 ? owned.get(ownKey(caller)) : undefined
     const logs = wantsLogs(peer)
-    if (stateless && !logs) return stateless
-    if (!logs && !needsOwn(capabilities)) return sharedLine(capabilities)
-    // A client that answers in rounds must get each question as the answer to the call that caused it; and who comes
-    // without a session may be several clients of one kind.
-    const beside = peer.rounds && (isOneStream() || unclear) ? freeOf(session) : 0
-    return beside === undefined ? undefined : ownLine(caller, beside, logs)
+    if (own || (!stateless && needsOwn(capabilities))) return ownLine(caller, logs)
+    // A session that has used the common connection stays there: what the server keeps for it is there, too.
+    if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session)) return ownLine(caller, logs)
+    return stateless ?? sharedLine(capabilities)
   }
 
-  /** Whether this caller is sent log messages that nothing but its own line could tell from those of others. */
-  function wantsLogs(peer: Call['peer'] | undefined): boolean {
-    return isOneStream() && peer?.logLevel !== undefined && options.mayLog()
+  /** Whether this caller is sent log messages that nothing but its own connection can tell from those of others. */
+  function wantsLogs(peer: Peer | undefined): boolean {
+    if (peer?.logLevel === undefined || !options.mayLog()) return false
+    return isOneStream() || latest?.introduction.era !== 'modern'
   }
 
-  /** Where the wire does not tell whom the server speaks to, those it may speak to get lines of their own. */
+  /** Only a connection of its own tells whom the server asks, whatever other callers do or have cancelled. */
   function needsOwn(capabilities: Capabilities): boolean {
-    return config.session === 'caller' || personal || unclear || (isOneStream() && canBeAsked(capabilities))
+    return config.session === 'caller' || personal || canBeAsked(capabilities)
   }
 
   function sharedLine(capabilities: Capabilities): Line {
@@ -199,18 +225,26 @@ export function createLines(options: LinesOptions): Lines {
     return line
   }
 
-  function ownLine(caller: Caller, beside: number, logs: boolean): Line {
-    const key = ownKey(caller.session, beside)
+  function ownLine(caller: Caller, logs: boolean): Line {
+    const key = ownKey(caller)
     const line = owned.get(key) ?? newLine(caller)
-    keep(owned, key, line, maxOwned)
+    keep(owned, key, line, maxOwned[config.transport])
     if (logs) loud.add(line)
-    // Who has no way to be reached outside a call has no session that could end.
-    if (config.session === 'caller' && caller.peer) line.lasting = true
+    const owner = owners.get(line)
+    if (owner) owner.peer = caller.peer
     return line
   }
 
   function newLine({ capabilities, principal }: Caller): Line {
-    return personal ? create({ capabilities, owned: true, principal }) : spares.take(capabilities)
+    return personal ? createOwned(capabilities, principal) : spares.take(capabilities)
+  }
+
+  function createOwned(capabilities: Capabilities, principal?: string): Line {
+    const owner: Owner = { users: new Set(), peer: undefined }
+    const host = () => [...[...owner.users].map(({ peer }) => peer), ...(owner.peer ? [owner.peer] : [])]
+    const line = create({ capabilities, owned: true, principal, host })
+    owners.set(line, owner)
+    return line
   }
 
   /** Puts a line at the end: the first one is the longest unused, and makes room where there are too many. */
@@ -218,13 +252,11 @@ export function createLines(options: LinesOptions): Lines {
     lines.delete(key)
     lines.set(key, line)
     if (lines.size <= most) return
-    const unused = [...lines].find(([, candidate]) => candidate !== line && candidate !== stateless && !candidate.busy)
-    if (unused) drop(lines, ...unused)
-  }
-
-  function freeOf(session: string): number | undefined {
-    for (let beside = 0; beside < maxBeside; beside++) if (!owned.get(ownKey(session, beside))?.inUse) return beside
-    return undefined
+    const unused = [...lines].filter(
+      ([, candidate]) => candidate !== line && candidate !== stateless && !candidate.busy,
+    )
+    const first = unused.find(([, { sessions }]) => sessions.size === 0) ?? unused[0]
+    if (first) drop(lines, ...first)
   }
 
   function drop(lines: Map<string, Line>, key: string, line: Line): void {
@@ -253,7 +285,9 @@ export function createLines(options: LinesOptions): Lines {
         open++
         lost = undefined
         latest = opened
-        opened.connection.onUnclear = keepApart
+        opened.connection.onAside = () => {
+          speaksAside = true
+        }
         const modern = opened.introduction.era === 'modern'
         if (modern && config.session === 'shared' && !personal && !stateless && !loud.has(line)) adopt(line)
         if (line === stateless && !modern) disown(line)
@@ -284,16 +318,12 @@ export function createLines(options: LinesOptions): Lines {
   function adopt(line: Line): void {
     stateless = line
     shared.set('stateless', line)
+    owners.delete(line)
     spares.forget(line)
     for (const [key, candidate] of owned) if (candidate === line) owned.delete(key)
   }
-
-  function keepApart(): void {
-    if (unclear) return
-    unclear = true
-    log.warn({ server }, 'the server spoke to one of several callers without telling which; each gets its own line now')
-  }
 }
 
-const ownKey = (session: string, beside: number): string => `${beside} ${session}`
-const belongsTo = (key: string, session: string): boolean => key.slice(key.indexOf(' ') + 1) === session
+/** What one client can be asked for is declared when its connection is opened: each kind of client has its own. */
+const ownKey = ({ session, capabilities }: Caller): string => `${session} ${profileOf(capabilities)}`
+const belongsTo = (key: string, session: string): boolean => key.startsWith(`${session} `)

@@ -35,6 +35,7 @@ export function phrase({ introduction, identity }: OpenLine, said: Phrase): Requ
   const wantsProgress = meta.progressToken !== undefined
   return {
     method,
+    ...(said.name !== undefined && { name: said.name }),
     params(id) {
       const whole = {
         ...meta,

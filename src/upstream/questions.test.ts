@@ -15,7 +15,7 @@ test('G3: a hundred questions that are answered at once all get their answers, h
   const questions = createQuestions({ send } as Transport, silentLog)
   const peer = { ask: async () => Json.of({ model: 'small' }) } as unknown as Peer
   const ids = [...Array(100).keys()]
-  for (const id of ids) questions.answer({ id, method: 'sampling/createMessage', params: undefined }, () => peer)
+  for (const id of ids) questions.answer({ id, method: 'sampling/createMessage', params: undefined }, () => [peer])
   await expect.poll(() => told).toEqual(ids)
   taken.resolve()
 })

@@ -15,7 +15,8 @@ export interface Question {
 
 /** Takes a server's questions to the caller they are for, and the answers back. */
 export interface Questions {
-  answer(question: Question, addressee: () => Peer | undefined): void
+  /** `addressees` gives the ways to the caller, best first. */
+  answer(question: Question, addressees: () => readonly Peer[]): void
   /** The server does not want to know any more. */
   calledOff(params: Buffer | undefined): void
   cancelAll(): void
@@ -40,32 +41,29 @@ export function createQuestions(transport: Transport, log: Log): Questions {
     void reply(body).finally(() => remarks--)
   }
 
-  /** Where the call that a question was asked through ends first, it is asked again through another of the caller's. */
-  const answered = async (
-    { method, params }: Question,
-    first: Peer,
-    addressee: () => Peer | undefined,
-    signal: AbortSignal,
-  ) => {
-    let peer = first
+  /** If the call through which a question was asked ends first, ask again through the caller's next one. */
+  const answered = async ({ method, params }: Question, addressees: () => readonly Peer[], signal: AbortSignal) => {
+    const tried = new Set<Peer>()
+    let failure: unknown
     for (;;) {
+      const peer = addressees().find((candidate) => !tried.has(candidate))
+      if (!peer) throw failure
+      tried.add(peer)
       try {
         return await peer.ask(method, Json.raw(params ?? Buffer.from('{}')), signal)
       } catch (thrown) {
-        const over = thrown instanceof ToolwayError && thrown.code === 'CANCELLED' && !signal.aborted
-        const next = over ? addressee() : undefined
-        if (!next || next === peer) throw thrown
-        peer = next
+        if (!(thrown instanceof ToolwayError && thrown.code === 'CANCELLED') || signal.aborted) throw thrown
+        failure = thrown
       }
     }
   }
 
-  const ask = async (question: Question, peer: Peer, addressee: () => Peer | undefined) => {
+  const ask = async (question: Question, addressees: () => readonly Peer[]) => {
     const { id } = question
     const controller = new AbortController()
     open.set(id, controller)
     try {
-      const answer = await answered(question, peer, addressee, controller.signal)
+      const answer = await answered(question, addressees, controller.signal)
       if (!controller.signal.aborted) await reply(resultBytes(id, answer))
     } catch (thrown) {
       if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
@@ -75,12 +73,11 @@ export function createQuestions(transport: Transport, log: Log): Questions {
   }
 
   return {
-    answer(question, addressee) {
+    answer(question, addressees) {
       const { id, method } = question
       if (method === 'ping') return remark(resultBytes(id, Buffer.from('{}')))
       if (open.has(id) || open.size >= maxOpen) return remark(errorBytes(id, tooMany))
-      const peer = addressee()
-      if (peer) void ask(question, peer, addressee)
+      if (addressees().length > 0) void ask(question, addressees)
       else remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
     },
     calledOff(params) {

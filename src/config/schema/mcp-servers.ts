@@ -50,7 +50,11 @@ const fields = z.strictObject({
     .default('shared')
     .describe('One connection for all, one for each calling session, or a fresh one for each call.'),
   connect: z.enum(['lazy', 'eager']).default('lazy').describe('Connect on first use, or at start.'),
-  idle: duration().prefault('10m').describe('Stops an unused process after this; it wakes on the next call. 0 never.'),
+  idle: duration()
+    .prefault('10m')
+    .describe(
+      'Stops a process that no open session has used after this time without calls; the next call starts it. 0 never.',
+    ),
   restarts: z
     .strictObject({
       max: numeric().prefault(5).describe('Restarts within the window before the server is left alone.'),
