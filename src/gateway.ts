@@ -23,6 +23,7 @@ import { createHistory } from './reload/history.ts'
 import { createReload, type ReloadStatus } from './reload/reload.ts'
 import { createWorlds, type Worlds } from './reload/worlds.ts'
 import type { OpenDoor } from './serve/admin/door.ts'
+import type { Authenticate } from './serve/authenticate/index.ts'
 import { type HttpDoor, openHttpDoor } from './serve/http.ts'
 import { serveStdio } from './serve/stdio.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
@@ -225,7 +226,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       refuseUnauthenticated(worlds.present.loaded)
       // What is remembered is made ready to be sent before anybody can ask for it.
       worlds.present.catalog.view(localAs(undefined)).page('tool')
-      const authenticate = (authorization: string | undefined) => worlds.present.entrance.authenticate(authorization)
+      const authenticate: Authenticate = (...given) => worlds.present.entrance.authenticate(...given)
       const { shared } = options
       const page = shared?.pages(lasting.metrics.page) ?? lasting.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
@@ -248,6 +249,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         ...{ fleet: lasting.fleet, workers: shared },
         environmentOf: (...called: NamedIn) => namedEnvironment(worlds.present, ...called),
         jwt: () => worlds.present.entrance.auth.jwt,
+        failures: () => worlds.present.entrance.auth,
         people,
         traced,
         clock,

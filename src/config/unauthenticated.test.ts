@@ -42,3 +42,20 @@ describe('B6: a gateway that asks for no credential is for this machine alone', 
     expect((await load({ paths: ['token.yaml'] })).warnings).toEqual([])
   })
 })
+
+test('B6: a token of the operator has at least 16 characters; the message does not repeat it', async () => {
+  const { problems, load } = await project({
+    'short.yaml': 'auth: { token: hunter2-hunter2 }',
+    'long.yaml': 'auth: { token: hunter2-hunter2x }',
+    'variable.yaml': 'auth: { token: "${TOKEN}" }',
+  })
+  for (const [path, env] of [
+    ['short.yaml', {}],
+    ['variable.yaml', { TOKEN: 'hunter2-hunter2' }],
+  ] as const) {
+    const [problem] = await problems({ paths: [path], env })
+    expect(problem).toMatchObject({ key: 'auth.token', message: expect.stringContaining('at least 16 characters') })
+    expect(JSON.stringify(problem)).not.toContain('hunter2')
+  }
+  expect((await load({ paths: ['long.yaml'] })).config.auth.token).toBe('hunter2-hunter2x')
+})

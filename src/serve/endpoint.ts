@@ -9,7 +9,14 @@ import type { Log } from '../core/log.ts'
 import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { actingAs, agentFor, agentOfParams, agentOfRequest } from './agent.ts'
-import { type Authenticate, createLifetimes, hasSameRights, type Identity } from './authenticate/index.ts'
+import {
+  type Admit,
+  type Authenticate,
+  createLifetimes,
+  hasSameRights,
+  type Identity,
+  throttleRule,
+} from './authenticate/index.ts'
 import { answerBatch, isBatch, readBatch } from './batch.ts'
 import { readBody } from './body.ts'
 import { notAcceptable, shuttingDown, unknownEvent, unknownRevision } from './endpoint-refusals.ts'
@@ -39,6 +46,7 @@ interface EndpointOptions {
   readonly config: HttpConfig
   readonly access: Access
   readonly authenticate: Authenticate
+  readonly admit: Admit
   readonly era: LegacyEra
   readonly modern: ModernHttp
   readonly sessions: Sessions
@@ -51,7 +59,7 @@ interface EndpointOptions {
 }
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { config, access, authenticate, era, modern, sessions, clock, log } = options
+  const { config, access, authenticate, admit, era, modern, sessions, clock, log } = options
   const { fleet } = options
   const lifetimes = createLifetimes(authenticate, clock)
   const elsewhere =
@@ -209,8 +217,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   /** Who is not let in leaves a record all the same. */
   const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: HttpRequest) => {
     // Who asks for an agent that they may not be is written down where that is decided.
-    if (status !== 401) return
-    const { code } = data as { code: ErrorCode }
+    const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
+    if (code === undefined || !(status === 401 || rule === throttleRule)) return
     access.turnedAway({ code, ...(address !== undefined && { address }) })
   }
 
@@ -220,7 +228,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       throw wrongMethod(method, 'POST, GET, DELETE')
     }
     const { authorization } = headers
-    const known = authenticate(authorization)
+    const known = admit(authorization, request)
     const identity = known instanceof Promise ? await known : known
     // Who has left in the meantime would never be heard leaving.
     if (response.destroyed) return

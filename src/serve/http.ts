@@ -10,7 +10,7 @@ import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
 import type { AdminDoor, OpenDoor } from './admin/door.ts'
 import { openAside } from './aside.ts'
-import { type Authenticate, authenticateToken } from './authenticate/index.ts'
+import { type Authenticate, authenticateToken, createAdmit, type FailureSettings } from './authenticate/index.ts'
 import { listChanged } from './changes.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { createEndpoint } from './endpoint.ts'
@@ -19,7 +19,7 @@ import { modernEra } from './eras/modern.ts'
 import { modernHttp } from './eras/modern-http.ts'
 import { asRefusal } from './errors.ts'
 import { type EnvironmentsOptions, leadToEnvironments } from './fleet/environments.ts'
-import { handedOver } from './fleet/hand-over.ts'
+import { clientAddress, handedOver } from './fleet/hand-over.ts'
 import { ledElsewhere, type Workers } from './fleet/lead.ts'
 import { allowedHosts, bracketed } from './hosts.ts'
 import { takeConnections } from './http1/connections.ts'
@@ -53,6 +53,8 @@ interface DoorOptions {
   chat?(): Chat | undefined
   /** The identity provider of the present configuration, about which clients are told; undefined where it has none. */
   jwt?(): Config['auth']['jwt']
+  /** How many wrong credentials an address may send, as the present configuration says. */
+  failures?(): FailureSettings
   readonly config: HttpConfig
   readonly access: Access
   readonly info: DoorInfo
@@ -105,10 +107,28 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const lead = fleet && environmentOf && leadToEnvironments({ fleet, environmentOf })
   const stateless = modernEra({ access, info, replica: fleet?.self, clock, log })
   const modern = modernHttp({ era: stateless, access, fleet, lead, clock, log })
-  const endpoint = createEndpoint({ config, access, authenticate, era, modern, sessions, fleet, traced, clock, log })
+  const admit = createAdmit({
+    authenticate,
+    settings: options.failures ?? (() => usualFailures),
+    addressOf: (request) => clientAddress(request, fleet),
+    clock,
+  })
+  const endpoint = createEndpoint({
+    config,
+    access,
+    authenticate,
+    admit,
+    era,
+    modern,
+    sessions,
+    fleet,
+    traced,
+    clock,
+    log,
+  })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { people, chat } = options
-  const openDoor: OpenDoor = { url, port, hosts, sessions: () => sessions.count, chat }
+  const openDoor: OpenDoor = { url, port, hosts, admit, sessions: () => sessions.count, chat }
   /** Doors that are opened when the first one comes to them. */
   const further: FurtherDoor[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
@@ -164,7 +184,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const openAi = async (chat: () => Chat | undefined) => {
     const { createOpenAiDoor } = await import('./openai/door.ts')
-    return createOpenAiDoor({ chat, access, authenticate, config, hosts, clock, log, ...(traced && { traced }) })
+    return createOpenAiDoor({ chat, access, authenticate, admit, config, hosts, clock, log, ...(traced && { traced }) })
   }
 
   const published = async (jwt: NonNullable<DoorOptions['jwt']>) => {
@@ -256,6 +276,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 }
 
 const ignored = () => {}
+
+const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
 /** What has been handed over is answered within this time; streams are opened anew elsewhere. */
 const handedMs = 500

@@ -12,12 +12,15 @@ interface RefusalDetails {
   readonly id?: Id | null
   readonly data?: unknown
   readonly headers?: HttpHeaders
+  /** Whether the credential that was refused is real, but expired or for somebody else. */
+  readonly genuine?: true | undefined
 }
 
 /** What callers are told beside the sentence, where the refusal has one of our codes. */
 interface CodedDetails extends Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'> {
   readonly id?: Id
   readonly headers?: HttpHeaders
+  readonly genuine?: true | undefined
 }
 
 /** An HTTP request that is turned away at the door, before it has become a call. */
@@ -36,11 +39,12 @@ export class Refusal extends Error {
 
   /** A refusal that has one of our codes: status, number, data and when to come back follow from it. */
   static of(code: ErrorCode, message: string, details: CodedDetails = {}): Refusal {
-    const { id, headers, ...told } = details
+    const { id, headers, genuine, ...told } = details
     const { kind, data } = new ToolwayError(code, message, told)
     return new Refusal(kind.http, kind.rpc, message, {
       data,
       headers: { ...retryAfter(data.retryAfterMs), ...headers },
+      genuine,
       ...(id !== undefined && { id }),
     })
   }

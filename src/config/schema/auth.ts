@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, flag, names, safeAddress, text, textLike } from './values.ts'
+import { address, duration, flag, names, numeric, safeAddress, text, textLike } from './values.ts'
 
 const key = z.strictObject({
   id: text('a name for the key').describe('Name of the key, as audit shows it.'),
@@ -31,16 +31,30 @@ const jwt = z.strictObject({
   disabled: flag().prefault(false).describe('Turns JSON Web Tokens off.'),
 })
 
+/** Of a token that the operator has chosen. */
+const minTokenLength = 16
+
 /** Who may come in. */
 export const authSection = z.strictObject({
   token: textLike(
     /^[\x21-\x7e]+$/,
     'generated, none, or a token of letters, digits and signs, without spaces: it is sent in an HTTP header',
   )
+    .refine((token) => token === 'generated' || token === 'none' || token.length >= minTokenLength, {
+      error: `generated, none, or a token of at least ${minTokenLength} characters: shorter ones can be guessed`,
+    })
     .default('generated')
     .describe(
       'generated: one that is made at the first start, kept, and printed at each; none: everyone is let in; anything else is the token itself.',
     ),
+  maxFailures: numeric()
+    .prefault(10)
+    .describe(
+      'Wrong credentials that an address (IPv6: a /64) may send at once; more are refused with 429. 0: no limit. A right credential is always let in.',
+    ),
+  failureInterval: duration({ least: '1ms' })
+    .prefault('1s')
+    .describe('Time in which an address that has used up maxFailures may send one more.'),
   keys: z.array(key).default([]).describe('API keys.'),
   jwt: jwt.optional().describe('JSON Web Tokens of an identity provider.'),
 })

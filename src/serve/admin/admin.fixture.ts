@@ -8,6 +8,7 @@ import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { type Authenticate, bearerTokens, type Identity } from '../authenticate/index.ts'
+import { admitWith } from '../authenticate/throttle.fixture.ts'
 import { httpConfig } from '../door.fixture.ts'
 import { asRefusal } from '../errors.ts'
 import { allowedHosts } from '../hosts.ts'
@@ -145,10 +146,12 @@ export async function openTestAdmin(settings: Settings = {}) {
   const server = createServer({ requireHostHeader: false })
   const port = await listen(server, '127.0.0.1', 0)
   const config = httpConfig(settings.config)
+  const authenticate = settings.authenticate ?? people()
   const door = createAdminDoor({
     admin: test.admin,
     access,
-    authenticate: settings.authenticate ?? people(),
+    authenticate,
+    admit: admitWith(authenticate, clock),
     config,
     hosts: allowedHosts(config, port),
     port,

@@ -3,10 +3,9 @@ import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { agentFor } from '../agent.ts'
-import { type Authenticate, hasSameRights, type Identity } from '../authenticate/index.ts'
+import { type Admit, type Authenticate, hasSameRights, type Identity } from '../authenticate/index.ts'
 import { Refusal } from '../refusal.ts'
 import { checkOurPage, cookieOf, setCookie } from './cookie.ts'
-import { createLoginLimit } from './login-limit.ts'
 import { createLogins, type Login } from './logins.ts'
 
 /** Somebody who was let in. */
@@ -30,14 +29,14 @@ export interface Credentials {
 export interface CredentialsOptions {
   readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
   readonly authenticate: Authenticate
+  readonly admit: Admit
   /** Of the door: cookies of several gateways on one machine are told apart by it. */
   readonly port: number
   readonly clock: Clock
 }
 
-export function createCredentials({ access, authenticate, port, clock }: CredentialsOptions): Credentials {
+export function createCredentials({ access, authenticate, admit, port, clock }: CredentialsOptions): Credentials {
   const logins = createLogins(clock)
-  const limit = createLoginLimit(clock)
 
   /** A login is only worth what its credential is worth now. */
   const identityOf = async (login: Login): Promise<Identity> => {
@@ -48,20 +47,6 @@ export function createCredentials({ access, authenticate, port, clock }: Credent
       return identity
     } catch (thrown) {
       if (thrown instanceof Refusal && thrown.status === 401) logins.end(login)
-      throw thrown
-    }
-  }
-
-  /** Counts who shows a wrong credential; who shows none has not tried. */
-  const counted = async (request: IncomingMessage, authorization: string | undefined): Promise<Identity> => {
-    try {
-      return await authenticate(authorization)
-    } catch (thrown) {
-      if (authorization !== undefined && thrown instanceof Refusal && thrown.status === 401) {
-        const waitMs = limit.waitMs(addressOf(request))
-        limit.failed(addressOf(request))
-        if (waitMs > 0) throw tooMany(waitMs)
-      }
       throw thrown
     }
   }
@@ -91,15 +76,12 @@ export function createCredentials({ access, authenticate, port, clock }: Credent
         checkOurPage(request)
         return guestOf(request, await identityOf(login), () => identityOf(login))
       }
-      const identity = await counted(request, authorization)
+      const identity = await admit(authorization, request)
       return guestOf(request, identity, async () => authenticate(authorization))
     },
     async logIn(request, token) {
-      // Before it is checked: who guesses must not learn that a guess was right.
-      const waitMs = limit.waitMs(addressOf(request))
-      if (waitMs > 0) throw tooMany(waitMs)
       const authorization = `Bearer ${token}`
-      const identity = await counted(request, authorization)
+      const identity = await admit(authorization, request)
       const before = loginOf(request)
       if (before) logins.end(before)
       const login = logins.open(authorization, identity)
@@ -117,12 +99,4 @@ export function createCredentials({ access, authenticate, port, clock }: Credent
   }
 }
 
-const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? ''
-
 const over = () => Refusal.of('AUTH_REQUIRED', 'You are no longer logged in: log in again.')
-
-const tooMany = (retryAfterMs: number) => {
-  const seconds = Math.ceil(retryAfterMs / 1000)
-  const sentence = `Too many wrong credentials have come from your address: try again in ${seconds} s.`
-  return Refusal.of('RATE_LIMITED', sentence, { retryAfterMs })
-}

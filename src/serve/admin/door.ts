@@ -5,7 +5,7 @@ import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { type Authenticate, createLifetimes } from '../authenticate/index.ts'
+import { type Admit, type Authenticate, createLifetimes } from '../authenticate/index.ts'
 import { asRefusal } from '../errors.ts'
 import { untilGone } from '../gone.ts'
 import type { Hosts } from '../hosts.ts'
@@ -36,6 +36,8 @@ export interface OpenDoor {
   readonly url: string
   readonly port: number
   readonly hosts: Hosts
+  /** Counts wrong credentials by address, at all doors together. */
+  readonly admit: Admit
   /** Sessions of MCP clients that are open. */
   sessions(): number
   /** The chat of the present configuration; undefined where it has none. */
@@ -46,6 +48,7 @@ export interface AdminDoorOptions {
   readonly admin: Admin
   readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
   readonly authenticate: Authenticate
+  readonly admit: Admit
   readonly config: Pick<HttpConfig, 'path' | 'maxBody'>
   readonly hosts: Hosts
   readonly port: number

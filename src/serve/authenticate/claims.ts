@@ -3,7 +3,7 @@ import type { JWTPayload } from 'jose'
 import type { JwtConfig } from '../../config/schema.ts'
 import type { ChallengeOf } from './challenge.ts'
 import type { Identity } from './identity.ts'
-import { insufficient, wrong } from './refusals.ts'
+import { insufficient, outdated } from './refusals.ts'
 
 /** As the configuration spells the names of agents. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
@@ -48,7 +48,7 @@ function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
 /** Short and printable, and different for different subjects: one that cannot stand as it is is hashed. */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
-    throw wrong('The token names no subject: ask your identity provider for one with a sub claim.')
+    throw outdated('The token names no subject: ask your identity provider for one with a sub claim.')
   }
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
@@ -60,7 +60,7 @@ function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   const names = typeof value === 'string' ? [value] : value
   const valid = Array.isArray(names) && names.length > 0 && names.every(isAgentName)
   if (valid) return names
-  throw wrong(
+  throw outdated(
     `The token's claim ${claim} is neither the name of an agent nor a list of such names: ask your identity provider for another token.`,
   )
 }

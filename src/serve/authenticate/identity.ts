@@ -9,8 +9,14 @@ export interface StepUp {
   stepUp?(agent: string): string | undefined
 }
 
-/** Turns an Authorization header into an identity, or refuses it. A wrong credential never becomes anybody. */
-export type Authenticate = (authorization: string | undefined) => Identity | Promise<Identity>
+/**
+ * Turns an Authorization header into an identity, or refuses it. A wrong credential never becomes anybody.
+ * `beforeSignature` is called before a signature is checked, and may refuse by throwing.
+ */
+export type Authenticate = (
+  authorization: string | undefined,
+  beforeSignature?: () => void,
+) => Identity | Promise<Identity>
 
 export const anonymous: Identity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
 export const operator: Identity = { principal: 'token', authenticated: true, admin: true, agents: '*' }

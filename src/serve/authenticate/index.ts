@@ -9,6 +9,7 @@ import { equals, unknownToken } from './token.ts'
 
 export { type Authenticate, hasSameRights, type Identity } from './identity.ts'
 export { createLifetimes } from './lifetime.ts'
+export { type Admit, createAdmit, type FailureSettings, throttleRule } from './throttle.ts'
 export { authenticateToken, bearerTokens } from './token.ts'
 
 interface AuthenticateOptions {
@@ -30,7 +31,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
   /** Where nobody has a credential everybody may say who they are; where some have one, the others are the default. */
   const nobody = (): Identity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
 
-  const authenticate: Authenticate = (authorization) => {
+  const authenticate: Authenticate = (authorization, beforeSignature) => {
     if (authorization === undefined) {
       if (token === undefined) return nobody()
       throw missing()
@@ -43,7 +44,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
     if (form === 'key') return holderOf(digested)
     if (form === 'token') throw unknownToken()
     if (verify === undefined) throw wrong('JSON Web Tokens are not taken here: set auth.jwt, or send an API key.')
-    return verify(credential, digested)
+    return verify(credential, digested, beforeSignature)
   }
   return Object.assign(verify ? telling(authenticate, verify.challengeOf) : authenticate, {
     [Symbol.asyncDispose]: async () => verify?.[Symbol.asyncDispose](),
@@ -55,9 +56,9 @@ function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenti
   const tell = (thrown: unknown): never => {
     throw withChallenge(thrown, challengeOf)
   }
-  return (authorization) => {
+  return (authorization, beforeSignature) => {
     try {
-      const identity = authenticate(authorization)
+      const identity = authenticate(authorization, beforeSignature)
       return identity instanceof Promise ? identity.catch(tell) : identity
     } catch (thrown) {
       return tell(thrown)

@@ -2,14 +2,16 @@ import { errors } from 'jose'
 import type { JwtConfig } from '../../config/schema.ts'
 import type { Log } from '../../core/log.ts'
 import type { Refusal } from '../refusal.ts'
-import { wrong } from './refusals.ts'
+import { outdated, wrong } from './refusals.ts'
 
 /** What a bearer can do about a token that was not accepted. Nothing of the token itself is told or logged. */
 export function refusalOf(error: unknown, config: JwtConfig, log: Log): Refusal {
   const code = error instanceof errors.JOSEError ? error.code : undefined
   if (code === undefined) log.warn({ cause: nameOf(error) }, 'A JSON Web Token could not be checked; it is refused')
   else log.debug({ cause: code }, 'A JSON Web Token was refused')
-  return wrong(sentenceFor(error, config))
+  // Claims are looked at after the signature: the issuer has made such a token.
+  const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
+  return signed ? outdated(sentenceFor(error, config)) : wrong(sentenceFor(error, config))
 }
 
 function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {

@@ -25,7 +25,7 @@ const maxTries = 16
 
 /** Verifies the JSON Web Tokens of one identity provider. */
 export interface JwtVerifier extends AsyncDisposable {
-  (token: string, digest: Buffer): Identity | Promise<Identity>
+  (token: string, digest: Buffer, beforeSignature?: () => void): Identity | Promise<Identity>
   /** What clients are told who have no token, or one that is not good enough. */
   readonly challengeOf: ChallengeOf
 }
@@ -84,9 +84,12 @@ export function createJwtVerifier(options: {
     }
   }
 
-  const verifier = (token: string, digested: Buffer) => {
+  const verifier = (token: string, digested: Buffer, beforeSignature?: () => void) => {
     const digest = digested.toString('base64url')
-    return verified.get(digest) ?? verify(token, digest)
+    const known = verified.get(digest)
+    if (known) return known
+    beforeSignature?.()
+    return verify(token, digest)
   }
   return Object.assign(verifier, { challengeOf, [Symbol.asyncDispose]: () => keySet[Symbol.asyncDispose]() })
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Identity } from './identity.ts'
-import { wrong } from './refusals.ts'
+import { outdated, wrong } from './refusals.ts'
 
 /** An API key as far as the door has to know it. */
 export interface ApiKey {
@@ -30,7 +30,7 @@ export function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => Id
       throw wrong('The API key is unknown or was revoked: ask the operator for another one (toolway keys create).')
     }
     if (key.expires !== undefined && key.expires <= clock.now()) {
-      throw wrong('The API key has expired: ask the operator for another one (toolway keys create).')
+      throw outdated('The API key has expired: ask the operator for another one (toolway keys create).')
     }
     const agents = key.agents.includes('*') ? '*' : key.agents
     return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }

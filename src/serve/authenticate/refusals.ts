@@ -14,6 +14,9 @@ export const missing = (): Refusal =>
 /** Something was shown that lets nobody in. The sentence says what to do and never repeats what was shown. */
 export const wrong = (sentence: string): Refusal => refused(sentence, invalid)
 
+/** A real credential that is not valid here or now; it does not count as a guess. */
+export const outdated = (sentence: string): Refusal => refused(sentence, invalid, true)
+
 /** The token is good, and good for nothing here: another one of the same provider may be good for more. */
 export const insufficient = (sentence: string, header: string): Refusal =>
   Refusal.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: 'auth.jwt.scopes' })
@@ -27,8 +30,8 @@ export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknow
   return new Refusal(status, code, message, { ...details, headers: { ...details.headers, 'WWW-Authenticate': told } })
 }
 
-const refused = (sentence: string, header: string) =>
-  Refusal.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header } })
+const refused = (sentence: string, header: string, genuine?: true) =>
+  Refusal.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header }, genuine })
 
 /** Nobody can tell now whether the credential is good: that is not the caller's fault, and waiting helps. */
 export const unverifiable = (retryAfterMs: number): Refusal => {

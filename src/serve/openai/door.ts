@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
-import { type Authenticate, createLifetimes } from '../authenticate/index.ts'
+import { type Admit, type Authenticate, createLifetimes, throttleRule } from '../authenticate/index.ts'
 import { allowOrigin, answerPreflight, isPreflight } from '../cors.ts'
 import { asRefusal } from '../errors.ts'
 import type { Hosts } from '../hosts.ts'
@@ -17,6 +17,7 @@ export interface OpenAiDoor extends Disposable {
 
 export interface OpenAiDoorOptions extends CompletionsOptions {
   readonly authenticate: Authenticate
+  readonly admit: Admit
   readonly hosts: Hosts
 }
 
@@ -24,7 +25,7 @@ const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
 export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
-  const { access, authenticate, hosts, clock, log } = options
+  const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createLifetimes(authenticate, clock)
   // OpenAI tells when a model was made. Nobody knows that here; that it stays the same is what matters.
@@ -44,7 +45,7 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
     hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) return answerPreflight(response)
-    const identity = await authenticate(authorization)
+    const identity = await admit(authorization, request)
     // Who has left in the meantime would never be heard leaving.
     if (response.destroyed) return
     if (draining) throw shuttingDown()
@@ -62,7 +63,8 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
   /** Who is not let in leaves a record, as at the MCP door (F11); who asks for an agent has left it already. */
   const turnedAway = ({ socket: { remoteAddress: address } }: IncomingMessage, { details: { data } }: Refusal) => {
     const { code, rule = '' } = (data ?? {}) as { code?: ErrorCode; rule?: string }
-    if (code === undefined || !(code === 'AUTH_REQUIRED' || rule.startsWith('server.allowed'))) return
+    const told = code === 'AUTH_REQUIRED' || rule === throttleRule || rule.startsWith('server.allowed')
+    if (code === undefined || !told) return
     access.turnedAway({ code, ...(address !== undefined && { address }) })
   }
 

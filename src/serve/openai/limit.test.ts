@@ -5,6 +5,7 @@ import { rawRequest } from '../../../tests/fixtures/raw-http.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { type Authenticate, authenticateToken } from '../authenticate/index.ts'
+import { admitWith } from '../authenticate/throttle.fixture.ts'
 import { httpConfig } from '../door.fixture.ts'
 import { allowedHosts } from '../hosts.ts'
 import { listen } from '../listen.ts'
@@ -22,9 +23,10 @@ async function openDoor(limit: number, authenticate: Authenticate) {
   const config = httpConfig()
   const server = createServer()
   const port = await listen(server, '127.0.0.1', 0)
+  const clock = createManualClock()
   const door = createOpenAiDoor({
     ...{ chat: () => chat, access: createTestAccess(), authenticate, config, limit },
-    ...{ hosts: allowedHosts(config, port), clock: createManualClock(), log: silentLog },
+    ...{ admit: admitWith(authenticate, clock), hosts: allowedHosts(config, port), clock, log: silentLog },
   })
   server.on('request', (request, response) => door.handle(request, response, request.url ?? ''))
   const ask = (authorization?: string) =>

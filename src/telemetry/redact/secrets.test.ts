@@ -8,7 +8,7 @@ const random = 'Zk3vQ9xLm2Rt7Wp5Yb8Nc4Hd6Jf1Gs0Ka'
 
 test('B6: the secrets of a configuration are found wherever they may be written', () => {
   const config = configOf({
-    auth: { token: 'our-own-token' },
+    auth: { token: 'our-own-long-token' },
     mcpServers: {
       program: {
         command: 'x',
@@ -45,7 +45,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
   expect(secretsOf(config, ['tw_generated']).sort()).toEqual(
     [
       'tw_generated',
-      'our-own-token',
+      'our-own-long-token',
       'in-an-argument',
       'in-the-next-one',
       'in-arguments',

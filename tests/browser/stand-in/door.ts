@@ -7,6 +7,7 @@ import { silentLog } from '../../../src/core/log.ts'
 import { createTestAccess } from '../../../src/serve/access.fixture.ts'
 import { people } from '../../../src/serve/admin/admin.fixture.ts'
 import { createAdminDoor } from '../../../src/serve/admin/door.ts'
+import { admitWith } from '../../../src/serve/authenticate/throttle.fixture.ts'
 import { httpConfig } from '../../../src/serve/door.fixture.ts'
 import { asRefusal } from '../../../src/serve/errors.ts'
 import { allowedHosts } from '../../../src/serve/hosts.ts'
@@ -39,11 +40,13 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
   const port = await listen(server, '127.0.0.1', wantedPort)
   const config = httpConfig({})
   const scene = createSceneAdmin(createScene(name, Date.now()), Date.now)
+  const authenticate = people()
   const door = createAdminDoor({
     ...{
       admin: name === 'failing' ? createFailingAdmin(scene) : scene,
       access: createTestAccess(),
-      authenticate: people(),
+      authenticate,
+      admit: admitWith(authenticate, systemClock),
     },
     ...{ config, hosts: allowedHosts(config, port), port, version: '0.7.0', clock: systemClock, log: silentLog },
     chat: chats[name],

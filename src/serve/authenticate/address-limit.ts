@@ -1,0 +1,60 @@
+import { isIPv6 } from 'node:net'
+import type { Clock } from '../../core/clock.ts'
+
+/** Counts per network address, forgetting one every so often. */
+export interface AddressLimit {
+  /** How long until this address may be counted again; zero where it may now. */
+  waitMs(address: string, rate: Rate): number
+  add(address: string, rate: Rate): void
+  /** Takes one back. */
+  remove(address: string, rate: Rate): void
+}
+
+export interface Rate {
+  /** So many at once. */
+  readonly burst: number
+  /** One is forgotten after each of these. */
+  readonly intervalMs: number
+}
+
+/** Beyond that the address that was quiet for the longest is forgotten: memory stays bounded whoever comes. */
+const maxAddresses = 10_000
+
+export function createAddressLimit(clock: Clock, max = maxAddresses): AddressLimit {
+  /** When everything counted for an address is forgotten; the one that was quiet for the longest comes first. */
+  const forgotten = new Map<string, number>()
+
+  const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())
+
+  const set = (network: string, owed: number) => {
+    forgotten.delete(network)
+    if (owed <= 0) return
+    const [oldest] = forgotten.keys()
+    if (forgotten.size >= max && oldest !== undefined) forgotten.delete(oldest)
+    forgotten.set(network, clock.monotonic() + owed)
+  }
+
+  return {
+    waitMs: (address, { burst, intervalMs }) => Math.max(0, owedMs(networkOf(address)) - (burst - 1) * intervalMs),
+    add(address, { burst, intervalMs }) {
+      const network = networkOf(address)
+      set(network, Math.min(owedMs(network) + intervalMs, burst * intervalMs))
+    },
+    remove(address, { intervalMs }) {
+      const network = networkOf(address)
+      set(network, owedMs(network) - intervalMs)
+    },
+  }
+}
+
+/** The address itself, or of IPv6 the /64 that it belongs to: a host has all addresses of one. */
+export function networkOf(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  if (!isIPv6(plain)) return plain
+  const [before = '', after] = plain.split('::')
+  const start = before === '' ? [] : before.split(':')
+  if (after === undefined) return start.slice(0, 4).join(':')
+  const end = after === '' ? 0 : after.split(':').length
+  const groups = [...start, ...Array<string>(Math.max(0, 8 - start.length - end)).fill('0'), ...after.split(':')]
+  return groups.slice(0, 4).join(':')
+}
