@@ -15,9 +15,11 @@ const sqlGuard = z.strictObject({
   kind: z.literal('sql').describe('Lets one parsed SQL statement through.'),
   arguments: guarded,
   dialect: z
-    .enum(['postgres', 'mysql', 'sqlite'])
-    .default('postgres')
-    .describe('Dialect that statements are parsed in.'),
+    .enum(['any', 'postgres', 'mysql', 'sqlite'])
+    .default('any')
+    .describe(
+      'Dialect of the database. any: it is not known, so only statements that every common database reads alike pass.',
+    ),
   readOnly: flag().prefault(true).describe('Refuses everything that is not a read.'),
 })
 

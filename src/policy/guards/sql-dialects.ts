@@ -1,32 +1,181 @@
 import type { GuardConfig } from './guard.ts'
+import { type Lexis, type Span, spansOf } from './sql-lexis.ts'
 
 export type Dialect = Extract<GuardConfig, { kind: 'sql' }>['dialect']
 
 /** How each is called. */
 export const dialectNames: Readonly<Record<Dialect, string>> = {
+  any: 'SQL',
   postgres: 'PostgreSQL',
   mysql: 'MySQL',
   sqlite: 'SQLite',
 }
 
+const postgres: Lexis = {
+  name: 'PostgreSQL',
+  escapeStrings: true,
+  dollar: 'tagged',
+  nestedComments: true,
+  returnEnds: true,
+}
+const mysql: Lexis = {
+  name: 'MySQL',
+  backslash: 'both',
+  backquote: true,
+  spacedDashes: true,
+  hash: true,
+  executableComments: true,
+}
+const mysqlAnsi: Lexis = { ...mysql, name: 'MySQL with ANSI_QUOTES', backslash: 'single' }
+const mysqlPlain: Lexis = { ...mysql, name: 'MySQL with NO_BACKSLASH_ESCAPES', backslash: undefined }
+const sqlite: Lexis = { name: 'SQLite', backquote: true, bracket: 'first' }
+
+/** Every common way of splitting a text, besides PostgreSQL's own. */
+const others: readonly Lexis[] = [
+  { ...postgres, name: 'PostgreSQL without standard_conforming_strings', backslash: 'single' },
+  mysql,
+  mysqlAnsi,
+  mysqlPlain,
+  sqlite,
+  { name: 'SQL Server', bracket: 'doubled', nestedComments: true },
+  { name: 'Oracle', alternative: true },
+  { name: 'Snowflake', backslash: 'single', dollar: 'bare', slashes: true },
+  { name: 'BigQuery', backslash: 'both', triple: true, backquote: true, hash: true },
+]
+
 /**
- * What PostgreSQL and the dialect split into words in different ways: comments (nested in one, executable in another),
- * escapes, dollar quotes, brackets. Two parsers that disagree are how statements get smuggled, so of another dialect
- * only what both read alike is let through.
+ * The name of a dialect that splits the text into code, quotes and comments in another way than PostgreSQL, whose parser
+ * decides. Where all split it alike, what that parser finds holds for each of them.
  */
-const ambiguous: Readonly<Record<Dialect, RegExp | undefined>> = {
-  postgres: undefined,
-  mysql: /--|\/\*|[#$\\[\]]/,
-  sqlite: /--|\/\*|[#$\\[\]]/,
+export function disagreeing(text: string): string | undefined {
+  const base = marksOf(text, spansOf(text, postgres))
+  const odd = others.find((lexis) => !alike(base, marksOf(text, spansOf(text, lexis))))
+  return odd?.name
 }
 
-/** The statement as PostgreSQL would write it, or `undefined` if the dialect reads it in some other way. */
-export function asPostgres(text: string, dialect: Dialect): string | undefined {
-  if (dialect === 'postgres') return text
-  if (ambiguous[dialect]?.test(text)) return undefined
-  // Plain names in back-quotes are the one habit worth keeping; among other quotes the exchange could change what is
-  // quoted and what is not.
-  if (text.includes('`') && text.includes('"')) return undefined
-  const quoted = text.replace(/`(\w+)`/g, '"$1"')
-  return quoted.includes('`') ? undefined : quoted
+const marks = { string: 1, name: 1, bracket: 2, comment: 3 } as const
+
+/** What each character is part of: 0 code, 1 quotes, 2 brackets, 3 a comment. */
+function marksOf(text: string, spans: readonly Span[]): Uint8Array {
+  const found = new Uint8Array(text.length)
+  for (const { kind, start, end } of spans) found.fill(marks[kind], start, end)
+  return found
+}
+
+/**
+ * PostgreSQL's subscripts are names to others. What is code to PostgreSQL in there is checked as code, so the others see
+ * less of it, never more; what follows must be the same again.
+ */
+const alike = (base: Uint8Array, other: Uint8Array): boolean =>
+  other.every((mark, at) => mark === marks.bracket || mark === base[at])
+
+/** Words of the code alone, in lower case, as every dialect would split them. */
+export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<string> {
+  let code = ''
+  let at = 0
+  for (const { start, end } of spansOf(text, lexis)) {
+    code += `${text.slice(at, start)} `
+    at = end
+  }
+  return new Set((code + text.slice(at)).toLowerCase().match(/[\p{L}\p{M}\p{N}_$@]+/gu) ?? [])
+}
+
+/** Spaces that separate words to some dialects and are letters to others. */
+export function hasOddSpace(text: string): boolean {
+  if (/^[\x00-\x7f]*$/.test(text)) return false
+  let at = 0
+  for (const { start, end } of [...spansOf(text, postgres), { start: text.length, end: text.length }]) {
+    if (/(?! )[\x80-\x9f\p{Z}\p{Cf}]/u.test(text.slice(at, start))) return true
+    at = end
+  }
+  return false
+}
+
+/** Characters that a conversion to a smaller character set turns into quotes and semicolons. */
+const convertible: Readonly<Record<string, string>> = {
+  ...signs("'", '\u02b9\u02bc\u02c8\u2018\u2019\u201b\u2032\u2035\uff07'),
+  ...signs('"', '\u02ba\u201c\u201d\u201f\u2033\u2036\uff02'),
+  ...signs(';', '\u037e\uff1b'),
+  ...signs('\\', '\u2216\uff3c'),
+}
+const anyConvertible = new RegExp(`[${Object.keys(convertible).join('')}]`, 'g')
+
+/** Whether a text becomes more than one statement, or a write, once look-alikes of quotes and semicolons are converted. */
+export function unsafeConverted(text: string, readOnly: boolean): boolean {
+  const converted = text.replace(anyConvertible, (sign) => convertible[sign] as string)
+  return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))
+}
+
+/** Words of statements that write, wherever they stand. */
+const writes = new Set(
+  `alter attach call copy create delete detach drop dumpfile exec execute grant insert into load lock merge outfile pragma
+  rename replace revoke set truncate update vacuum`.split(/\s+/),
+)
+
+/** Whether another reading has more than one statement or, where only reads are allowed, shows a word of a write. */
+function gainsStatement(text: string, lexis: Lexis, before: string, readOnly: boolean, lexisBefore = lexis): boolean {
+  if (countStatements(text, lexis) > 1) return true
+  if (!readOnly) return false
+  const known = codeWords(before, lexisBefore)
+  return [...codeWords(text, lexis)].some((word) => writes.has(word) && !known.has(word))
+}
+
+function countStatements(text: string, lexis: Lexis): number {
+  let count = 0
+  let begun = false
+  let at = 0
+  const code = (until: number) => {
+    for (; at < until; at++) {
+      if (text[at] === ';') begun = false
+      else if (!begun && !/\s/.test(text[at] as string)) {
+        begun = true
+        count++
+      }
+    }
+  }
+  for (const { kind, start, end } of spansOf(text, lexis)) {
+    code(start)
+    if (kind !== 'comment' && !begun) {
+      begun = true
+      count++
+    }
+    at = end
+  }
+  code(text.length)
+  return count
+}
+
+function signs(plain: string, likes: string): Record<string, string> {
+  return Object.fromEntries([...likes].map((like) => [like, plain]))
+}
+
+/** Names with quotes in them, which no table has and many parsers get wrong. */
+const unusualName = /^(?:`[^`]*["';\\]|\[[^\]]*["';`\\])/
+
+/** What PostgreSQL's parser would take for something else in the code of another dialect. */
+const foreign = /--|\/\*|\*\/|[#$\\[\]`]/
+
+/**
+ * The statement as PostgreSQL would write it, with the same characters at the same places; `undefined` if it cannot be
+ * written so. Comments become spaces, and the text of strings, which decides nothing, is left out.
+ */
+export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: boolean): string | undefined {
+  const own = dialect === 'mysql' ? mysql : sqlite
+  const settings = dialect === 'mysql' ? [mysqlAnsi, mysqlPlain] : []
+  if (settings.some((lexis) => gainsStatement(text, lexis, text, readOnly, own))) return undefined
+  const spans = spansOf(text, own)
+  const ends = { kind: 'end' as const, start: text.length, end: text.length, closed: true }
+  let written = ''
+  for (const { kind, start, end, closed } of [...spans, ends]) {
+    const code = text.slice(written.length, start)
+    // A comment of one line needs no end.
+    if (foreign.test(code) || (!closed && !(kind === 'comment' && !text.startsWith('/*', start)))) return undefined
+    const inner = text.slice(start + 1, end - 1)
+    if (unusualName.test(text.slice(start, end))) return undefined
+    written += code
+    if (kind === 'comment') written += ' '.repeat(end - start)
+    else if (kind === 'string' || (kind !== 'end' && inner === '')) written += `'${'x'.repeat(inner.length)}'`
+    else if (kind !== 'end') written += `"${inner.replace(/[^\w ]/g, '\u00b7')}"`
+  }
+  return written
 }

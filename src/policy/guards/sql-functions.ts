@@ -89,6 +89,8 @@ const extension = names(`
 `)
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
+  // A function of one database may be anything in another one.
+  any: names(''),
   postgres: names(''),
   mysql: names(`
     adddate addtime ascii bin binary char conv convert_tz curdate current_timestamp curtime datediff datetime date_format
@@ -115,7 +117,7 @@ export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined
   // Other dialects do not fold case as PostgreSQL's parser does, but call the same function either way.
-  const known = dialect === 'postgres' ? plain : plain.toLowerCase()
+  const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
   if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
   return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)
 }

@@ -16,6 +16,8 @@ const queryNodes = new Set(
   JsonTableColumn JsonTablePathSpec JsonValueExpr CTESearchClause CTECycleClause`.split(/\s+/),
 )
 
+const maybePostgres = (dialect: Dialect): boolean => dialect === 'postgres' || dialect === 'any'
+
 const samplings = new Set(['system', 'bernoulli'])
 
 /** Why a statement is more than a read, to go on from "The argument … ", or `undefined` for a read. */
@@ -41,7 +43,7 @@ function sideEffect(query: Node, dialect: Dialect): string | undefined {
     if (name === 'RangeFunction') functions.push(node)
     if (name === 'ColumnRef') columns.push(node)
   })
-  if (reason !== undefined || dialect !== 'postgres') return reason
+  if (reason !== undefined || !maybePostgres(dialect)) return reason
   const call = disguisedCall(functions, columns)
   return call && `has "${short(call)}", which may call a function; list the columns of the function: AS x(column, …)`
 }
@@ -58,7 +60,7 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
     case 'TypeName':
       return dialect === 'postgres' ? undefined : sideEffectOfType(node, dialect)
     case 'A_Indirection': {
-      const member = dialect === 'postgres' ? disguisedMember(node) : undefined
+      const member = maybePostgres(dialect) ? disguisedMember(node) : undefined
       return member && `has "(…).${short(member)}", which may call a function; use (…).* or a subquery in FROM`
     }
     case 'A_Expr':

@@ -23,3 +23,18 @@ export function namesIn(list: unknown): (string | undefined)[] {
   if (!Array.isArray(list)) return []
   return list.map((node: { String?: { sval?: string } }) => node.String && (node.String.sval ?? ''))
 }
+
+const nameFields = new Set(['sval', 'aliasname', 'name', 'relname', 'schemaname', 'catalogname', 'colname'])
+
+/** Names of tables, columns, functions and aliases in a tree; literals are not among them. */
+export function namesUsed(tree: Node): readonly string[] {
+  const found: string[] = []
+  walk(tree, (kind, value) => {
+    // The text of a literal is in a field of the same name.
+    if (Array.isArray(value) || kind === 'sval') return
+    for (const [field, name] of Object.entries(value as Node)) {
+      if (typeof name === 'string' && nameFields.has(field)) found.push(name)
+    }
+  })
+  return found
+}

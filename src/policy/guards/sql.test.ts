@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { shown } from '../../../tests/abuse/case.ts'
 import {
+  ambiguousSql,
+  commonSql,
   honestMysql,
   honestSql,
   honestSqlite,
@@ -22,6 +24,8 @@ const guards = {
   mysql: guard('mysql', true),
   sqlite: guard('sqlite', true),
   writing: guard('postgres', false),
+  any: guard('any', true),
+  anyWriting: guard('any', false),
 }
 
 const refusal = async (sql: string, kind: keyof typeof guards = 'postgres'): Promise<ToolwayError | undefined> => {
@@ -137,6 +141,49 @@ describe('SQL guard of other dialects', () => {
     expect(await refusal(sql, 'sqlite')).toBeUndefined()
   })
   test('F9: what is told names the dialect', async () => {
-    expect((await refusal('SELECT 1 -- x', 'mysql'))?.message).toContain('that MySQL and the gateway read alike')
+    expect((await refusal('SELECT 1 --x', 'mysql'))?.message).toContain('that MySQL and the gateway read alike')
+  })
+  test('F9: a declared dialect is read by that one alone', async () => {
+    const sql = "SELECT '\\'' ; DROP TABLE t --'"
+    expect(await refusal(sql, 'postgres')).toBeUndefined()
+    expect((await refusal(sql, 'mysql'))?.code).toBe('UNSAFE_SQL')
+    expect(await refusal(sql, 'sqlite')).toBeUndefined()
+    expect(await refusal("SELECT 'it\\'s fine' FROM t", 'mysql')).toBeUndefined()
+    expect((await refusal("SELECT '\\'; DROP TABLE t; -- '", 'sqlite'))?.message).toContain('2 SQL statements')
+  })
+})
+
+describe('SQL guard without a declared dialect', () => {
+  test.each([...ambiguousSql, ...mysqlAttacks, ...sqliteAttacks])('F9: refused (%s) %j', async (_why, sql) => {
+    expect((await refusal(sql, 'any'))?.code).toBe('UNSAFE_SQL')
+  })
+  test('F9: every attack on PostgreSQL is refused as well', async () => {
+    for (const [, sql] of sqlAttacks.filter(([why]) => why !== 'deep')) {
+      expect((await refusal(sql, 'any'))?.code, sql).toBe('UNSAFE_SQL')
+    }
+  })
+  test.each(commonSql)('F9: passed (%s) %j', async (_why, sql) => {
+    expect(await refusal(sql, 'any')).toBeUndefined()
+  })
+  test.each([
+    "INSERT INTO t VALUES ('a;b', 'C:\\temp')",
+    'INSERT INTO t (a) VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2',
+    'UPDATE t SET a = f(1)',
+    'MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE',
+    'CREATE TABLE t (a int REFERENCES b ON DELETE CASCADE)',
+  ])('F9: passed where writing is allowed %j', async (sql) => {
+    expect(await refusal(sql, 'anyWriting')).toBeUndefined()
+  })
+  test.each([
+    "INSERT INTO t VALUES ('\\'); DROP TABLE t; -- ')",
+    'INSERT INTO t SELECT 1 delete FROM users',
+    'INSERT INTO t VALUES (1) /*! ; DROP TABLE t */',
+  ])('F9: refused where writing is allowed %j', async (sql) => {
+    expect((await refusal(sql, 'anyWriting'))?.code).toBe('UNSAFE_SQL')
+  })
+  test('F9: the refusal names the databases that disagree and the setting', async () => {
+    const error = await refusal("SELECT '\\'' ; DROP TABLE t --'", 'any')
+    expect(error?.message).toMatch(/PostgreSQL .*dialect/)
+    expect(error?.message).not.toContain('DROP')
   })
 })

@@ -1,8 +1,16 @@
 import type { Guard, Guarded, Refuse } from './guard.ts'
-import { asPostgres, type Dialect, dialectNames } from './sql-dialects.ts'
+import {
+  asPostgres,
+  codeWords,
+  type Dialect,
+  dialectNames,
+  disagreeing,
+  hasOddSpace,
+  unsafeConverted,
+} from './sql-dialects.ts'
 import { parseSql, type Statement, SyntaxProblem } from './sql-parser.ts'
 import { notARead } from './sql-reads.ts'
-import type { Node } from './sql-tree.ts'
+import { type Node, namesUsed } from './sql-tree.ts'
 
 export interface SqlGuardConfig {
   readonly dialect: Dialect
@@ -15,15 +23,20 @@ const longest = 64 * 1024
 /** Lets one statement through (F9), parsed by PostgreSQL's own parser, and with `readOnly` only one that reads. */
 export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: Refuse): Guard {
   const check = async ({ at, text }: Guarded) => {
-    const plain = asPostgres(text, dialect)
+    const ambiguity = dialect === 'any' ? ambiguous(text, readOnly) : undefined
+    if (ambiguity !== undefined) throw refuse(at, `${ambiguity}; ${declare}`)
+    const plain = dialect === 'mysql' || dialect === 'sqlite' ? asPostgres(text, dialect, readOnly) : text
     if (plain === undefined) {
-      const wanted = 'without comments, backslashes, brackets, # and $'
-      throw refuse(at, `is not plain SQL that ${dialectNames[dialect]} and the gateway read alike; write it ${wanted}`)
+      const wanted =
+        'close quotes and comments, and leave out executable comments, brackets, #, $ and -- without a space'
+      throw refuse(at, `is not plain SQL that ${dialectNames[dialect]} and the gateway read alike; ${wanted}`)
     }
     const [statement, ...others] = await statementsOf(plain, at)
     if (!statement) throw refuse(at, 'has no SQL statement')
     if (others.length > 0) throw refuse(at, `has ${others.length + 1} SQL statements; send one at a time`)
-    const reason = readOnly ? notARead(statement, dialect) : beyondData(statement)
+    const reason =
+      (dialect === 'any' ? secondStatement(statement, text) : undefined) ??
+      (readOnly ? notARead(statement, dialect) : beyondData(statement))
     if (reason !== undefined) throw refuse(at, reason)
   }
 
@@ -42,6 +55,39 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: Refuse):
     if (total > longest) throw refuse(values[0]!.at, `has more than ${longest / 1024} KiB of SQL; send less at a time`)
     for (const value of values) await check(value)
   }
+}
+
+const declare =
+  'quote with plain single quotes, without backslashes, nested or unusual comments, or ask the operator to set dialect on this guard'
+
+/** Why databases may read a text in different ways, where it is not known which one will. */
+function ambiguous(text: string, readOnly: boolean): string | undefined {
+  const odd = disagreeing(text)
+  if (odd !== undefined) return `has quotes or comments that ${odd} and PostgreSQL end at different places`
+  if (hasOddSpace(text)) return 'has invisible or unusual spaces between its words'
+  if (unsafeConverted(text, readOnly)) {
+    return 'has typographic quotes or semicolons that a conversion of the character set makes plain ones'
+  }
+  return undefined
+}
+
+/** SQL Server needs no semicolon between statements: after a query, each of these words starts another one. */
+const starts = new Set(
+  `alter backup begin bulk checkpoint commit create dbcc deallocate declare delete delimiter deny disable drop enable exec
+  execute go goto grant if insert kill load merge print raiserror reconfigure restore return revert revoke rollback save
+  set setuser shutdown throw truncate update updatetext use waitfor while writetext`.split(/\s+/),
+)
+
+/** A name such as `delete` in `SELECT 1 delete FROM t`, which is an alias to PostgreSQL and a statement to SQL Server. */
+function secondStatement(statement: Statement, text: string): string | undefined {
+  const unquoted = codeWords(text)
+  for (const name of namesUsed(statement)) {
+    const word = name.toLowerCase()
+    if (starts.has(word) && unquoted.has(word)) {
+      return `has the name ${word}, which starts another statement in SQL Server; put it in double quotes`
+    }
+  }
+  return undefined
 }
 
 /** Where writing is allowed, a statement must still be one that can be seen through and that stays in the database. */

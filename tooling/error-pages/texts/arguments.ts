@@ -45,7 +45,7 @@ export const args = {
     causes: [
       'An `sql` guard with `readOnly` watches this argument, and the statement writes: also inside a CTE, by `SELECT INTO`, `COPY` or `DO`, or through a function with side effects.',
       'There is more than one statement, or none.',
-      'The text cannot be parsed in the dialect of the guard, or another parser might read it differently.',
+      'The text cannot be parsed in the `dialect` of the guard or, where none is declared, databases would read its quotes and comments in different ways.',
       'The argument is not a string: `null`, a number, an object. A guarded argument is a string or left out.',
     ],
     model: ['Send one statement that only reads, plainly written.'],
