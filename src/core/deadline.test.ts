@@ -64,3 +64,18 @@ test("work that fails after its waiter has gone is nobody's unhandled failure", 
   process.off('unhandledRejection', listen)
   expect(unhandled).toEqual([])
 })
+
+test.each([
+  [50, false],
+  [5_000, true],
+])('F10: a deadline that runs out in a pause of %i ms knows that it is late: %s', (ms, late) => {
+  const clock = createManualClock()
+  const seen: boolean[] = []
+  using limit = deadline(clock, 100, (isLate) => {
+    seen.push(isLate)
+    return new Error('late')
+  })
+  clock.advance(60)
+  clock.pause(ms)
+  expect([limit.signal.aborted, seen]).toEqual([true, [late]])
+})

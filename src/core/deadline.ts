@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import { type Clock, pausedMs, type Timer } from './clock.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
@@ -6,13 +6,17 @@ export interface Deadline extends Disposable {
   pause(): Disposable
 }
 
-/** A signal that aborts with `reason()` after `ms`, or with its parent's reason before that. Dispose of it when done. */
-export function deadline(clock: Clock, ms: number, reason: () => Error, parent?: AbortSignal): Deadline {
+/**
+ * A signal that aborts with `reason()` after `ms`, or with its parent's reason before that. Dispose of it when done.
+ * `late`: the process was paused when time ran out, so that the other side may have had less of it.
+ */
+export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Error, parent?: AbortSignal): Deadline {
   const controller = new AbortController()
   const abort = () => controller.abort(parent?.reason)
   if (parent?.aborted) abort()
   parent?.addEventListener('abort', abort, { once: true })
-  const start = (left: number) => clock.after(left, () => controller.abort(reason()))
+  const start = (left: number): Timer =>
+    clock.after(left, () => controller.abort(reason((timer.lateMs ?? 0) >= pausedMs)))
   let due = clock.monotonic() + ms
   let timer = start(ms)
   let pauses = 0

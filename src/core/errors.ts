@@ -68,6 +68,8 @@ export interface ErrorDetails {
   readonly sessionEnded?: 'established' | 'fresh'
   /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
   readonly resendable?: true
+  /** This process was paused when the time of the call ran out, which says nothing about the server. */
+  readonly late?: true
   readonly cause?: unknown
 }
 

@@ -14,9 +14,10 @@ export const timeout = (clock: Clock): Interceptor => {
     // Nothing is begun for somebody who has gone already.
     call.signal.throwIfAborted()
     const ms = call.timeoutMs ?? call.entry.traits.timeoutMs
-    const tooLate = () => {
+    const tooLate = (late: boolean) => {
       const sentence = `${call.entry.server}.${call.entry.name} did not answer within ${ms} ms and was cancelled.`
-      return new ToolwayError('TIMEOUT', sentence, { server: call.entry.server })
+      const paused = late ? ' Toolway itself was paused meanwhile.' : ''
+      return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
     }
     using limit = deadline(clock, ms, tooLate, call.signal)
     const peer = canBeAsked(call.caller.capabilities) ? patient(call.peer, limit, clock) : call.peer

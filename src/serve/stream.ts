@@ -89,4 +89,10 @@ export class EventStream implements Connection {
 }
 
 /** Ends the connection when nothing moves on it any more; the socket itself knows whether something does. */
-export const dropWhenStalled = (response: ServerResponse): void => void response.setTimeout(stalledMs)
+export function dropWhenStalled(response: ServerResponse): void {
+  response.setTimeout(stalledMs)
+  // Where nothing is owed to the reader it was this process that was silent, because it was paused.
+  response.on('timeout', () => {
+    if (response.writableLength > 0) response.destroy()
+  })
+}

@@ -97,6 +97,18 @@ test('T5: one that hangs is given up, with a sentence that says why', async () =
   expect(line.current).toBeUndefined()
 })
 
+test('T5: one that did not answer a check in time is not given up where this process was paused', async () => {
+  const { clock, lost, pings } = await checked()
+  await clock.pass(60_000)
+  expect(pings()).toBe(1)
+  clock.pause(600_000)
+  await clock.pass(0)
+  expect(lost).toEqual([])
+  // It has its full time at the next check.
+  await clock.pass(35_000)
+  expect(lost).toHaveLength(1)
+})
+
 test('T5: one that works on a call has the time of the call, and is called strained meanwhile', async () => {
   const { clock, lost, call, peers, checks } = await checked()
   const slow = call()

@@ -87,7 +87,9 @@ export function createChecks(options: CheckOptions): Checks {
       if (connection.heard !== watch.heard) found(open, undefined)
       // It answers, though not as it should: each call will tell what that means for it.
       else if (statusOf(error) !== undefined && connection.transport.usable) found(open, (error as Error).message)
-      else missed(line, open, watch, ToolwayError.from(error))
+      // After a pause of this process the next round tells.
+      else if (!(error instanceof ToolwayError && error.details.late))
+        missed(line, open, watch, ToolwayError.from(error))
     } finally {
       watch.running = false
     }
@@ -140,9 +142,9 @@ export function createChecks(options: CheckOptions): Checks {
     }
   }
 
-  function silent(): ToolwayError {
+  function silent(late: boolean): ToolwayError {
     const sentence = `${server} did not answer a check within ${timeoutMs / 1000} s and was given up.`
-    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, ...(late && { late }) })
   }
 }
 

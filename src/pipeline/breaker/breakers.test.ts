@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { callOf, entryOf } from '../../core/call.fixture.ts'
+import type { Call } from '../../core/call.ts'
 import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { resultOf } from '../../core/result.ts'
+import { timeout } from '../timeout.ts'
 import { breakersOf, down, failing, fine, usual } from './breaker.fixture.ts'
 import { type BreakerConfig, breakerConfigs } from './config.ts'
 
@@ -109,6 +111,22 @@ describe('what counts', () => {
     controller.abort(reason)
     await running.end(reason)
     expect(breakers.state().failures).toBe(counts ? 1 : 0)
+  })
+
+  test('J3, F10: calls whose time ran out while this process was paused do not count, all others do', async () => {
+    const breakers = breakersOf()
+    const listening = ({ signal }: Call) =>
+      new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    const slow = () => timeout(breakers.clock)(callOf(), (call) => breakers.interceptor(call, listening))
+    const paused = [slow(), slow(), slow()].map((answer) => answer.catch((error) => error))
+    breakers.clock.pause(3_600_000)
+    for (const error of await Promise.all(paused))
+      expect(error).toMatchObject({ code: 'TIMEOUT', details: { late: true } })
+    expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
+    const hung = slow().catch((error) => error)
+    breakers.clock.advance(30_000)
+    expect((await hung).details.late).toBeUndefined()
+    expect(breakers.state().failures).toBe(1)
   })
 
   test('J3: what happens inside this process never breaks', async () => {

@@ -21,6 +21,6 @@ export function outcomeOf(thrown: unknown, call: Call, tookMs: number): Outcome 
 function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   const own = entry.traits.timeoutMs
   const { reason } = signal
-  const late = reason instanceof ToolwayError && reason.code === 'TIMEOUT'
-  return late && (timeoutMs ?? own) >= own && tookMs >= own * asGoodAsAll
+  const isTimeout = reason instanceof ToolwayError && reason.code === 'TIMEOUT' && !reason.details.late
+  return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * asGoodAsAll
 }

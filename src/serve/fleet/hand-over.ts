@@ -50,7 +50,8 @@ export function handOver(handed: HandedOver): Promise<boolean> {
   const onward = ask(new URL(address), target)
   let connected = false
   onward.once('socket', (socket) => {
-    socket.setTimeout(connectMs, () => onward.destroy())
+    // A turn later: it may have been this process that did not get on.
+    socket.setTimeout(connectMs, () => setImmediate(() => connected || onward.destroy()))
     socket.once('connect', () => {
       connected = true
       socket.setTimeout(0)

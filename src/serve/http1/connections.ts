@@ -125,8 +125,17 @@ export function takeConnections({ server, path, handle, leaving }: ConnectionsOp
       if (socket.timeout !== ms) socket.setTimeout(ms)
     }
 
+    /** A turn later, so that what arrived while this process was paused is read first. */
     function silent(): void {
-      if (response === undefined || response.limited || response.writableEnded) socket.destroy()
+      const { bytesRead } = socket
+      setImmediate(() => {
+        if (socket.bytesRead === bytesRead && hasStalled()) socket.destroy()
+      })
+    }
+
+    function hasStalled(): boolean {
+      if (response === undefined || response.writableEnded) return true
+      return response.limited && response.writableLength > 0
     }
 
     function closed(): void {

@@ -41,6 +41,21 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     expect(other.fleet.addressOf(after.self)).toBe('http://a')
   })
 
+  test('after a pause of the process those who were not heard of meanwhile are not taken for gone', async () => {
+    const { redis, all } = await replicas('http://a', 'http://b')
+    const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
+    await one.clock.pass(4_000)
+    await one.beat()
+    await redis.ask((client) => client.del(`${redis.prefix}{fleet}:replica:${other.self}`))
+    const looked = new Promise<void>((resolve) => one.fleet.onReturn?.(resolve))
+    one.clock.pause(60_000)
+    await looked
+    expect(one.fleet.addressOf(other.self)).toBe('http://b')
+    await one.clock.pass(4_000)
+    await one.beat()
+    expect(one.fleet.addressOf(other.self)).toBeUndefined()
+  })
+
   test('one that could not be found hears that another has gone on with its session', async () => {
     const { all } = await replicas('http://a', 'http://b')
     const [one, other] = all as [(typeof all)[0], (typeof all)[0]]

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
 import type { Fleet, TakenOver } from '../../core/fleet.ts'
 import { createSeal, type Seal } from '../../core/seal.ts'
 import type { SharedRedis } from './connection.ts'
@@ -50,7 +50,7 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
   const at = (name: string) => `${redis.prefix}{fleet}:${name}`
   let known = new Map<string, string>()
   let address: string | undefined
-  let timer: Disposable | undefined
+  let timer: Timer | undefined
   let ended = false
   /** Since when Redis has answered without a break: before that, who is missing there may only not have come back yet. */
   let steadySince: number | undefined
@@ -81,7 +81,13 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
     if (names === undefined) lost()
     else if (names.length > 0) await look(names)
     timer?.[Symbol.dispose]()
-    if (!ended) timer = clock.after(beatMs, () => void beat())
+    if (!ended) timer = clock.after(beatMs, next, { promptly: true })
+  }
+
+  /** After a pause others may have taken us for gone, and those who were paused with us have yet to say that they are there. */
+  const next = () => {
+    if ((timer?.lateMs ?? 0) >= pausedMs) lost()
+    void beat()
   }
 
   const look = async (names: readonly string[]) => {

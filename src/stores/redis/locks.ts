@@ -85,12 +85,13 @@ export function redisLocks(options: RedisLocksOptions): Locks {
 
       function prolong(): Disposable {
         // Two may come to nothing before it runs out.
-        return clock.after(leaseMs / 3, async () => {
+        const renew = async () => {
           const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
           if (over) return void redis.ask((client) => release(client, [key], [token]))
           if (told === 0) return log.warn({}, 'a lock ran out while Redis was away, and another replica has it now')
           renewal = prolong()
-        })
+        }
+        return clock.after(leaseMs / 3, renew, { promptly: true })
       }
     },
   }

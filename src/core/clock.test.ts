@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import type { AddressInfo, Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { pausedMs, systemClock } from './clock.ts'
+
+/** Keeps this process from running, as a signal or a busy machine does. */
+const pauseProcess = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+
+/** Two ends of a connection. */
+async function pair(): Promise<[Socket, Socket, AsyncDisposable]> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const near = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [far] = (await once(server, 'connection')) as [Socket]
+  return [near, far, { [Symbol.asyncDispose]: async () => void [near.destroy(), far.destroy(), server.close()] }]
+}
+
+test('F10: a timer that is late after a pause runs after what arrived meanwhile was read, and may be called off by it', async () => {
+  const [near, far, ends] = await pair()
+  await using _ = ends
+  const order: string[] = []
+  const lastTimer = Promise.withResolvers<void>()
+  near.once('data', () => {
+    order.push('data')
+    calledOff[Symbol.dispose]()
+  })
+  const calledOff = systemClock.after(20, () => order.push('called off'))
+  const verdict = systemClock.after(20, () => {
+    order.push('verdict')
+    lastTimer.resolve()
+  })
+  await new Promise<void>((resolve) => far.write('answer', () => resolve()))
+  pauseProcess(pausedMs + 100)
+  await lastTimer.promise
+  expect(order).toEqual(['data', 'verdict'])
+  expect(verdict.lateMs).toBeGreaterThanOrEqual(pausedMs)
+})
+
+test('a timer that must be prompt is not held back after a pause, and knows that it is late', async () => {
+  const done = Promise.withResolvers<void>()
+  const order: string[] = []
+  const patient = systemClock.after(10, () => {
+    order.push('patient')
+    done.resolve()
+  })
+  const prompt = systemClock.after(10, () => order.push('prompt'), { promptly: true })
+  pauseProcess(pausedMs + 50)
+  await done.promise
+  expect(order).toEqual(['prompt', 'patient'])
+  for (const { lateMs } of [patient, prompt]) expect(lateMs).toBeGreaterThanOrEqual(pausedMs)
+})
+
+test('a timer on time is not late', async () => {
+  const fired = Promise.withResolvers<void>()
+  const timer = systemClock.after(1, fired.resolve)
+  await fired.promise
+  expect(timer.lateMs).toBeLessThan(pausedMs)
+})
