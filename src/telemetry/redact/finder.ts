@@ -11,21 +11,17 @@ export type Found = (start: number, end: number, needle: number) => void
 /** Tells of places that together cover every needle in a text; they may overlap. */
 export type Find = (text: string, found: Found) => void
 
-/** Entries of a transition table up to which it is kept dense: 256 KiB. */
-const maxDense = 2 ** 17
-
 /**
  * Finds any number of needles in one pass over the text (Aho and Corasick), so that time does not grow with their
- * number. Transitions live in a dense table where it is small, and in one open hash table otherwise: a dense one would
- * take megabytes for a hundred secrets.
+ * number. Transitions live in one open hash table: a dense one would take megabytes for a hundred secrets, and more time
+ * to build. For needles that never change, `dense` makes the search faster.
  */
-export function createFinder(needles: readonly Needle[]): Find {
+export function createFinder(needles: readonly Needle[], { dense = false } = {}): Find {
   if (needles.length === 0) return () => {}
   const automaton = build(needles)
   const { size, root, child, fail, reach } = automaton
   if (size === 1) return () => {}
-  const dense = denseTransitions(automaton)
-  if (dense) return findDense(dense, automaton)
+  if (dense) return findDense(denseTransitions(automaton), automaton)
 
   return (text, found) => {
     let state = 0
@@ -55,9 +51,9 @@ interface Dense {
   readonly next: Uint16Array
 }
 
-function denseTransitions({ size, used, order, fail, child }: Automaton): Dense | undefined {
+function denseTransitions({ size, way, order, fail, child }: Automaton): Dense {
+  const used = [...new Set(way.subarray(1, size))]
   const width = used.length + 1
-  if (width > 255 || size * width > maxDense) return undefined
   const columns = new Uint8Array(256)
   for (const [index, code] of used.entries()) columns[code] = index + 1
   const next = new Uint16Array(size * width)
@@ -148,8 +144,7 @@ function build(needles: readonly Needle[]) {
     }
     shares[state] = (shares[state] as number) | (shares[target] as number)
   }
-  const used = [...new Set(way.subarray(1, size))]
-  return { size, root, used, order, child: table.child, fail, reach, shares, ids }
+  return { size, root, way, order, child: table.child, fail, reach, shares, ids }
 }
 
 /** All states but the root: what a state falls back to is shorter than it, so it must be known first. */

@@ -48,7 +48,10 @@ const patterns: readonly Pattern[] = [
 const hints = [...new Set(patterns.flatMap((pattern) => pattern.hints))]
 const byHint = hints.map((hint) => patterns.filter((pattern) => pattern.hints.includes(hint)))
 const needles = [...tokenNeedles, ...hints, 'PRIVATE KEY']
-const find = createFinder(needles.map((text) => ({ text })))
+const find = createFinder(
+  needles.map((text) => ({ text })),
+  { dense: true },
+)
 
 /** Takes out whatever looks like a well-known kind of credential. One pass for all kinds: most texts hold none. */
 export function concealPatterns(text: string): string {
