@@ -114,6 +114,13 @@ export class ToolwayError extends Error {
   }
 }
 
+/** A client cannot be asked for this: MCP has no such request, or the client did not declare that it takes it. */
+export class UnsupportedRequest extends ToolwayError {
+  constructor(message: string) {
+    super('INVALID_ARGUMENTS', message)
+  }
+}
+
 /** An error object that a server answered with. It reaches the caller unchanged (T2). */
 export class ServerError extends Error {
   override readonly name = 'ServerError'

@@ -1,5 +1,8 @@
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import type { Log } from '../core/log.ts'
+import { AmbiguousMember, definedBytes, type Scope } from '../wire/check-members.ts'
+import { answers, errorMembers, type Level } from '../wire/defined-members.ts'
 import { notificationBytes, requestBytes } from '../wire/encode.ts'
 import type { InboundAnswer } from './inbound.ts'
 
@@ -10,11 +13,15 @@ export interface Asks {
    * or the signal says that nobody waits any more; with a ServerError if the client answers with an error of its own.
    */
   ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json>
-  /** Takes a client's answer; one that nobody waits for is ignored. */
-  settle(answer: InboundAnswer): void
+  /**
+   * Takes a client's answer; one that nobody waits for is ignored. Gives the reason where it cannot be passed on
+   * because servers might read it in different ways; whoever waits gets the same as an error.
+   */
+  settle(answer: InboundAnswer): string | undefined
 }
 
 interface Waiting {
+  readonly method: string
   resolve(result: Json): void
   reject(error: Error): void
 }
@@ -22,7 +29,7 @@ interface Waiting {
 /** A client that answers nothing must not pile up questions. */
 const maxWaiting = 64
 
-export function createAsks(): Asks {
+export function createAsks(scope: Scope, log: Log): Asks {
   const waiting = new Map<string, Waiting>()
   let count = 0
 
@@ -45,6 +52,7 @@ export function createAsks(): Asks {
           reject(nobodyWaits(method))
         }
         waiting.set(id, {
+          method,
           resolve(result) {
             over()
             resolve(result)
@@ -61,11 +69,29 @@ export function createAsks(): Asks {
     settle({ id, result, error }) {
       // We number our questions with strings: a number that looks alike is none of ours.
       const found = typeof id === 'string' ? waiting.get(id) : undefined
-      if (result !== undefined) found?.resolve(result)
-      else if (error !== undefined) found?.reject(new ServerError(error))
+      if (found === undefined) return undefined
+      const { method } = found
+      const leftOut: string[] = []
+      try {
+        if (result !== undefined) {
+          found.resolve(Json.raw(definedBytes(result.bytes, answers[method] ?? emptyAnswer, scope, leftOut)))
+        } else if (error !== undefined) {
+          found.reject(new ServerError(Json.raw(definedBytes(error.bytes, errorMembers, scope, leftOut))))
+        }
+      } catch (thrown) {
+        if (!(thrown instanceof AmbiguousMember)) throw thrown
+        found.reject(new ToolwayError('INVALID_ARGUMENTS', `The client's answer to ${method}: ${thrown.message}`))
+        return thrown.message
+      }
+      if (leftOut.length > 0) {
+        log.debug({ method, members: leftOut.slice(0, 10) }, "left out unknown members of a client's answer")
+      }
+      return undefined
     },
   }
 }
+
+const emptyAnswer: Level = { members: {} }
 
 const nobodyWaits = (method: string) =>
   new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)

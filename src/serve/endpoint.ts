@@ -180,8 +180,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
       const session = sessionOf(request, identity)
-      if (inbound.kind === 'answer') session.asks.settle(inbound)
-      else era.notification(session, inbound)
+      const ambiguous = inbound.kind === 'answer' ? session.asks.settle(inbound) : undefined
+      if (ambiguous !== undefined) throw new Refusal(400, rpc.params, ambiguous)
+      if (inbound.kind === 'notification') era.notification(session, inbound)
       response.writeHead(202, { 'Content-Length': 0 }).end()
       return
     }

@@ -2,6 +2,7 @@ import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { countMembers, extentOf } from '../core/json-text/extent.ts'
 import { maxDepth } from '../core/json-text/skip.ts'
+import { duplicateIn } from '../wire/check-members.ts'
 import { type Id, readMessage } from '../wire/message.ts'
 import { rpc } from './refusal.ts'
 
@@ -53,9 +54,12 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   if (!isObject(message)) return undefined
   const { jsonrpc, id, method, params = none } = message
   if (jsonrpc !== '2.0' || typeof method !== 'string' || !isObject(params) || !isPlainId(id)) return undefined
-  if ('result' in message || 'error' in message || hasDuplicateKeys(bytes, message)) return undefined
+  for (const name in message) if (!plainMembers.has(name)) return undefined
+  if (hasDuplicateKeys(bytes, message)) return undefined
   return { kind: 'request', id, method, params }
 }
+
+const plainMembers: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
 
 function parsed(bytes: Buffer): unknown {
   try {
@@ -85,7 +89,7 @@ function readCarefully(bytes: Buffer): Inbound | Unreadable {
       const params = parse(message.params)
       if (message.params !== undefined && hasDuplicateKeys(message.params, params)) {
         const id = kind === 'request' ? message.id : null
-        return { kind: 'unreadable', id, code: rpc.request, message: 'A key occurs twice in "params": send each once.' }
+        return { kind: 'unreadable', id, code: rpc.params, message: duplicateIn(message.params).message }
       }
       return kind === 'request' ? { kind, id: message.id, method, params } : { kind, method, params }
     }

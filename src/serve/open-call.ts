@@ -1,5 +1,5 @@
 import type { Capabilities, LogLevel } from '../core/capabilities.ts'
-import { ToolwayError } from '../core/errors.ts'
+import { ToolwayError, UnsupportedRequest } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { notificationBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
@@ -158,13 +158,13 @@ export class OpenCall implements Waiter {
   #checkCapabilities(method: string, params: Json): void {
     const required = requiredFor(method, params.value)
     if (required === undefined) {
-      throw new ToolwayError('INVALID_ARGUMENTS', `The caller's client cannot be asked for ${method} in mid-call.`)
+      throw new UnsupportedRequest(`The caller's client cannot be asked for ${method} in mid-call.`)
     }
     const missing = missingFrom(this.#leg.capabilities, required)
     if (missing === undefined) return
     const refusal = missingCapability(missing)
     this.#finish({ kind: 'failed', thrown: refusal })
-    const error = new ToolwayError('INVALID_ARGUMENTS', refusal.message)
+    const error = new UnsupportedRequest(refusal.message)
     this.#controller.abort(error)
     throw error
   }

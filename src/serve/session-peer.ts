@@ -1,7 +1,8 @@
 import type { Peer } from '../core/call.ts'
 import type { LogLevel } from '../core/capabilities.ts'
-import { ToolwayError } from '../core/errors.ts'
+import { type ToolwayError, UnsupportedRequest } from '../core/errors.ts'
 import type { Json } from '../core/json.ts'
+import { capabilityFor } from '../wire/defined-members.ts'
 import { notificationBytes } from '../wire/encode.ts'
 import type { Asks } from './asks.ts'
 import type { Params } from './inbound.ts'
@@ -13,13 +14,6 @@ export interface Listener {
   readonly asks: Asks
   readonly logLevel: LogLevel | undefined
 }
-
-/** What a client must have declared before it may be asked. */
-const needed: ReadonlyMap<string, string> = new Map([
-  ['sampling/createMessage', 'sampling'],
-  ['elicitation/create', 'elicitation'],
-  ['roots/list', 'roots'],
-])
 
 /** The way to a session's client outside any request; a question waits no longer than the session lasts. */
 export const sessionPeer = (session: () => Listener, tell: (message: Buffer) => boolean, ended: AbortSignal): Peer => ({
@@ -43,8 +37,9 @@ export const isHeard = ({ logLevel }: Listener, method: string, params: Json): b
 
 /** Why a client cannot be asked for this, if it cannot. */
 export function undeclared(listener: Listener, method: string): ToolwayError | undefined {
-  const capability = needed.get(method)
-  if (capability === undefined || listener.capabilities[capability] !== undefined) return undefined
+  const capability = capabilityFor.get(method)
+  if (capability === undefined) return new UnsupportedRequest(`MCP defines no request ${method} to clients.`)
+  if (listener.capabilities[capability] !== undefined) return undefined
   const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
-  return new ToolwayError('INVALID_ARGUMENTS', sentence)
+  return new UnsupportedRequest(sentence)
 }

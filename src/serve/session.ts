@@ -45,7 +45,7 @@ export function createSession(options: SessionOptions): Session {
     ...client,
     caller,
     requests: new Map(),
-    asks: createAsks(),
+    asks: createAsks(client, log),
     subscriptions: createSubscriptions({ access, caller, log, tell }),
     peer,
     logLevel: undefined,

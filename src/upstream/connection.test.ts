@@ -342,3 +342,28 @@ test("G3: on the stream of one request nobody else's is answered, and what is sa
   peer.say({ id: 2, result: { to: 'b', truly: true } }, 2)
   expect(JSON.parse(String((await second).result))).toEqual({ to: 'b', truly: true })
 })
+
+test('V1: a notification that the protocol does not define reaches nobody, one that it does has only its members', async () => {
+  const { connection, peer: server } = await open({}, { kind: 'http' })
+  const seen: unknown[] = []
+  const request = connection.request({
+    ...ask('tools/call'),
+    peer: peer({ notify: (method, params) => seen.push([method, String(params.bytes)]) }),
+  })
+  server.say({ method: 'notifications/evil', params: { a: 1 } }, 1)
+  server.say({ method: 'notifications/message', params: { level: 'info', Level: 'error', data: 1 } }, 1)
+  server.say({ method: 'notifications/message', params: { level: 'info', data: 1, later: 2 } }, 1)
+  server.say({ id: 1, result: {} }, 1)
+  await request
+  expect(seen).toEqual([['notifications/message', '{"level":"info","data":1}']])
+})
+
+test('V1: an answer with two spellings of a member reaches nobody else, and fails where it is clear whose it is', async () => {
+  const { connection, peer: server } = await open({})
+  const [first, second] = [connection.request(ask('a')), connection.request(ask('b'))]
+  server.say({ id: 1, ID: 2, result: { for: 'whom' } })
+  server.say({ id: 1, result: { to: 'a' } })
+  server.say({ id: 2, result: {}, Result: { to: 'b' } })
+  expect(String((await first).result)).toBe('{"to":"a"}')
+  await expect(second).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+})

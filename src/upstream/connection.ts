@@ -2,8 +2,11 @@ import type { Peer } from '../core/call.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
+import { AmbiguousMember, definedBytes } from '../wire/check-members.ts'
+import { toldByServers } from '../wire/defined-members.ts'
 import { notificationBytes, requestBytes } from '../wire/encode.ts'
 import { type Id, type Response, readMessage } from '../wire/message.ts'
+import { modernRevision } from '../wire/revisions.ts'
 import { createQuestions, type Question } from './questions.ts'
 import { createTaskNews, type TaskNews } from './task-news.ts'
 import type { Receiver, Transport } from './transports/transport.ts'
@@ -222,20 +225,25 @@ export async function openConnection(
     return waiting
   }
 
-  function notified(method: string, params: Buffer | undefined, exchange: number | undefined): void {
+  function notified(method: string, received: Buffer | undefined, exchange: number | undefined): void {
+    const params = definedNews(method, received)
+    if (params === undefined) {
+      log.debug({ server, method: method.slice(0, 100) }, 'ignored a notification that MCP does not define')
+      return
+    }
     if (method === 'notifications/progress') {
-      const progress = Json.raw<Record<string, unknown>>(params ?? Buffer.from('{}'))
+      const progress = Json.raw<Record<string, unknown>>(params)
       const token = progress.value.progressToken
       if (typeof token === 'number') pending.get(token)?.request.peer?.notify(method, progress)
     } else if (method === 'notifications/cancelled') questions.calledOff(params)
     else if (method === 'notifications/tasks/status') connection.taskNews.tell(params)
     else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
-      addressees(method, exchange)[0]?.notify(method, Json.raw(params ?? Buffer.from('{}')))
+      addressees(method, exchange)[0]?.notify(method, Json.raw(params))
     } else {
       const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.heard
       const peer = exchange === undefined ? undefined : pending.get(exchange)?.request.peer
       if (listener) listener(method, params)
-      else if (peer && !isForEverybody(method)) peer.notify(method, Json.raw(params ?? Buffer.from('{}')))
+      else if (peer && !isForEverybody(method)) peer.notify(method, Json.raw(params))
       else connection.onNotification(method, params)
     }
   }
@@ -298,6 +306,20 @@ export async function openConnection(
     return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server })
   }
 }
+
+/** The params of a notification with the members that the protocol defines; `undefined` where it must be ignored (V1). */
+function definedNews(method: string, params: Buffer = empty): Buffer | undefined {
+  const level = Object.hasOwn(toldByServers, method) ? toldByServers[method] : undefined
+  if (level === undefined) return undefined
+  try {
+    return definedBytes(params, level, { revision: modernRevision }, [])
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) return undefined
+    throw thrown
+  }
+}
+
+const empty = Buffer.from('{}')
 
 /** How long a call that was called off is reckoned to go on at the server. */
 const goesOnMs = 300_000

@@ -13,7 +13,7 @@ import { paramHeaders } from '../wire/modern.ts'
 import type { OpenLine } from './introduction.ts'
 import type { LineUser } from './lines.ts'
 import { type Phrase, phrase } from './phrase.ts'
-import { answersTo, asksForMore, sealedResult, unsealedRest } from './rounds.ts'
+import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './rounds.ts'
 import { servedResult, servedTaskResult } from './served-uris.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { relayTask, startedTask } from './tasks.ts'
@@ -125,12 +125,13 @@ async function inRounds(
   let answer = first
   let rest = brought
   for (let round = 0; ; round++) {
-    const { result } = answer
+    let { result } = answer
     if (!asksForMore(result)) {
       if (!over.line || !startsTask(result, call)) return resultFrom(answer, options)
       const started = startedTask(result, call, options.seal, over.line.connection.taskNews)
       return resultFrom({ ...answer, result: started }, options)
     }
+    result = definedQuestions(result, call)
     if (call.peer.rounds || round === maxRounds) {
       return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
     }
@@ -159,14 +160,12 @@ function say(
   options: EntryOptions,
   over: Over,
 ): Promise<Response> {
-  const { members, ...what } = about(call)
-  const more = rest && Object.keys(rest).length > 0 ? [Buffer.from(`,${JSON.stringify(rest).slice(1, -1)}`)] : []
-  return send({ ...what, members: [...members, ...more] }, call, options, over)
+  return send({ ...about(call), rest }, call, options, over)
 }
 
 /** Says something on behalf of a call. */
 function send(
-  what: Pick<Phrase, 'method' | 'members' | 'name' | 'headers'>,
+  what: Pick<Phrase, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
   call: Call,
   { use }: EntryOptions,
   over: Over = {},
@@ -188,8 +187,11 @@ const startsTask = (result: Buffer, { input }: Call): boolean =>
 
 const relay = async (method: string, call: Call, options: EntryOptions): Promise<Result> => {
   const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
-    const members = [Buffer.from(JSON.stringify({ ...call.input.rest, taskId }).slice(1, -1))]
-    return send({ method, name: taskId, members }, asked, options).then(({ result }) => result)
+    const { taskId: _, ...rest } = call.input.rest ?? {}
+    const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
+    return send({ method, name: taskId, members, rest }, asked, options).then(({ result }) =>
+      result.includes('"inputRequests"') ? definedQuestions(result, call) : result,
+    )
   })
   return { body: servedTaskResult(body, options.servedUri), isError }
 }

@@ -1,16 +1,20 @@
 import type { Peer } from '../core/call.ts'
 import type { Capabilities, LogLevel } from '../core/capabilities.ts'
 import type { TraceContext } from '../core/trace-context.ts'
+import { definedMembers } from '../wire/check-members.ts'
+import { fromClients } from '../wire/defined-members.ts'
 import { encodeHeaderValue, headerNames, metaKeys } from '../wire/modern.ts'
 import { modernRevision } from '../wire/revisions.ts'
 import type { Request } from './connection.ts'
-import type { Identity, OpenLine } from './introduction.ts'
+import { asObject, type Identity, type Introduction, type OpenLine } from './introduction.ts'
 
 /** Something to say to a server, before it is put into the words of its era. */
 export interface Phrase {
   readonly method: string
   /** What stands between the braces of the params before `_meta`, in pieces. */
   readonly members?: readonly Buffer[]
+  /** Other members that the caller sent; the server gets those that its revision defines for the method. */
+  readonly rest?: Readonly<Record<string, unknown>> | undefined
   /** The caller's own `_meta`. */
   readonly meta?: Readonly<Record<string, unknown>>
   /** Those of whoever this is said for. */
@@ -30,7 +34,8 @@ export interface Phrase {
 
 /** Puts a phrase into the words of the era that this line speaks. */
 export function phrase({ introduction, identity }: OpenLine, said: Phrase): Request {
-  const { method, members = [], meta = {}, peer, trace } = said
+  const { method, meta = {}, peer, trace } = said
+  const members = [...(said.members ?? []), ...restOf(said, introduction)]
   const modern = introduction.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
   return {
@@ -54,6 +59,21 @@ export function phrase({ introduction, identity }: OpenLine, said: Phrase): Requ
     ...(said.heard && { heard: said.heard }),
   }
 }
+
+/** The rest as one more piece of members, without what the server's revision does not define (V1). */
+function restOf(
+  { method, rest, capabilities }: Phrase,
+  { protocolVersion, capabilities: offered }: Introduction,
+): Buffer[] {
+  const level = rest && fromClients[method]
+  if (!level) return []
+  const extension = (name: string) => declares(capabilities, name) && declares(offered, name)
+  const defined = definedMembers(rest, level, { revision: protocolVersion, extension }, [])
+  const text = JSON.stringify(defined).slice(1, -1)
+  return text === '' ? [] : [Buffer.from(`,${text}`)]
+}
+
+const declares = ({ extensions }: Capabilities, name: string): boolean => asObject(extensions)[name] !== undefined
 
 /** The envelope that every request of the stateless era carries. */
 export const modernMeta = (identity: Identity, capabilities: Capabilities, logLevel?: LogLevel) => ({

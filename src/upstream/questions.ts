@@ -1,9 +1,12 @@
 import type { Peer } from '../core/call.ts'
-import { ServerError, ToolwayError } from '../core/errors.ts'
+import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
+import { AmbiguousMember, definedBytes } from '../wire/check-members.ts'
+import { fromServers } from '../wire/defined-members.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
+import { latestLegacy } from '../wire/revisions.ts'
 import type { Transport } from './transports/transport.ts'
 
 /** What a server asks of its client: sampling, elicitation, roots. */
@@ -76,8 +79,13 @@ export function createQuestions(transport: Transport, log: Log): Questions {
     answer(question, addressees) {
       const { id, method } = question
       if (method === 'ping') return remark(resultBytes(id, Buffer.from('{}')))
+      const defined = definedQuestion(question)
+      if ('code' in defined) {
+        log.debug({ method: method.slice(0, 100), code: defined.code }, 'refused a request of a server to its client')
+        return remark(errorBytes(id, defined))
+      }
       if (open.has(id) || open.size >= maxOpen) return remark(errorBytes(id, tooMany))
-      if (addressees().length > 0) void ask(question, addressees)
+      if (addressees().length > 0) void ask(defined, addressees)
       else remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
     },
     calledOff(params) {
@@ -90,11 +98,25 @@ export function createQuestions(transport: Transport, log: Log): Questions {
   }
 }
 
+/** The question with the members that the protocol defines, or the error that answers it (V1). */
+function definedQuestion(question: Question): Question | RpcErrorObject {
+  const { method, params } = question
+  const level = Object.hasOwn(fromServers, method) ? fromServers[method] : undefined
+  if (level === undefined) return { code: -32601, message: `Method not found: ${method.slice(0, 100)}` }
+  try {
+    return { ...question, params: params && definedBytes(params, level, { revision: latestLegacy }, []) }
+  } catch (thrown) {
+    if (!(thrown instanceof AmbiguousMember)) throw thrown
+    return { code: -32602, message: thrown.message }
+  }
+}
+
 const tooMany = { code: -32600, message: 'Too many questions are open, or this one is open already.' }
 
 /** A client's own error reaches the server unchanged, as a server's reaches a client. */
 function errorOf(thrown: unknown) {
   if (thrown instanceof ServerError) return thrown.error
+  if (thrown instanceof UnsupportedRequest) return { code: -32601, message: thrown.message }
   const error = ToolwayError.from(thrown)
   return { code: error.kind.rpc, message: error.message, data: error.data }
 }

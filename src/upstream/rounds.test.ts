@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { createSeal } from '../core/seal.ts'
-import { answersTo, asksForMore, sealedResult, unsealedRest } from './rounds.ts'
+import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './rounds.ts'
 
 const seal = createSeal('a secret for the test')
 const question = { method: 'elicitation/create', params: { message: 'Who?' } }
@@ -67,4 +67,34 @@ test('B2: a caller that cannot come again is asked everything at once, and the e
     requestState: 'exactly this',
   })
   expect(asked).toEqual(['elicitation/create {"message":"Who?"}', 'roots/list {}'])
+})
+
+describe('V1: input that a server asks for', () => {
+  const able = callOf()
+  const call = { ...able, caller: { ...able.caller, capabilities: { elicitation: {} } } }
+  const refusal = (bytes: Buffer) => {
+    try {
+      return String(definedQuestions(bytes, call))
+    } catch (thrown) {
+      return (thrown as Error).message
+    }
+  }
+
+  test.each([
+    [{ a: { method: 'evil/method' } }, /evil\/method/],
+    [{ a: question, b: { method: 'tools/call', params: {} } }, /tools\/call/],
+    [{ a: {} }, /undefined/],
+    [{ a: { method: 'roots/list' } }, /"roots"/],
+    [{ a: { ...question, Method: 'roots/list' } }, /Method/],
+    [{ a: { ...question, params: { message: 'a', MESSAGE: 'b' } } }, /MESSAGE/],
+  ])('is refused: %j', (inputRequests, said) => {
+    expect(refusal(asking({ inputRequests }))).toMatch(said)
+  })
+
+  test('is passed on with what the protocol defines for it, byte by byte', () => {
+    const bytes = asking({ inputRequests: { a: question }, requestState: 'x', later: 1 })
+    expect(definedQuestions(bytes, call)).toBe(bytes)
+    const more = asking({ inputRequests: { a: { ...question, more: 1, params: { message: 'Who?', extra: 1 } } } })
+    expect(String(definedQuestions(more, call))).toBe(String(asking({ inputRequests: { a: question } })))
+  })
 })

@@ -1,9 +1,12 @@
 import type { Call } from '../core/call.ts'
-import { ServerError } from '../core/errors.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { members } from '../core/json-text/scan.ts'
 import type { ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
+import { AmbiguousMember, definedBytes } from '../wire/check-members.ts'
+import { capabilityFor, inputRequired, isInputRequest } from '../wire/defined-members.ts'
+import { modernRevision } from '../wire/revisions.ts'
 import { bytesOf, splice, textOf } from '../wire/splice.ts'
 import { asObject } from './introduction.ts'
 
@@ -12,6 +15,33 @@ type Rest = Readonly<Record<string, unknown>> | undefined
 /** Whether a server of the stateless era wants something of the caller before it can answer. */
 export const asksForMore = (result: Buffer): boolean =>
   result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
+
+/**
+ * A result that asks for input, with the members that the protocol defines for its questions. Throws where it asks for
+ * something that MCP does not define, or that the caller's client did not declare.
+ */
+export function definedQuestions(result: Buffer, { caller, entry }: Call): Buffer {
+  const { server } = entry
+  const refused = (why: string) =>
+    new ToolwayError('INVALID_ARGUMENTS', `${server} asked for input, but ${why}`, { server })
+  let defined: Buffer
+  try {
+    defined = definedBytes(result, inputRequired, { revision: modernRevision }, [])
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) throw refused(`its request is ambiguous. ${thrown.message}`)
+    throw thrown
+  }
+  const { inputRequests } = Json.raw<Record<string, unknown>>(defined).value
+  for (const question of Object.values(asObject(inputRequests))) {
+    const { method } = asObject(question)
+    const name = JSON.stringify(String(method).slice(0, 100))
+    if (!isInputRequest(method)) throw refused(`MCP defines no request ${name} to clients.`)
+    const capability = capabilityFor.get(method) as string
+    if (caller.capabilities[capability] === undefined)
+      throw refused(`your client did not declare the capability "${capability}" that ${name} needs.`)
+  }
+  return defined
+}
 
 /**
  * A server's `requestState` belongs to the caller whose call it is about: it leaves here sealed for that caller, and

@@ -10,6 +10,8 @@ import {
   skipValue,
   wordsOf,
 } from '../core/json-text/skip.ts'
+import { misspelling } from './check-members.ts'
+import { envelopeMembers } from './defined-members.ts'
 
 /** The members of a JSON-RPC message, as slices of it, and what those of its result tell. */
 export interface Envelope {
@@ -19,6 +21,8 @@ export interface Envelope {
   params?: Buffer
   result?: Buffer
   error?: Buffer
+  /** A member that another parser may take for one of these, and which one. */
+  misspelt?: { readonly name: string; readonly known: string }
   readonly notes: Notes
 }
 
@@ -30,7 +34,7 @@ export interface Notes {
   special: boolean
 }
 
-type Name = Exclude<keyof Envelope, 'notes'>
+type Name = Exclude<keyof Envelope, 'notes' | 'misspelt'>
 
 const isName = (key: string): key is Name => (names as readonly string[]).includes(key)
 
@@ -57,8 +61,11 @@ export function readEnvelope(bytes: Buffer): Envelope | undefined {
     const isResult = key === 'result' && bytes[start] === OPEN_OBJECT
     const after = isResult ? skipResult(bytes, words, start, found.notes) : skipValue(bytes, words, start, 1)
     if (after === none || others?.has(key)) return none
-    if (!isName(key)) others = (others ?? new Set()).add(key)
-    else if (found[key] === undefined) found[key] = bytes.subarray(start, after)
+    if (!isName(key)) {
+      others = (others ?? new Set()).add(key)
+      const known = misspelling(key, envelopeMembers)
+      if (known !== undefined) found.misspelt ??= { name: key, known }
+    } else if (found[key] === undefined) found[key] = bytes.subarray(start, after)
     else return none
     return after
   })

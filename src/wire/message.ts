@@ -1,5 +1,6 @@
 import { depthExceeds, isJson } from '../core/json-text/scan.ts'
 import { maxDepth } from '../core/json-text/skip.ts'
+import { duplicateIn } from './check-members.ts'
 import { type Notes, readEnvelope } from './envelope.ts'
 import { carriable } from './one-line.ts'
 
@@ -43,6 +44,12 @@ export function readMessage(received: Buffer): Message {
   const id = idBytes === undefined ? undefined : readId(idBytes)
   const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason, id: id ?? null, parse: false })
 
+  if (found.misspelt !== undefined) {
+    const { name, known } = found.misspelt
+    const refused = invalid(`the member ${JSON.stringify(name.slice(0, 100))} may be read as "${known}"`)
+    // With two spellings of the id, nobody knows whose message this is.
+    return known === 'id' ? { ...refused, id: null } : refused
+  }
   if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
   if (idBytes !== undefined && id === undefined) {
     return invalid('"id" must be a string or a number that can be repeated exactly')
@@ -75,7 +82,7 @@ function unreadable(bytes: Buffer): Invalid {
   if (!isJson(bytes)) return invalid('the message is not JSON', true)
   const first = bytes.toString('latin1').trimStart()[0]
   if (first === '[') return invalid('batches are not supported: send one message at a time', false)
-  if (first === '{') return invalid('a key occurs twice', false)
+  if (first === '{') return invalid(`the member ${JSON.stringify(duplicateIn(bytes).member)} occurs twice`, false)
   return invalid('the message must be a JSON object', false)
 }
 

@@ -1,5 +1,8 @@
 import type { RpcErrorObject } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { AmbiguousMember, definedMembers } from '../../wire/check-members.ts'
+import { fromServers, type Level } from '../../wire/defined-members.ts'
+import { latestLegacy } from '../../wire/revisions.ts'
 import { isObject } from '../inbound.ts'
 import type { Question } from '../open-call.ts'
 
@@ -22,13 +25,21 @@ const visitRequired = -32042
 export function visitsOf(error: RpcErrorObject): ReadonlyMap<string, Question> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined
-  return new Map(
-    elicitations.map((visit, index) => {
-      const params = Json.of({ mode: 'url', ...visit })
-      return [`visit${index + 1}`, { method: 'elicitation/create', params }]
-    }),
-  )
+  try {
+    return new Map(elicitations.map((visit, index) => [`visit${index + 1}`, visitQuestion(visit)]))
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) return undefined
+    throw thrown
+  }
 }
+
+function visitQuestion(visit: unknown): Question {
+  const asked = { ...(isObject(visit) && visit), mode: 'url' }
+  const params = Json.of(definedMembers(asked, visitMembers, { revision: latestLegacy }, []))
+  return { method: 'elicitation/create', params }
+}
+
+const visitMembers = fromServers['elicitation/create'] as Level
 
 /** What a client must have declared before it may be asked to visit an address. */
 export const visiting = { elicitation: { url: {} } }

@@ -192,7 +192,7 @@ describe('E1: keys that occur twice', () => {
     const { headers } = await session()
     const body = `{"jsonrpc":"2.0","id":"i","method":"tools/call","params":${params}}`
     const { status, json } = await raw({ body, headers })
-    expect([status, json?.id, json?.error?.code]).toEqual([400, 'i', -32600])
+    expect([status, json?.id, json?.error?.code]).toEqual([400, 'i', -32602])
     expect(access.calls).toEqual([])
   })
 })

@@ -13,6 +13,7 @@ import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../agent.ts'
 import type { Answer } from '../answer.ts'
 import { capabilities, tooMuchDeclared } from '../capabilities.ts'
+import { definedNotice, definedParams } from '../defined-params.ts'
 import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { legacyTools } from '../legacy-tools.ts'
@@ -105,7 +106,8 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
         throw new ProtocolError(rpc.params, '"initialize" must say which "protocolVersion" the client speaks.')
       }
       const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
-      const declared = isObject(params.capabilities) ? params.capabilities : {}
+      const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, log)
+      const declared = isObject(capabilities) ? capabilities : {}
       const fault = tooMuchDeclared(declared)
       if (fault !== undefined) throw new ProtocolError(rpc.params, `The "capabilities" of a client ${fault}.`)
       return { revision, capabilities: declared }
@@ -126,8 +128,8 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       }).bytes
     },
 
-    async request(session, request, outlet, caller) {
-      const { id, method } = request
+    async request(session, received, outlet, caller) {
+      const { id, method } = received
       const { requests } = session
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight in this session: give each request its own id.'
@@ -136,6 +138,12 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       if (requests.size >= maxRequests) {
         const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
         return errorAnswer(id, method, new ToolwayError('OVERLOADED', sentence), log)
+      }
+      let request: InboundRequest
+      try {
+        request = { ...received, params: definedParams(received, session, log) }
+      } catch (thrown) {
+        return errorAnswer(id, method, thrown, log)
       }
       const peer = new RequestPeer(session, request, outlet)
       try {
@@ -149,7 +157,10 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       }
     },
 
-    notification(session, { method, params }) {
+    notification(session, notification) {
+      const { method } = notification
+      const params = definedNotice(notification, session, log)
+      if (params === undefined) return
       if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
       else if (method === 'notifications/roots/list_changed') access.inform(session.caller, method)
     },

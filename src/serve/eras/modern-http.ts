@@ -55,8 +55,8 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
     const address = clientAddress(request, fleet)
     const from = { ...identity, ...(address !== undefined && { address }) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
-    const base = { ...from, agent }
-    return { ...inbound, envelope, caller: modernCaller(base, envelope), headers }
+    const caller = modernCaller({ ...from, agent }, envelope)
+    return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller, headers }
   }
 
   /** A client that listens gets a stream, whatever it says it accepts: there is no other way to tell it anything. */

@@ -5,7 +5,9 @@ import type { Log } from '../../core/log.ts'
 import { errorBytes } from '../../wire/encode.ts'
 import type { Id } from '../../wire/message.ts'
 import { joined } from '../../wire/pieces.ts'
+import { modernRevision } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../agent.ts'
+import { definedNotice } from '../defined-params.ts'
 import type { InboundNotification, InboundRequest } from '../inbound.ts'
 import type { LineWriter } from '../line-writer.ts'
 import type { Outlet } from '../peer.ts'
@@ -44,7 +46,7 @@ export function modernLine(options: {
     const envelope = admitRequest(inbound)
     const caller = modernCaller(actingAs(access, options.caller, agentOfParams(inbound.params)), envelope)
     callers.set(caller.session, caller)
-    return { ...inbound, envelope, caller }
+    return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller }
   }
 
   const listen = (request: ModernRequest, outlet: Outlet) => {
@@ -92,8 +94,10 @@ export function modernLine(options: {
         writer.write(joined(modernFailure(request, thrown, log).message))
       }
     },
-    notification({ method, params }) {
-      if (method !== 'notifications/cancelled') return
+    notification(inbound) {
+      if (inbound.method !== 'notifications/cancelled') return
+      const params = definedNotice(inbound, { revision: modernRevision }, log)
+      if (params === undefined) return
       const id = params.requestId as Id
       const { owner } = requests.get(id) ?? {}
       requests.delete(id)

@@ -107,7 +107,7 @@ describe('B2: the stateless era over HTTP', () => {
 
   test('T2: what the caller says goes on, but for what belongs to this hop', async () => {
     const { ask, access } = await openDoor()
-    const rest = { task: { ttl: 1 }, inputResponses: { a: 1 }, requestState: 'of a server', later: [1] }
+    const rest = { inputResponses: { a: 1 }, requestState: 'of a server' }
     const meta = { traceparent: '00-1', 'example.com/x': { y: 1 } }
     await ask(
       'tools/call',

@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
+import type { Capabilities } from '../../core/capabilities.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { tasksExtension } from '../../wire/defined-members.ts'
 import { resultPieces } from '../../wire/encode.ts'
 import { toModern } from '../../wire/eras.ts'
 import { metaKeys } from '../../wire/modern.ts'
@@ -13,6 +15,7 @@ import type { Pieces } from '../../wire/pieces.ts'
 import { modernRevision } from '../../wire/revisions.ts'
 import type { Answer } from '../answer.ts'
 import { capabilities } from '../capabilities.ts'
+import { definedParams } from '../defined-params.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { createListenStreams, type ListenStreams } from '../listen-streams.ts'
 import { type Leg, OpenCall } from '../open-call.ts'
@@ -37,6 +40,8 @@ export interface ModernRequest extends InboundRequest {
 
 /** Revision 2026-07-28: what each message means, whichever door it came through. */
 export interface ModernEra {
+  /** The params of a request with the members that are defined for it; throws for ambiguous ones. */
+  params(request: InboundRequest, envelope: Envelope, caller: Caller): Params
   /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
   request(request: ModernRequest, outlet: Outlet): Promise<Answer | undefined>
   readonly streams: ListenStreams
@@ -167,6 +172,11 @@ export function modernEra(options: {
   }
 
   return {
+    params: (request, { version: revision, capabilities }, caller) => {
+      const extension = (name: string) =>
+        declares(capabilities, name) && declares(access.offers(caller).capabilities, name)
+      return definedParams(request, { revision, extension }, log)
+    },
     async request(request, outlet) {
       try {
         const result = await answer(request, outlet)
@@ -197,11 +207,12 @@ function admitParams(headers: IncomingHttpHeaders, schema: unknown, params: Para
 const isParkable = (method: string): boolean =>
   method === 'tools/call' || method === 'resources/read' || method === 'prompts/get'
 
-const tasksExtension = 'io.modelcontextprotocol/tasks'
+const declares = ({ extensions }: Capabilities, name: string): boolean =>
+  isObject(extensions) && extensions[name] !== undefined
 
 /** The methods of an extension are for those who say that they know it. */
 function requireExtension(name: string, { capabilities }: Envelope): void {
-  if (isObject(capabilities.extensions) && capabilities.extensions[name] !== undefined) return
+  if (declares(capabilities, name)) return
   throw missingCapability({ extensions: { [name]: {} } })
 }
 

@@ -1,0 +1,190 @@
+import { countMembers, extentOf } from '../core/json-text/extent.ts'
+import { elements, members, walk } from '../core/json-text/scan.ts'
+import type { Level, Member } from './defined-members.ts'
+
+/** The revision that a message is written in, and the extensions that both sides declared. */
+export interface Scope {
+  readonly revision: string
+  extension?(name: string): boolean
+}
+
+/** A member that some parser would take for another one: a folded spelling of a known name, or a second one. */
+export class AmbiguousMember extends Error {
+  override readonly name = 'AmbiguousMember'
+  readonly member: string
+
+  constructor(member: string, message: string) {
+    super(message)
+    this.member = member
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The same object with only the members that are defined: others are left out and noted in `leftOut`. Throws
+ * `AmbiguousMember` for a name that differs from a known one in letter case, width, white space or the like.
+ */
+export function definedMembers<T extends Fields>(
+  value: T,
+  level: Level,
+  scope: Scope,
+  leftOut: string[],
+  path = '',
+): T {
+  let kept: Record<string, unknown> | undefined
+  for (const name of Object.keys(value)) {
+    const inner = value[name]
+    const member = Object.hasOwn(level.members, name) ? (level.members[name] as Member) : undefined
+    if (member === undefined) refuseMisspelt(name, level, path)
+    if (member === undefined ? !level.open : !isDefined(member, scope)) {
+      leftOut.push(path + name)
+      kept ??= { ...value }
+      delete kept[name]
+      continue
+    }
+    const within = member?.within ?? (isObject(inner) ? level.each?.(inner) : undefined)
+    if (within === undefined || typeof inner !== 'object' || inner === null) continue
+    const clean = definedWithin(inner, within, scope, leftOut, `${path}${name}.`)
+    if (clean === inner) continue
+    kept ??= { ...value }
+    // Not an assignment: the name may be `__proto__`.
+    Object.defineProperty(kept, name, { value: clean, enumerable: true, configurable: true, writable: true })
+  }
+  return (kept as T | undefined) ?? value
+}
+
+/** A list is checked element by element. */
+function definedWithin(inner: object, within: Level, scope: Scope, leftOut: string[], path: string): unknown {
+  const checked = (item: unknown) => (isObject(item) ? definedMembers(item, within, scope, leftOut, path) : item)
+  if (!Array.isArray(inner)) return checked(inner)
+  const items = inner.map(checked)
+  return items.every((item, index) => item === inner[index]) ? inner : items
+}
+
+/** The same for the bytes of an object, which must be JSON: what stays keeps its bytes. Refuses duplicates at any depth. */
+export function definedBytes(bytes: Buffer, level: Level, scope: Scope, leftOut: string[]): Buffer {
+  const value = JSON.parse(bytes.toString('utf8')) as Fields
+  if (extentOf(bytes).members !== countMembers(value)) throw duplicateIn(bytes)
+  return rebuilt(bytes, value, definedMembers(value, level, scope, leftOut))
+}
+
+function rebuilt(bytes: Buffer, value: unknown, kept: unknown): Buffer {
+  if (value === kept) return bytes
+  if (Array.isArray(value) && Array.isArray(kept)) {
+    const items = (elements(bytes) ?? []).map((slice, index) => rebuilt(slice, value[index], kept[index]))
+    return joined('[', items, ']')
+  }
+  const pieces: Buffer[] = []
+  for (const [name, slice] of members(bytes) ?? []) {
+    if (!Object.hasOwn(kept as Fields, name)) continue
+    const inner = rebuilt(slice, (value as Fields)[name], (kept as Fields)[name])
+    pieces.push(Buffer.concat([Buffer.from(`${JSON.stringify(name)}:`), inner]))
+  }
+  return joined('{', pieces, '}')
+}
+
+const joined = (start: string, pieces: readonly Buffer[], end: string): Buffer =>
+  Buffer.concat([
+    Buffer.from(start),
+    ...pieces.flatMap((piece, index) => (index === 0 ? [piece] : [comma, piece])),
+    Buffer.from(end),
+  ])
+
+const comma = Buffer.from(',')
+
+/** Names the first member that occurs twice in one object. The bytes must be JSON that has one. */
+export function duplicateIn(bytes: Buffer): AmbiguousMember {
+  const name = findDuplicate(bytes) ?? ''
+  return new AmbiguousMember(name, `The member ${quoted(name)} occurs twice in one object: send it once.`)
+}
+
+function findDuplicate(bytes: Buffer): string | undefined {
+  let found: string | undefined
+  const seen = new Set<string>()
+  const inside: Buffer[] = []
+  walk(bytes, (name, start, end) => {
+    if (seen.has(name)) found = name
+    seen.add(name)
+    if (bytes[start] === 0x7b || bytes[start] === 0x5b) inside.push(bytes.subarray(start, end))
+    return found === undefined
+  })
+  if (found !== undefined) return found
+  for (const inner of inside) {
+    for (const each of inner[0] === 0x5b ? (elements(inner) ?? []) : [inner]) {
+      found ??= each[0] === 0x5b ? findDuplicate(Buffer.concat([wrap, each, unwrap])) : findDuplicate(each)
+    }
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** A list within a list is looked into as a member of an object. */
+const wrap = Buffer.from('{"":')
+const unwrap = Buffer.from('}')
+
+function isDefined({ since, before, extension }: Member, { revision, extension: declared }: Scope): boolean {
+  if ((since === undefined || revision >= since) && (before === undefined || revision < before)) return true
+  return extension !== undefined && declared?.(extension) === true
+}
+
+/** Throws where an unknown name would be read as a known one by a parser that is not strict about spelling. */
+function refuseMisspelt(name: string, level: Level, path: string): void {
+  const folded = fold(name)
+  const known = foldedNames(level).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
+  if (known !== undefined) throw misspelt(path + name, known)
+}
+
+const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
+  folded.startsWith(prefix) && !name.startsWith(prefix)
+
+const misspelt = (name: string, known: string) =>
+  new AmbiguousMember(
+    name,
+    `The member ${quoted(name)} may be read as "${known}": spell it exactly so, or leave it out.`,
+  )
+
+/** The known name that this one may be read as; `undefined` where it is that name, or resembles none. */
+export function misspelling(name: string, level: Level): string | undefined {
+  return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(fold(name))
+}
+
+const tables = new WeakMap<object, ReadonlyMap<string, string>>()
+
+function foldedNames({ members }: Level): ReadonlyMap<string, string> {
+  let table = tables.get(members)
+  if (table === undefined) {
+    table = new Map(Object.keys(members).map((name) => [fold(name), name]))
+    tables.set(members, table)
+  }
+  return table
+}
+
+const ascii = /^[!-~]*$/
+const invisible = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
+
+/**
+ * A name as the least strict parser might compare it: compatibility forms (full-width letters, ſ, the Kelvin sign),
+ * white space, invisible characters, accents and letter case do not count.
+ */
+export function fold(name: string): string {
+  if (ascii.test(name)) return name.toLowerCase()
+  // Upper case first: ı has no lower case but shares its upper case with i.
+  return name
+    .normalize('NFKD')
+    .replace(invisible, '')
+    .toUpperCase()
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(invisible, '')
+}
+
+/** Names come from outside: bounded, and with escapes for what is invisible. */
+const quoted = (name: string): string =>
+  JSON.stringify(name.slice(0, 100)).replace(
+    /[^ -~]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

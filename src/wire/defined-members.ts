@@ -1,0 +1,265 @@
+import { latestLegacy, modernRevision } from './revisions.ts'
+
+/*
+ * Which members the protocol defines for each message, by revision and extension. Only these are interpreted and
+ * forwarded (V1): servers that read JSON without regard to case must not find a second, unchecked value.
+ */
+
+export const tasksExtension = 'io.modelcontextprotocol/tasks'
+
+/** Where a member is defined: everywhere by default. */
+export interface Member {
+  /** The first revision that has it, and the first that does not have it any more. */
+  readonly since?: string
+  readonly before?: string
+  /** Also defined where both sides declared this extension, whatever the revision. */
+  readonly extension?: string
+  /** What the value may hold, where it is an object (or a list of objects) that is interpreted. */
+  readonly within?: Level
+}
+
+/** One JSON object. Unknown members of an open level are passed on; elsewhere they are left out. */
+export interface Level {
+  readonly members: Readonly<Record<string, Member>>
+  readonly open?: true
+  /** Beginnings of names that no unknown member may misspell. */
+  readonly prefixes?: readonly string[]
+  /** What each value holds, where the names are free. */
+  readonly each?: (value: object) => Level
+}
+
+const any: Member = {}
+
+const level = (...names: readonly string[]): Level => ({
+  members: Object.fromEntries(names.map((name) => [name, any])),
+})
+const open = (members: Readonly<Record<string, Member>>): Level => ({ members, open: true })
+const names = (...all: readonly string[]): Level => open(level(...all).members)
+
+/** `task` of a request: in one revision a part of the protocol, since then an extension. */
+const task: Member = {
+  since: latestLegacy,
+  before: modernRevision,
+  extension: tasksExtension,
+  within: level('ttl', 'pollInterval'),
+}
+
+const capabilities = open({
+  experimental: any,
+  roots: { within: names('listChanged') },
+  sampling: { within: names('context', 'tools') },
+  elicitation: { within: names('form', 'url') },
+  tasks: {
+    within: open({
+      list: any,
+      cancel: any,
+      requests: {
+        within: open({
+          sampling: { within: names('createMessage') },
+          elicitation: { within: names('create') },
+        }),
+      },
+    }),
+  },
+  extensions: { within: names(tasksExtension, 'io.modelcontextprotocol/ui') },
+})
+
+const implementation = names('name', 'title', 'version', 'description', 'icons', 'websiteUrl')
+
+const _meta: Member = {
+  within: {
+    open: true,
+    prefixes: ['io.modelcontextprotocol/', 'dev.toolway/'],
+    members: {
+      progressToken: any,
+      traceparent: any,
+      tracestate: any,
+      baggage: any,
+      'dev.toolway/agent': any,
+      'dev.toolway/cache': any,
+      'io.modelcontextprotocol/protocolVersion': any,
+      'io.modelcontextprotocol/clientCapabilities': { within: capabilities },
+      'io.modelcontextprotocol/clientInfo': { within: implementation },
+      'io.modelcontextprotocol/logLevel': any,
+      'io.modelcontextprotocol/subscriptionId': any,
+      'io.modelcontextprotocol/serverInfo': any,
+      'io.modelcontextprotocol/related-task': { within: names('taskId') },
+    },
+  },
+}
+
+const contentBlock = names(
+  ...['type', 'text', 'data', 'mimeType', 'annotations', '_meta', 'uri', 'name', 'title', 'description', 'size'],
+  ...['resource', 'blob', 'icons', 'id', 'input', 'toolUseId', 'content', 'structuredContent', 'isError'],
+)
+
+const taskState = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval']
+
+/** What a client answers with a task where a server asked for one. */
+const startedTask: Member = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
+const resultType: Member = { since: modernRevision }
+
+const sampled: Level['members'] = {
+  model: any,
+  role: any,
+  content: { within: contentBlock },
+  stopReason: any,
+  task: startedTask,
+  resultType,
+  _meta,
+}
+const elicited: Level['members'] = { action: any, content: any, task: startedTask, resultType, _meta }
+const listedRoots: Level['members'] = { roots: { within: level('uri', 'name', '_meta') }, resultType, _meta }
+
+/** The result objects that clients answer servers with, by the method that asked. */
+export const answers: Readonly<Record<string, Level>> = {
+  'sampling/createMessage': { members: sampled },
+  'elicitation/create': { members: elicited },
+  'roots/list': { members: listedRoots },
+  'tasks/get': { members: { ...level(...taskState).members, _meta } },
+  'tasks/cancel': { members: { ...level(...taskState).members, _meta } },
+  'tasks/list': { members: { tasks: { within: level(...taskState) }, nextCursor: any, _meta } },
+  'tasks/result': { members: { ...sampled, content: any, ...elicited, _meta } },
+}
+
+const anything: Level = { members: {}, open: true }
+
+/** What an answer must be where nothing but itself tells which question was asked. */
+function answerLevel(answer: object): Level {
+  // A whole message in the place of its result is not an answer: the question is asked again.
+  if ('method' in answer && 'result' in answer) return anything
+  if ('action' in answer) return { members: elicited }
+  return { members: 'roots' in answer ? listedRoots : sampled }
+}
+
+/** The error object of an answer. */
+export const errorMembers: Level = level('code', 'message', 'data')
+
+const rounds: Level['members'] = {
+  inputResponses: { since: modernRevision, within: { ...anything, each: answerLevel } },
+  requestState: { since: modernRevision },
+}
+const page: Level = { members: { cursor: any, _meta } }
+const nothing: Level = { members: { _meta } }
+const aboutUri: Level = { members: { uri: any, _meta } }
+const aboutTask: Level = { members: { taskId: any, _meta } }
+
+/** The params of what clients send, requests and notifications. */
+export const fromClients: Readonly<Record<string, Level>> = {
+  initialize: {
+    members: {
+      protocolVersion: any,
+      capabilities: { within: capabilities },
+      clientInfo: { within: implementation },
+      _meta,
+    },
+  },
+  ping: nothing,
+  'server/discover': nothing,
+  'tools/list': page,
+  'resources/list': page,
+  'resources/templates/list': page,
+  'prompts/list': page,
+  'tasks/list': page,
+  'tools/call': { members: { name: any, arguments: any, task, ...rounds, _meta } },
+  'prompts/get': { members: { name: any, arguments: any, ...rounds, _meta } },
+  'resources/read': { members: { uri: any, ...rounds, _meta } },
+  'resources/subscribe': aboutUri,
+  'resources/unsubscribe': aboutUri,
+  'completion/complete': {
+    members: {
+      ref: { within: level('type', 'name', 'title', 'uri') },
+      argument: { within: level('name', 'value') },
+      context: { since: '2025-06-18', within: level('arguments') },
+      _meta,
+    },
+  },
+  'logging/setLevel': { members: { level: any, _meta } },
+  'subscriptions/listen': {
+    members: {
+      notifications: {
+        within: names(
+          ...['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions', 'taskIds'],
+        ),
+      },
+      _meta,
+    },
+  },
+  'tasks/get': aboutTask,
+  'tasks/result': aboutTask,
+  'tasks/cancel': aboutTask,
+  'tasks/update': { members: { taskId: any, ...rounds, _meta } },
+  'notifications/initialized': nothing,
+  'notifications/roots/list_changed': nothing,
+  'notifications/cancelled': { members: { requestId: any, reason: any, _meta } },
+  'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
+  'notifications/tasks/status': { members: { ...level(...taskState).members, _meta } },
+}
+
+/** The params of what servers ask of clients. Every other method is refused. */
+export const fromServers: Readonly<Record<string, Level>> = {
+  'sampling/createMessage': {
+    members: {
+      ...level('messages', 'modelPreferences', 'systemPrompt', 'includeContext', 'temperature', 'maxTokens').members,
+      ...level('stopSequences', 'metadata', 'tools', 'toolChoice').members,
+      task,
+      _meta,
+    },
+  },
+  'elicitation/create': {
+    members: { ...level('mode', 'message', 'requestedSchema', 'url', 'elicitationId').members, task, _meta },
+  },
+  'roots/list': nothing,
+  'tasks/get': aboutTask,
+  'tasks/result': aboutTask,
+  'tasks/cancel': aboutTask,
+  'tasks/list': page,
+}
+
+/** The params of what servers tell clients. Every other method is dropped. */
+export const toldByServers: Readonly<Record<string, Level>> = {
+  'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
+  'notifications/message': { members: { level: any, logger: any, data: any, _meta } },
+  'notifications/cancelled': { members: { requestId: any, reason: any, _meta } },
+  'notifications/elicitation/complete': { members: { elicitationId: any, _meta } },
+  'notifications/tasks/status': { members: { ...level(...taskState).members, _meta } },
+  'notifications/resources/updated': { members: { uri: any, title: any, _meta } },
+  'notifications/resources/list_changed': nothing,
+  'notifications/tools/list_changed': nothing,
+  'notifications/prompts/list_changed': nothing,
+  'notifications/subscriptions/acknowledged': { members: { notifications: any, _meta } },
+}
+
+/** The members of a JSON-RPC message. */
+export const envelopeMembers: Level = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')
+
+/** The capability that a client must have declared before it is asked. */
+export const capabilityFor: ReadonlyMap<string, string> = new Map([
+  ['sampling/createMessage', 'sampling'],
+  ['elicitation/create', 'elicitation'],
+  ['roots/list', 'roots'],
+  ['tasks/get', 'tasks'],
+  ['tasks/result', 'tasks'],
+  ['tasks/cancel', 'tasks'],
+  ['tasks/list', 'tasks'],
+])
+
+/** What a call can be answered with questions about: the methods that `inputRequests` may name. */
+export const isInputRequest = (method: unknown): method is string =>
+  method === 'sampling/createMessage' || method === 'elicitation/create' || method === 'roots/list'
+
+/** A result that asks for input; whatever else it holds is passed on. */
+export const inputRequired: Level = open({
+  resultType: any,
+  requestState: any,
+  inputRequests: {
+    within: {
+      ...anything,
+      each: (question) => {
+        const { method } = question as { readonly method?: unknown }
+        const params = isInputRequest(method) ? { within: fromServers[method] as Level } : any
+        return { members: { method: any, params } }
+      },
+    },
+  },
+})
