@@ -167,7 +167,7 @@ const invisible = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
  * A name as the least strict parser might compare it: compatibility forms (full-width letters, ſ, the Kelvin sign),
  * white space, invisible characters, accents and letter case do not count.
  */
-export function fold(name: string): string {
+function fold(name: string): string {
   if (ascii.test(name)) return name.toLowerCase()
   // Upper case first: ı has no lower case but shares its upper case with i.
   return name
