@@ -11,7 +11,6 @@ import { matches } from '../core/wildcard.ts'
 import type { Response } from '../wire/message.ts'
 import { paramHeaders } from '../wire/modern.ts'
 import type { OpenLine } from './introduction.ts'
-import type { LineUser } from './lines.ts'
 import { type Phrase, phrase } from './phrase.ts'
 import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './rounds.ts'
 import { servedResult, servedTaskResult } from './served-uris.ts'
@@ -24,7 +23,7 @@ export interface EntryOptions {
   readonly config: ServerConfig
   readonly timeoutMs: number
   /** Does something over the line that this user's calls take. */
-  use(user: LineUser, work: (open: OpenLine) => Promise<Response>): Promise<Response>
+  use(call: Call, work: (open: OpenLine) => Promise<Response>): Promise<Response>
   readonly subscriptions: Subscriptions
   /** The form under which callers know a URI of this server. */
   servedUri(uri: string): string

@@ -12,6 +12,7 @@ const connected: Condition = {
   listFailure: undefined,
   missing: [],
   strain: undefined,
+  unknownProtocol: undefined,
   heard: true,
   knownSince: 0,
 }

@@ -1,5 +1,6 @@
 import type { ToolwayError } from '../core/errors.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
+import { latestLegacy } from '../wire/revisions.ts'
 
 /** All that a server's health is judged by. */
 export interface Condition {
@@ -17,6 +18,8 @@ export interface Condition {
   readonly missing: readonly string[]
   /** What checks found wrong with it, though it answers. */
   readonly strain: string | undefined
+  /** The protocol version it answered with, where that is not one that Toolway knows. */
+  readonly unknownProtocol: string | undefined
   /** Whether it has been heard in this run. */
   readonly heard: boolean
   /** When it said what is known of it; undefined when nothing is known. */
@@ -37,7 +40,7 @@ export interface BreakerCondition {
 
 /** The health of a server, with its breaker: an open one refuses every call, however well the server answers otherwise. */
 export function judge(server: Condition, breaker: BreakerCondition): Judgement {
-  const judgement = judgeServer(server)
+  const judgement = knowingProtocol(judgeServer(server), server)
   if (breaker.state === 'closed' || refuses.has(judgement.health)) return judgement
   const { reason = 'calls failed', retryAfterMs = 0 } = breaker
   if (breaker.state === 'half-open')
@@ -47,6 +50,13 @@ export function judge(server: Condition, breaker: BreakerCondition): Judgement {
     }
   const next = ` Next attempt in ${Math.ceil(retryAfterMs / 1000)} s.`
   return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
+}
+
+/** A server that speaks another protocol may work, or misread every call (F5). */
+function knowingProtocol(judgement: Judgement, { unknownProtocol }: Condition): Judgement {
+  if (judgement.health !== 'healthy' || unknownProtocol === undefined) return judgement
+  const known = `Toolway asked for ${latestLegacy} and does not know it`
+  return { health: 'degraded', reason: `It speaks protocol ${unknownProtocol}; ${known}. Calls may fail.` }
 }
 
 /** States in which no call is sent anyway, for a reason of their own. */

@@ -26,8 +26,11 @@ export interface Outlook extends Disposable {
   known(): boolean
   /** Asks the server; never rejects. */
   refresh(): Promise<void>
-  /** A line through which it can be seen is open. */
-  opened(open: OpenLine): void
+  /**
+   * A new connection through which it can be seen is open. Settles when all lists were read again: another program, or
+   * another version of it, may answer there. Rejects where they could not be read.
+   */
+  opened(open: OpenLine): Promise<void>
   /** The server says that something has changed. */
   changed(open: OpenLine): void
 }
@@ -67,6 +70,7 @@ export function createOutlook(options: OutlookOptions): Outlook {
   let failure: ToolwayError | undefined
   let missing: readonly string[] = []
   let listing: Promise<void> | undefined
+  let following: Promise<void> | undefined
   const pace = createPace(clock)
   /** Something has changed since it was asked last, and the time that it is asked again. */
   let isBehind = false
@@ -100,8 +104,15 @@ export function createOutlook(options: OutlookOptions): Outlook {
     },
     refresh,
     opened(open) {
-      if (!heard || isBehind || isOld()) list(open).catch(() => {})
-      else schedule()
+      if (!listing) return list(open)
+      // The listing under way began before this connection. All who come meanwhile share the next one.
+      following ??= listing
+        .catch(() => {})
+        .then(() => {
+          following = undefined
+          return list(open)
+        })
+      return following
     },
     changed(open) {
       isBehind = true

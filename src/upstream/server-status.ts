@@ -1,5 +1,6 @@
 import type { ServerConfig } from '../config/schema.ts'
 import type { SourceStatus } from '../core/source-status.ts'
+import { isKnownRevision } from '../wire/revisions.ts'
 import { type BreakerCondition, judge } from './health.ts'
 import type { Introduction } from './introduction.ts'
 import type { Lines } from './lines.ts'
@@ -25,7 +26,9 @@ export function serverStatus(parts: StatusParts): SourceStatus {
   const { connected, failure, pauseMs, lost } = lines
   const { heard, missing, failure: listFailure, descriptors } = outlook
   const line = { connected, failure, pauseMs, lost, strain }
-  const knowledge = { listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
+  const unknownProtocol =
+    known && !isKnownRevision(known.protocolVersion, known.era) ? excerpt(known.protocolVersion) : undefined
+  const knowledge = { unknownProtocol, listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
   const lastError = (failure ?? lost)?.message
   return {
     ...judge({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker),
@@ -38,5 +41,8 @@ export function serverStatus(parts: StatusParts): SourceStatus {
     breaker: breaker.state,
   }
 }
+
+/** The server chose it, and it is shown to people. */
+const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -1,5 +1,6 @@
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { configSchema, type ServerConfig } from '../config/schema.ts'
+import type { Decide } from '../core/decision.ts'
 import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
@@ -24,6 +25,8 @@ interface Setup {
   readonly discovery?: 'startup' | 'runtime' | 'hybrid'
   readonly down?: () => boolean
   readonly version?: string
+  readonly description?: () => string
+  readonly decide?: Decide
   /** Whether it hears and never answers. */
   readonly hangs?: () => boolean
 }
@@ -38,6 +41,11 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
   const log = { ...silentLog, warn: (_: object, message: string) => warnings.push(message) }
   const parsed = configSchema.parse({ mcpServers: { files: { command: 'x', ...changes } } })
   const config = parsed.mcpServers.files as ServerConfig
+  const definition = (name: string) => ({
+    name,
+    ...(setup.description && { description: setup.description() }),
+    inputSchema: { type: 'object' },
+  })
   const server = createServer({
     name: 'files',
     config,
@@ -48,6 +56,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
     servedUri: (uri) => uri,
     seal: createSeal('a secret for the test'),
     health,
+    ...(setup.decide && { decide: setup.decide }),
     async connect({ capabilities, owned }, signal) {
       if (setup.down?.()) throw new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
       const peer = scriptedPeer({
@@ -56,8 +65,7 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
           capabilities: { tools: { listChanged: true } },
           serverInfo: { name: 'Files' },
         }),
-        'tools/list': () =>
-          setup.hangs?.() ? undefined : { tools: tools().map((name) => ({ name, inputSchema: { type: 'object' } })) },
+        'tools/list': () => (setup.hangs?.() ? undefined : { tools: tools().map(definition) }),
         'tools/call': ({ params }) => ({ content: [], echo: params }),
         ping: () => (setup.hangs?.() ? undefined : {}),
       })

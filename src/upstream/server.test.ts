@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import { Json } from '../core/json.ts'
+import type { ScriptedPeer } from './peer.fixture.ts'
 import { serverWith } from './server.fixture.ts'
 
 test('G2/S1: nothing is started before somebody asks; then the tools are known', async () => {
@@ -138,11 +139,66 @@ test('F4: a server that has changed again and again is heard at once when it cha
   await server[Symbol.asyncDispose]()
 })
 
-test('F5: a protocol version that nobody knows is a warning with both versions, not a failure', async () => {
-  const { server, warnings } = serverWith({ version: '2099-01-01' })
+test('F5: a protocol version that nobody knows is a warning with both versions, not a failure, and not healthy', async () => {
+  const { server, warnings, peers } = serverWith({ version: '2099-01-01' })
   await server.ready()
-  expect(server.status()).toMatchObject({ health: 'healthy', protocolVersion: '2099-01-01' })
+  const strange = { health: 'degraded', reason: expect.stringMatching(/2099-01-01.*2025-11-25/) }
+  expect(server.status()).toMatchObject({ ...strange, protocolVersion: '2099-01-01' })
+  const [entry] = server.entries()
+  if (!entry) throw new Error('no entry')
+  await entry.run(callOf({ entry }))
+  expect(peers[0]?.heard.at(-1)?.method).toBe('tools/call')
+  expect(server.status()).toMatchObject(strange)
   expect(warnings.join()).toMatch(/2099-01-01.*2025-11-25/)
+})
+
+describe('B5: a server that comes back with another definition', () => {
+  const methods = (peer: { heard: { method?: string }[] } | undefined) =>
+    peer?.heard.map(({ method }) => method).filter((method) => method?.startsWith('tools/'))
+
+  test.each([
+    ['a crash', (peer?: ScriptedPeer) => peer?.die()],
+    ['a connection that turns out to be dead', (peer?: ScriptedPeer) => peer?.failSilently()],
+  ])('after %s: the definitions are read first, and what policy refuses now is not run', async (_, end) => {
+    let description = 'Reads.'
+    const refusal = { allowed: false, code: 'QUARANTINED', rule: 'policy.pins', reason: 'It changed.' } as const
+    const allowed = { allowed: true, rule: 'any' } as const
+    const { server, peers } = serverWith({
+      description: () => description,
+      decide: (_, { definition }) => (definition.description === 'Reads.' ? allowed : refusal),
+    })
+    await server.ready()
+    const [entry] = server.entries()
+    if (!entry) throw new Error('no entry')
+    await entry.run(callOf({ entry }))
+    end(peers[0])
+    await entry.run(callOf({ entry }))
+    expect(methods(peers[1])).toEqual(['tools/list', 'tools/call'])
+    description = 'Reads, and sends it away.'
+    end(peers[1])
+    await expect(entry.run(callOf({ entry }))).rejects.toMatchObject({ code: 'QUARANTINED' })
+    expect(methods(peers[2])).toEqual(['tools/list'])
+    // What was listed is not listed again for the next call.
+    description = 'Reads.'
+    await entry.run(callOf({ entry }))
+    expect(methods(peers[2])).toEqual(['tools/list', 'tools/call'])
+  })
+
+  test('one that does not answer a list is called all the same, after a while', async () => {
+    let hangs = false
+    const { server, peers, clock } = serverWith({ hangs: () => hangs })
+    await server.ready()
+    const [entry] = server.entries()
+    if (!entry) throw new Error('no entry')
+    hangs = true
+    peers[0]?.die()
+    const answer = entry.run(callOf({ entry }))
+    await clock.pass(9_999)
+    expect(methods(peers[1])).toEqual(['tools/list'])
+    await clock.pass(1)
+    await answer
+    expect(methods(peers[1])).toEqual(['tools/list', 'tools/call'])
+  })
 })
 
 test('F1: a call carries the name, the arguments and the foreign `_meta`, and nothing of ours', async () => {

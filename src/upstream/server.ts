@@ -1,8 +1,11 @@
 import type { ServerConfig } from '../config/schema.ts'
-import type { Caller } from '../core/call.ts'
+import type { Call, Caller } from '../core/call.ts'
 import { type Capabilities, profileOf } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
+import { deadline, waitFor } from '../core/deadline.ts'
+import { type Decide, refusalOf } from '../core/decision.ts'
 import type { DescriptorStore } from '../core/descriptors.ts'
+import type { Entry } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { Seal } from '../core/seal.ts'
 import type { Source } from '../core/source.ts'
@@ -15,7 +18,7 @@ import { fingerprintOf } from './fingerprint.ts'
 import type { BreakerCondition } from './health.ts'
 import type { OpenLine } from './introduction.ts'
 import type { Line } from './line.ts'
-import { createLines, type LineUser } from './lines.ts'
+import { createLines } from './lines.ts'
 import { createListening, type Listening } from './listening.ts'
 import type { Advice } from './offers.ts'
 import { createOutlook, type Outlook } from './outlook.ts'
@@ -32,6 +35,8 @@ export interface ServerOptions {
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
   readonly connect: Connect
+  /** What policy says of an entry now; asked again where a new connection shows it with another definition. */
+  readonly decide?: Decide
   /** Whether calls are let through to it, as the pipeline sees it. */
   readonly breaker?: () => BreakerCondition
   /** The form under which callers know a URI of this server. */
@@ -69,6 +74,8 @@ export function createServer(options: ServerOptions): Server {
   const outlooks = new Map<string, Outlook>()
   const listeners = new Set<() => void>()
   const listening = new Map<Line, Listening>()
+  /** Connections whose lists are still being read: calls on them wait for that. */
+  const unlisted = new WeakMap<OpenLine, Promise<unknown>>()
   let health: Health = 'stale'
   let since = clock.now()
   let latencyMs: number | undefined
@@ -180,7 +187,7 @@ export function createServer(options: ServerOptions): Server {
       name,
       origin: 'forwarded',
       priority: config.priority,
-      entries: () => (control.paused ? [] : (outlook.descriptors ? outlook : plain).entries),
+      entries: () => (control.paused ? [] : seen(outlook)),
       status: () => status(outlook),
       ready: () => ready(outlook),
       refresh: () => (isOff() ? Promise.resolve() : look(outlook)),
@@ -212,14 +219,37 @@ export function createServer(options: ServerOptions): Server {
     return outlook.refresh()
   }
 
-  async function use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+  async function use<T>(call: Call, work: (open: OpenLine) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.monotonic()
-    const answer = await control.unlessPaused(() => lines.use(user, work))
+    const answer = await control.unlessPaused(() =>
+      lines.use(call, (open) => {
+        const listed = unlisted.get(open)
+        return listed ? sinceListed(listed, call).then(() => work(open)) : work(open)
+      }),
+    )
     const ms = performance.now() - start
     // The mean follows the last calls, so that health shows how the server is now.
     latencyMs = latencyMs === undefined ? ms : latencyMs * 0.8 + ms * 0.2
     return answer
+  }
+
+  /** A changed definition is noticed before the first call on a new connection (B5), unless the lists take too long. */
+  async function sinceListed(listed: Promise<unknown>, call: Call): Promise<void> {
+    using patience = deadline(clock, listedWithinMs, () => new Error('its lists take too long'), call.signal)
+    await waitFor(listed, patience.signal).catch((error) => {
+      call.signal.throwIfAborted()
+      log.debug({ server: name, err: error }, 'a call goes on although the definitions could not be read again')
+    })
+    const { kind, name: called } = call.entry
+    const entry = seen(outlookOf(call.caller.capabilities)).find((one) => one.kind === kind && one.name === called)
+    const decision = entry && entry !== call.entry ? options.decide?.(call.caller, entry) : undefined
+    if (decision && !decision.allowed) throw refusalOf(decision, name)
+  }
+
+  /** What clients of a kind are shown: what all are, until it has been heard for them. */
+  function seen(outlook: Outlook): readonly Entry[] {
+    return (outlook.descriptors ? outlook : plain).entries
   }
 
   function opened(open: OpenLine, capabilities: Capabilities, line: Line): void {
@@ -239,7 +269,11 @@ export function createServer(options: ServerOptions): Server {
     } else subscriptions.reopened(line, open)
     checks.opened()
     judged()
-    for (const outlook of seenThrough(open, capabilities)) outlook.opened(open)
+    const outlooks = seenThrough(open, capabilities)
+    if (outlooks.length === 0) return
+    const listed = Promise.allSettled(outlooks.map((outlook) => outlook.opened(open)))
+    unlisted.set(open, listed)
+    void listed.then(() => unlisted.delete(open))
   }
 
   function notified(open: OpenLine, capabilities: Capabilities, line: Line, method: string, params?: Buffer): void {
@@ -299,6 +333,9 @@ export function createServer(options: ServerOptions): Server {
     return serverStatus({ config, lines, outlook, introduction: introduction(), since, ...line })
   }
 }
+
+/** How long a call waits for the lists of a new connection. */
+const listedWithinMs = 10_000
 
 const never = new AbortController().signal
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'

@@ -8,3 +8,7 @@ export const latestLegacy: LegacyRevision = legacyRevisions[0]
 
 /** The stateless revision. */
 export const modernRevision = '2026-07-28'
+
+/** Whether we speak this revision with a server that was greeted in the way of this era. */
+export const isKnownRevision = (version: string, era: 'legacy' | 'modern'): boolean =>
+  era === 'modern' ? version === modernRevision : (legacyRevisions as readonly string[]).includes(version)

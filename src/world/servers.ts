@@ -56,6 +56,7 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
       refreshMs,
       discovery: config.discovery.mode,
       health,
+      decide: (caller, entry) => surroundings.policy().decide(caller, entry),
       breaker: () => surroundings.breakers.stateOf(name),
       store,
       servedUri: (uri) => surroundings.servedUri(name, uri),

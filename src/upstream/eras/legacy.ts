@@ -2,7 +2,7 @@ import type { Capabilities } from '../../core/capabilities.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
+import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
 import type { Connection } from '../connection.ts'
 import { asObject, type Identity, type Introduction } from '../introduction.ts'
 
@@ -27,7 +27,7 @@ export async function initialize(connection: Connection, options: GreetOptions):
       server,
     })
   }
-  if (!(legacyRevisions as readonly string[]).includes(protocolVersion)) {
+  if (!isKnownRevision(protocolVersion, 'legacy')) {
     log.warn(
       { server, asked: latestLegacy, answered: protocolVersion },
       `the server speaks protocol ${protocolVersion}, which Toolway does not know; it asked for ${latestLegacy}`,

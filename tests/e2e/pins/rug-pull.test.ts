@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { toolway as command } from '../../../src/cli/shell.fixture.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
@@ -43,6 +45,21 @@ describe('B5: a tool that changes what it says of itself', () => {
     expect(await pins(toolway, 'approve', 'probe.helper')).toMatchObject({ code: 0 })
     await until(async () => (await helper(toolway)) !== undefined, { what: 'the tool to come back', withinMs: 10_000 })
     expect(await call(toolway, 'helper', { message: 'x' })).toBeUndefined()
+  })
+
+  test('is refused at the first call after its server was started again, and is not run once more', async () => {
+    await using open = new AsyncDisposableStack()
+    const folder = open.use(await temporaryFolder())
+    const describedIn = join(folder.path, 'described')
+    await writeFile(describedIn, '')
+    const config = { mcpServers: { probe: stdioServers.probe({ describedIn }) }, policy: { pins: 'quarantine' } }
+    const toolway = open.use(await startToolway(config))
+    expect(await call(toolway, 'echo', { message: 'x' })).toBeUndefined()
+    const [before] = toolway.servers()
+    await writeFile(describedIn, ' Now with more.')
+    expect(await call(toolway, 'die', {})).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    expect(await call(toolway, 'echo', { message: 'x' })).toMatchObject({ code: 'QUARANTINED', rule: 'policy.pins' })
+    expect(toolway.servers()).not.toContain(before)
   })
 
   test('is told of and stays in use, where changes are warned about', async () => {
