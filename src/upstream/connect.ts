@@ -40,6 +40,10 @@ export interface Tenancy {
   readonly principal?: string | undefined
   /** The owner's ways to be reached outside the requests that are under way, best first. */
   readonly host?: (() => readonly Peer[]) | undefined
+  /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
+  readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
+  /** The server asks its client for roots; the promise settles when it has them. */
+  readonly onRoots?: ((told: Promise<void>) => void) | undefined
 }
 
 export interface Connect {
@@ -104,13 +108,14 @@ export function createConnect(options: ConnectOptions): Connect {
 async function greet(
   transport: Transport,
   { name: server, identity, clock, log }: ConnectOptions,
-  { capabilities, owned, principal, host }: Tenancy,
+  tenancy: Tenancy,
   greeting: Greeting,
   signal: AbortSignal,
 ): Promise<OpenLine> {
+  const { capabilities, owned, principal, host, roots, onRoots } = tenancy
   let connection: Connection | undefined
   try {
-    connection = await openConnection(transport, { server, owned, host, log }, signal)
+    connection = await openConnection(transport, { server, owned, host, roots, onRoots, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
     const introduction = await (greeting === 'probe' ? introduce : initialize)(connection, options)
     connection.serving = true

@@ -76,6 +76,10 @@ export interface ConnectionOptions {
   readonly owned: boolean
   /** The owner's ways to be reached outside the requests that are under way, best first. */
   readonly host?: (() => readonly Peer[]) | undefined
+  /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
+  readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
+  /** The server asks its client for roots; the promise settles when it has them. */
+  readonly onRoots?: ((told: Promise<void>) => void) | undefined
   readonly log: Log
 }
 
@@ -252,9 +256,15 @@ export async function openConnection(
     const { method } = question
     const first = method === 'ping' ? [] : addressees(method, exchange)
     if (first.length === 0 && method !== 'ping') connection.unheard = true
+    if (method === 'roots/list' && exchange === undefined && first.length > 0) {
+      const owner = options.roots?.(first)
+      const told = questions.answer(question, () => (owner ? [owner] : addressees(method, exchange)))
+      options.onRoots?.(told)
+      return
+    }
     // Where it is certain which call asks, the question ends with that call.
     const certain = connection.turns !== undefined && first.length === 1
-    questions.answer(question, () => (certain ? first : addressees(method, exchange)))
+    void questions.answer(question, () => (certain ? first : addressees(method, exchange)))
   }
 
   /**

@@ -20,7 +20,7 @@ function linesWith(changes: object, era: Introduction['era'] = 'legacy', mayLog 
     server: 's',
     config,
     async connect(tenancy, signal): Promise<OpenLine> {
-      const peer = scriptedPeer({ echo: () => ({}) }, { kind: config.transport })
+      const peer = scriptedPeer({ echo: () => ({}), ping: () => ({}) }, { kind: config.transport })
       peers.push(Object.assign(peer, tenancy))
       const connection = await openConnection(
         peer.transport,

@@ -2,13 +2,16 @@ import type { ServerConfig } from '../config/schema.ts'
 import type { Call, Caller, Peer } from '../core/call.ts'
 import { type Capabilities, canBeAsked, profileOf } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
+import { waitFor } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { createBackoff } from './backoff.ts'
 import { type Connect, connectWithinMs, type Tenancy } from './connect.ts'
 import type { OpenLine } from './introduction.ts'
 import { createLine, type Line } from './line.ts'
 import { wantLogs } from './log-level.ts'
+import { afterHandshake, applied, createRoots, rootsKey, untilApplied } from './roots.ts'
 import { createSpares } from './spares.ts'
 import { createTurns, type Habit } from './turns.ts'
 
@@ -63,6 +66,15 @@ const maxShared = 32
 
 /** Who uses a connection that belongs to one caller. */
 interface Owner {
+  /** Where it is kept, for an owner without a session. */
+  key: string | undefined
+  /** The roots that an owner without a session uses it with. */
+  roots: Json | undefined
+  readonly rooted: PromiseWithResolvers<Json>
+  /** Settles when a server has had the time to ask for roots. */
+  greeting: Promise<void> | undefined
+  /** Settles when a server that has asked for roots has applied them. */
+  rooting: Promise<void> | undefined
   /** Its calls on this connection, also those that wait until it is open. */
   readonly users: Set<LineUser>
   /** The way to its client outside any call, where there is one. */
@@ -82,6 +94,7 @@ export function createLines(options: LinesOptions): Lines {
   const owners = new WeakMap<Line, Owner>()
   /** What the server's tools do in mid-call, as far as that is known. */
   const habits = new Map<string, Habit>()
+  const roots = createRoots()
   /** Lines whose owners get whatever is logged on them. */
   const loud = new WeakSet<Line>()
   /** Each principal has a credential of its own, so that nobody's line can be anybody else's. */
@@ -93,6 +106,8 @@ export function createLines(options: LinesOptions): Lines {
   let stateless: Line | undefined
   /** Set when the server has spoken to a caller outside the streams of its calls. */
   let speaksAside = false
+  /** Set when the server has asked a caller without a session for its roots. */
+  let wantsRoots = false
   let open = 0
   let breaks = 0
   let closed = false
@@ -158,25 +173,67 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   function use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
-    return config.session === 'call' ? useOnce(user, work) : useLine(lineOf(user.caller, user.peer), user, work)
+    if (config.session === 'call') return useOnce(user, work)
+    if (needsRoots(user)) return useRooted(user, work)
+    return useLine(lineOf(user.caller, user.peer), user, work)
   }
 
-  async function useLine<T>(line: Line, user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+  async function useLine<T>(
+    line: Line,
+    user: LineUser,
+    work: (open: OpenLine) => Promise<T>,
+    rooted = false,
+  ): Promise<T> {
     const { peer, signal } = user
+    const owner = owners.get(line)
+    const logged = (open: OpenLine) =>
+      peer.logLevel ? wantLogs(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+    const settled = async (open: OpenLine, { greeting }: Owner) => {
+      if (greeting) await waitFor(greeting, signal)
+      if (!rooted && needsRoots(user)) return useRooted(user, work)
+      if (owner?.rooting) await untilApplied(owner.rooting, clock, signal)
+      return logged(open)
+    }
     const prepared = (open: OpenLine) => {
       const { connection } = open
       if (peer.rounds && connection.owned && (isOneStream() || speaksAside)) {
         connection.turns ??= createTurns(clock, habits)
       }
-      return peer.logLevel ? wantLogs(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+      const settling = owner?.greeting || owner?.rooting || (!rooted && needsRoots(user))
+      return owner && settling ? settled(open, owner) : logged(open)
     }
-    const owner = owners.get(line)
     owner?.users.add(user)
     try {
       return await line.use(prepared, signal)
     } finally {
       owner?.users.delete(user)
     }
+  }
+
+  /** Uses the connection that was given the same roots as this call has. */
+  async function useRooted<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+    const { caller, peer, signal } = user
+    const told = await roots.of(peer, signal)
+    const line = told ? rootedLine(caller, told) : lineOf(caller, peer)
+    return useLine(line, user, work, true)
+  }
+
+  /** A caller without a session may be several programs with different roots. */
+  function needsRoots({ caller, peer }: LineUser): boolean {
+    return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
+  }
+
+  function rootedLine(caller: Caller, told: Json): Line {
+    const key = `${ownKey(caller)} ${rootsKey(told)}`
+    const known = owned.get(key)
+    if (known) {
+      keep(owned, key, known, maxOwned[config.transport])
+      return known
+    }
+    const first = owned.get(ownKey(caller))
+    const line = first && owners.get(first)?.roots === undefined ? first : newLine(caller)
+    bind(line, key, told)
+    return line
   }
 
   async function useOnce<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
@@ -199,12 +256,20 @@ export function createLines(options: LinesOptions): Lines {
 
   function chosenFor(caller: Caller, peer: Peer | undefined): Line {
     const { capabilities, session } = caller
-    const own = owned.size > 0 ? owned.get(ownKey(caller)) : undefined
+    const own = owned.size > 0 ? (owned.get(ownKey(caller)) ?? lastRooted(caller)) : undefined
     const logs = wantsLogs(peer)
+    if (own && owners.get(own)?.roots) return own
     if (own || (!stateless && needsOwn(capabilities))) return ownLine(caller, logs)
     // A session that has used the common connection stays there: what the server keeps for it is there, too.
     if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session)) return ownLine(caller, logs)
     return stateless ?? sharedLine(capabilities)
+  }
+
+  /** For what does not say which roots it is about, such as a subscription. */
+  function lastRooted(caller: Caller): Line | undefined {
+    if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
+    const prefix = `${ownKey(caller)} `
+    return [...owned].findLast(([key]) => key.startsWith(prefix))?.[1]
   }
 
   /** Whether this caller is sent log messages that nothing but its own connection can tell from those of others. */
@@ -231,7 +296,7 @@ export function createLines(options: LinesOptions): Lines {
     keep(owned, key, line, maxOwned[config.transport])
     if (logs) loud.add(line)
     const owner = owners.get(line)
-    if (owner) owner.peer = caller.peer
+    if (owner) Object.assign(owner, { peer: caller.peer, key: caller.peer ? undefined : key })
     return line
   }
 
@@ -240,11 +305,64 @@ export function createLines(options: LinesOptions): Lines {
   }
 
   function createOwned(capabilities: Capabilities, principal?: string): Line {
-    const owner: Owner = { users: new Set(), peer: undefined }
-    const host = () => [...[...owner.users].map(({ peer }) => peer), ...(owner.peer ? [owner.peer] : [])]
-    const line = create({ capabilities, owned: true, principal, host })
+    const rooted = Promise.withResolvers<Json>()
+    const owner: Owner = {
+      users: new Set(),
+      peer: undefined,
+      key: undefined,
+      roots: undefined,
+      rooted,
+      greeting: undefined,
+      rooting: undefined,
+    }
+    const line = create({
+      capabilities,
+      owned: true,
+      principal,
+      host: () => [...[...owner.users].map(({ peer }) => peer), ...(owner.peer ? [owner.peer] : [])],
+      roots: ([first]) => (first && owner.key !== undefined ? tellingRoots(line, owner, first) : undefined),
+      onRoots(told) {
+        const rooting = told
+          .then(() => applied(line.current?.connection, clock))
+          .then(() => {
+            if (owner.rooting === rooting) owner.rooting = undefined
+          })
+        owner.rooting = rooting
+      },
+    })
     owners.set(line, owner)
     return line
+  }
+
+  /** The roots that a connection without a session is used with: those of the call for which the server asks first. */
+  function tellingRoots(line: Line, owner: Owner, first: Peer): Peer {
+    wantsRoots = true
+    return {
+      ...first,
+      async ask(_, __, signal) {
+        if (owner.roots) return owner.roots
+        const own = roots.of(first, signal).catch((error) => {
+          if (signal.aborted) throw error
+          // The call was cancelled: the roots of the next one are as good.
+          return owner.rooted.promise
+        })
+        const told = await Promise.race([own, owner.rooted.promise])
+        if (!told) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not tell its roots.")
+        if (!owner.roots) bind(line, `${owner.key} ${rootsKey(told)}`, told)
+        return told
+      },
+    }
+  }
+
+  /** From now on the connection is for calls with these roots. */
+  function bind(line: Line, key: string, told: Json): void {
+    const owner = owners.get(line)
+    if (!owner) return
+    if (owner.key !== undefined && owned.get(owner.key) === line) owned.delete(owner.key)
+    owner.key = key
+    owner.roots = told
+    owner.rooted.resolve(told)
+    keep(owned, key, line, maxOwned[config.transport])
   }
 
   /** Puts a line at the end: the first one is the longest unused, and makes room where there are too many. */
@@ -288,6 +406,7 @@ export function createLines(options: LinesOptions): Lines {
         opened.connection.onAside = () => {
           speaksAside = true
         }
+        awaitRoots(line, opened, tenancy)
         const modern = opened.introduction.era === 'modern'
         if (modern && config.session === 'shared' && !personal && !stateless && !loud.has(line)) adopt(line)
         if (line === stateless && !modern) disown(line)
@@ -306,6 +425,17 @@ export function createLines(options: LinesOptions): Lines {
     })
     profiles.set(line, profileOf(tenancy.capabilities))
     return line
+  }
+
+  /** The first calls must not overtake the roots that a server asks for right after the handshake. */
+  function awaitRoots(line: Line, open: OpenLine, { capabilities }: Tenancy): void {
+    const owner = owners.get(line)
+    if (!owner || capabilities.roots === undefined || open.introduction.era === 'modern') return
+    // Over HTTP nothing tells when the server could have asked.
+    if (open.connection.transport.kind === 'http') return
+    owner.greeting = afterHandshake(open.connection, clock).then(() => {
+      owner.greeting = undefined
+    })
   }
 
   /** A server that has gone back to the era with sessions needs lines for those it is greeted for. */

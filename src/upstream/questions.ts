@@ -18,8 +18,8 @@ export interface Question {
 
 /** Takes a server's questions to the caller they are for, and the answers back. */
 export interface Questions {
-  /** `addressees` gives the ways to the caller, best first. */
-  answer(question: Question, addressees: () => readonly Peer[]): void
+  /** `addressees` gives the ways to the caller, best first. Settles when the server has its answer. */
+  answer(question: Question, addressees: () => readonly Peer[]): Promise<void>
   /** The server does not want to know any more. */
   calledOff(params: Buffer | undefined): void
   cancelAll(): void
@@ -38,10 +38,10 @@ export function createQuestions(transport: Transport, log: Log): Questions {
     transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
 
   /** Replies to what no caller was asked. */
-  const remark = (body: Buffer): void => {
+  const remark = async (body: Buffer): Promise<void> => {
     if (remarks >= maxRemarks) return
     remarks++
-    void reply(body).finally(() => remarks--)
+    await reply(body).finally(() => remarks--)
   }
 
   /** If the call through which a question was asked ends first, ask again through the caller's next one. */
@@ -85,8 +85,8 @@ export function createQuestions(transport: Transport, log: Log): Questions {
         return remark(errorBytes(id, defined))
       }
       if (open.has(id) || open.size >= maxOpen) return remark(errorBytes(id, tooMany))
-      if (addressees().length > 0) void ask(defined, addressees)
-      else remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
+      if (addressees().length > 0) return ask(defined, addressees)
+      return remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
     },
     calledOff(params) {
       const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value

@@ -27,8 +27,8 @@ export function createSpares(count: number, create: (capabilities: Capabilities)
   return {
     take(capabilities) {
       const lines = of(capabilities)
-      // One that is held, to follow or to list something through it, is not to be given away.
-      const free = lines.findIndex((line) => !line.busy)
+      // Not one that is held to follow or list something, or whose server has asked for roots when nobody could tell.
+      const free = lines.findIndex((line) => !line.busy && !line.current?.connection.unheard)
       const taken = (free < 0 ? undefined : lines.splice(free, 1)[0]) ?? create(capabilities)
       while (lines.length < count) {
         const spare = create(capabilities)
