@@ -25,8 +25,11 @@ import { createWorlds, type Worlds } from './reload/worlds.ts'
 import type { OpenDoor } from './serve/admin/door.ts'
 import type { Authenticate } from './serve/authenticate/index.ts'
 import { type HttpDoor, openHttpDoor } from './serve/http.ts'
+import { type ProgramAccess, programAccess } from './serve/program.ts'
 import { serveStdio } from './serve/stdio.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
+import type { Tool } from './tools/define.ts'
+import { registeredTools } from './tools/registered.ts'
 import { version } from './version.ts'
 import type { Shared } from './workers/shared.ts'
 import { beginWorld, type Watching } from './world/begin.ts'
@@ -49,12 +52,14 @@ export interface GatewayOptions {
   readonly watch?: boolean
   /** What this process shares with others, where it is one of several workers on this machine. */
   readonly shared?: Shared | undefined
+  /** Tools that run in this process, made by `defineTool`; served beside the native ones, as server `native`. */
+  readonly tools?: readonly Tool[]
   /** Prints to standard output, where that is not the line to a client: there is a sink for it. */
   readonly print?: (text: string) => void
 }
 
 /** Toolway as one object: the way in for calls, and the doors that lead to it. */
-export interface Gateway extends Access, AsyncDisposable {
+export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   /** Answers with the models and the tools of the configuration in force. */
   readonly chat: Chat
   /** The configuration in force. */
@@ -95,6 +100,7 @@ const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'p
 export async function createGateway(first: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
   const { log, clock = systemClock, load = async () => first } = options
   const { config } = first
+  const tools = registeredTools(options.tools ?? [])
   const startedAt = clock.now()
   await using open = new AsyncDisposableStack()
   let door: HttpDoor | undefined
@@ -143,6 +149,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
     policy: () => worlds.present.policy,
     redact: (text) => worlds.present.redactor.text(text),
+    tools,
     print: options.print,
     status: (caller) =>
       mayInspect(worlds.present, caller) ? gatewayStatus(worlds.present, reload.status()) : undefined,
@@ -200,6 +207,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const running = open.move()
   return {
     ...access,
+    ...programAccess({ access, localAs }),
     chat,
     get loaded() {
       return worlds.present.loaded

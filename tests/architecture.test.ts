@@ -47,7 +47,8 @@ const table: Record<string, readonly string[]> = {
   'gateway.ts': [...composed, 'lasting.ts', 'world', 'fan-out', 'admin'],
   'here.ts': [],
   'version.ts': ['here.ts'],
-  'index.ts': [...composed, 'gateway.ts'],
+  'library.ts': ['config', 'telemetry', 'gateway.ts'],
+  'index.ts': [...composed, 'gateway.ts', 'library.ts'],
   cli: [
     ...['core', 'config', 'clients', 'policy', 'stores', 'telemetry', 'catalog', 'workers'],
     ...['gateway.ts', 'examine.ts', 'sign-in.ts', 'here.ts', 'version.ts'],

@@ -1,4 +1,4 @@
-import { expect, expectTypeOf, test } from 'vitest'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import * as z from 'zod'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
@@ -235,4 +235,137 @@ test('S2: a source of tools in this process is healthy, in-process and outranks 
   expect(bodyOf(await entry.run(callOf(entry, {}, { peer: mutePeer }))).content).toEqual([
     { type: 'text', text: 'done' },
   ])
+})
+
+describe('V26: tools with inputSchema and handler', () => {
+  const answering = (answer: unknown, more: object = {}) =>
+    defineTool({
+      name: 'say',
+      description: '',
+      inputSchema: { type: 'object' },
+      ...more,
+      handler: () => answer as object,
+    })
+
+  test('arguments are typed by a Zod object, read with defaults and refused where they do not fit', async () => {
+    const tool = defineTool({
+      name: 'double',
+      description: 'Doubles.',
+      inputSchema: z.object({ count: z.int().default(2), note: z.string().optional() }),
+      handler({ count, note }) {
+        expectTypeOf(count).toEqualTypeOf<number>()
+        expectTypeOf(note).toEqualTypeOf<string | undefined>()
+        return { count: 2 * count }
+      },
+    })
+    expect(structuredOf(await runTool(tool, {}))).toEqual({ count: 4 })
+    expect(await refusalOf(runTool(tool, { cuont: 1 }))).toMatchObject({ code: 'INVALID_ARGUMENTS' })
+    expect(tool.definition.inputSchema).toMatchObject({ type: 'object', properties: { count: { default: 2 } } })
+  })
+
+  test('any Standard Schema does, also one that takes its time; its JSON Schema is served where it has one', async () => {
+    type Outcome = { value: { word: string } } | { issues: { message: string; path?: PropertyKey[] }[] }
+    const schemaOf = (more: object = {}) => ({
+      '~standard': {
+        version: 1 as const,
+        vendor: 'test',
+        validate: async (value: unknown): Promise<Outcome> => {
+          const { word } = value as { word?: unknown }
+          if (typeof word === 'string') return { value: { word: word.toUpperCase() } }
+          return { issues: [{ message: 'must be a word', path: ['word'] }] }
+        },
+        ...more,
+      },
+    })
+    const toolOf = (inputSchema: ReturnType<typeof schemaOf>) =>
+      defineTool({
+        name: 'shout',
+        description: '',
+        inputSchema,
+        handler({ word }) {
+          expectTypeOf(word).toEqualTypeOf<string>()
+          return word
+        },
+      })
+    const plain = toolOf(schemaOf())
+    expect(bodyOf(await runTool(plain, { word: 'hey' })).content).toEqual([{ type: 'text', text: 'HEY' }])
+    const refusal = await refusalOf(runTool(plain, { word: 7 }))
+    expect(refusal).toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+      message: expect.stringContaining('"word": must be a word'),
+    })
+    expect(plain.definition.inputSchema).toEqual({ type: 'object' })
+    const json = { $schema: 'x', type: 'object', properties: { word: { type: 'string' } } }
+    const told = toolOf(schemaOf({ jsonSchema: { input: () => json, output: () => json } }))
+    expect(told.definition.inputSchema).toEqual({ type: 'object', properties: { word: { type: 'string' } } })
+  })
+
+  test('JSON Schema is served as it is, and checked by the pipeline', () => {
+    const inputSchema = { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] }
+    const [entry] = sourceOf(answering('x', { inputSchema })).entries()
+    expect(entry?.definition.inputSchema).toBe(inputSchema)
+    expect(entry?.checksItself).toBeUndefined()
+    expect(sourceOf(greet).entries()[0]?.checksItself).toBe(true)
+  })
+
+  test('a schema that describes no object is a mistake of the program', () => {
+    expect(() => answering('x', { inputSchema: { type: 'string' } })).toThrow(TypeError)
+    expect(() => answering('x', { inputSchema: z.string() })).toThrow(TypeError)
+  })
+
+  test.each([
+    ['text', 'done', { content: [{ type: 'text', text: 'done' }] }],
+    ['blocks', [{ type: 'text', text: 'a' }], { content: [{ type: 'text', text: 'a' }] }],
+    ['an object', { a: 1 }, { content: [{ type: 'text', text: '{"a":1}' }], structuredContent: { a: 1 } }],
+    ['a result', { content: [], isError: true }, { content: [], isError: true }],
+    ['an object with other content', { content: ['a'] }, { structuredContent: { content: ['a'] } }],
+  ])('it may answer with %s', async (_, answer, body) => {
+    expect(bodyOf(await runTool(answering(answer), {}))).toMatchObject(body)
+  })
+
+  test('answers are held against an output schema of Zod', async () => {
+    const output = { outputSchema: z.object({ total: z.int() }) }
+    expect(structuredOf(await runTool(answering({ total: 1 }, output), {}))).toEqual({ total: 1 })
+    expect(await refusalOf(runTool(answering({ total: 'x' }, output), {}))).toMatchObject({ code: 'INTERNAL' })
+  })
+
+  test('an exception is a result with isError; a ToolwayError refuses', async () => {
+    const throwing = (thrown: unknown) =>
+      defineTool({ name: 'fail', description: '', inputSchema: z.object({}), handler: () => Promise.reject(thrown) })
+    const result = await runTool(throwing(new Error('no such city')), {})
+    expect(result.isError).toBe(true)
+    expect(bodyOf(result).content).toEqual([{ type: 'text', text: 'no such city' }])
+    const refused = new ToolwayError('DENIED_BY_POLICY', 'not you')
+    expect(await refusalOf(runTool(throwing(refused), {}))).toBe(refused)
+  })
+
+  test('progress and log messages reach a caller that asked for them', async () => {
+    const tool = defineTool({
+      name: 'busy',
+      description: '',
+      inputSchema: z.object({}),
+      handler(_, { progress, log, caller }) {
+        progress(1, 2, 'half')
+        log('debug', 'too much detail')
+        log('warning', { hot: true })
+        return caller.agent
+      },
+    })
+    const told: unknown[] = []
+    const [entry] = sourceOf(tool).entries()
+    const peer = {
+      ...mutePeer,
+      logLevel: 'info' as const,
+      notify: (method: string, { value }: Json) => told.push([method, value]),
+    }
+    const call = callOf(entry!, {}, { peer })
+    await entry?.run({ ...call, input: { ...call.input, meta: { progressToken: 7 } } })
+    expect(told).toEqual([
+      ['notifications/progress', { progressToken: 7, progress: 1, total: 2, message: 'half' }],
+      ['notifications/message', { level: 'warning', logger: 'busy', data: { hot: true } }],
+    ])
+    told.length = 0
+    await entry?.run(callOf(entry!, {}, { peer: { ...peer, logLevel: undefined } }))
+    expect(told).toEqual([])
+  })
 })

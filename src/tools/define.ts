@@ -1,22 +1,36 @@
-import * as z from 'zod'
+import type * as z from 'zod'
 import type { Call, Caller, Handler } from '../core/call.ts'
+import { type LogLevel, logLevels } from '../core/capabilities.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { type Result, refusedResult, structuredResult, textResult } from '../core/result.ts'
+import {
+  type Content,
+  type Result,
+  type ResultBody,
+  refusedResult,
+  resultOf,
+  structuredResult,
+  textResult,
+} from '../core/result.ts'
 import type { ServerSummary } from '../core/source-status.ts'
-import { argumentsRefused } from './arguments.ts'
+import { type Checked, checkedBy, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
-/** What a tool may know of the call that runs it. */
+/** What a tool may know of the call that runs it, and tell its caller meanwhile. */
 export interface ToolContext {
   readonly call: Call
   /** Aborted when nobody waits for the answer any more: hand it to whatever takes long. */
   readonly signal: AbortSignal
   readonly caller: Caller
+  /** Reports how far the call is, where the caller wants to know. */
+  progress(done: number, total?: number, message?: string): void
+  /** Sends a log message to the caller, where it wants messages of this level. */
+  log(level: LogLevel, data: unknown): void
 }
 
 /** Hints for clients, as the protocol names them. */
 export interface ToolAnnotations {
+  readonly title?: string
   readonly readOnlyHint?: boolean
   readonly destructiveHint?: boolean
   readonly idempotentHint?: boolean
@@ -39,6 +53,8 @@ export interface Tool {
   readonly carries?: true
   /** It wants to run in a process of its own; whoever loads it sees to that. */
   readonly isolated?: Isolated
+  /** Its arguments are checked against the schema of its definition before it runs. */
+  readonly checkedBySchema?: true
   readonly run: Handler
 }
 
@@ -73,46 +89,67 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 
+/** A tool as the protocol describes one, with the function that runs it. */
+export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
+  extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
+  /** A Zod object, any Standard Schema that describes an object, or JSON Schema. */
+  readonly inputSchema: Input
+  /** If given, clients are told what the structured content is like. Answers are checked, except against JSON Schema. */
+  readonly outputSchema?: Output
+  handler(args: OutputOf<Input>, context: ToolContext): HandlerAnswer<Output> | Promise<HandlerAnswer<Output>>
+}
+
+/** Text, content blocks, an object (structured content, and the same as JSON text), or a whole result. */
+export type HandlerAnswer<Output extends ToolSchema | undefined> =
+  | Result
+  | (Output extends ToolSchema ? InputOf<Output> : string | readonly Content[] | ResultBody | object)
+
 /**
  * Makes a tool out of a function. Arguments reach it parsed and typed; bad ones are refused before it runs.
- * To refuse, throw a `ToolwayError` whose sentence tells a model what to do.
+ *
+ * With `inputSchema` and `handler`, an exception becomes a result with `isError` and its message as text. With `input` and
+ * `run`, the form for plugins, exceptions are logged and the caller is only told that the tool failed. In both, throw a
+ * `ToolwayError` to refuse with a code.
  *
  * @example
  * ```ts
- * export const dice = defineTool({
+ * const dice = defineTool({
  *   name: 'roll_dice',
  *   description: 'Rolls dice and adds them up.',
- *   input: z.object({
+ *   inputSchema: z.object({
  *     count: z.int().min(1).max(100).default(1).describe('How many dice.'),
  *     sides: z.int().min(2).default(6),
  *   }),
- *   output: z.object({ rolls: z.array(z.int()), total: z.int() }),
  *   readOnly: true,
- *   run: ({ count, sides }) => {
+ *   handler: ({ count, sides }) => {
  *     const rolls = Array.from({ length: count }, () => randomInt(1, sides + 1))
  *     return { rolls, total: rolls.reduce((sum, roll) => sum + roll, 0) }
  *   },
  * })
  * ```
  */
+export function defineTool<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>(
+  options: HandlerOptions<Input, Output>,
+): Tool
 export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject | undefined = undefined>(
   options: ToolOptions<Input, Output>,
-): Tool {
-  const { name, title, description, output, annotations, readOnly = annotations?.readOnlyHint ?? false } = options
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+): Tool
+export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Tool {
+  const { name, title, description, annotations, readOnly = annotations?.readOnlyHint ?? false } = options
+  if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(`A tool cannot be named "${name}": up to 64 letters, digits, "_" and "-".`)
   }
-  const input = strict(options.input)
-  const inputSchema = jsonSchema(input, 'input')
-  const outputSchema = output && jsonSchema(output, 'output')
+  const { inputSchema, outputSchema, run, explain } = partsOf(options)
+  const input = checkedBy(inputSchema, name, 'input')
+  const output = outputSchema && checkedBy(outputSchema, name, 'output')
   return {
     name,
     definition: {
       name,
       ...(title !== undefined && { title }),
       description: typeof description === 'string' ? description : description([], name),
-      inputSchema,
-      ...(outputSchema !== undefined && { outputSchema }),
+      inputSchema: input.json,
+      ...(output !== undefined && { outputSchema: output.json }),
       annotations: { readOnlyHint: readOnly, ...annotations },
     },
     ...(options.aliases && { aliases: options.aliases }),
@@ -120,65 +157,102 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
     ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
-    ...(options.carries && { carries: options.carries }),
+    ...('carries' in options && options.carries && { carries: options.carries }),
     ...(options.isolated && { isolated: options.isolated }),
+    ...(input.read === undefined && { checkedBySchema: true }),
     async run(call) {
       const given = call.input.arguments.value
-      const read = input.safeParse(given)
-      if (!read.success) throw argumentsRefused(name, read.error, inputSchema, given)
-      const context: ToolContext = { call, signal: call.signal, caller: call.caller }
+      const reading = input.read ? input.read(given) : { value: given }
+      const read = reading instanceof Promise ? await reading : reading
+      if ('refusal' in read) throw read.refusal
       try {
-        return resultFrom(name, await options.run(read.data as z.output<Input>, context), output)
+        return await resultFrom(name, await run(read.value, contextOf(name, call)), output)
       } catch (thrown) {
         // The request named this tool, which exists: what does not exist is named in its arguments, and a JSON-RPC
         // error for that would end the run of many agents.
         if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
-        throw failure(name, thrown, call.signal)
+        if (thrown instanceof ToolwayError || thrown instanceof ServerError) throw thrown
+        if (call.signal.aborted) throw call.signal.reason
+        return explain(thrown)
       }
     },
   }
 }
 
-/** A misspelt field must not be dropped in silence; a schema that says itself what to do with others is left alone. */
-const strict = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
+type AnyToolOptions = ToolOptions<z.ZodObject, z.ZodObject | undefined>
 
-/** Without `$schema`: the protocol's default is the same draft, and some clients stumble over the field. */
-function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): Readonly<Record<string, unknown>> {
-  const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: withoutNoise })
-  return rest
+interface Parts {
+  readonly inputSchema: ToolSchema
+  readonly outputSchema: ToolSchema | undefined
+  run(args: unknown, context: ToolContext): unknown
+  /** What becomes of an exception. */
+  explain(thrown: unknown): Result
 }
 
-/** Every whole number is a safe one; saying so in each schema only costs tokens. */
-function withoutNoise({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) {
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+/** What the two forms differ in. */
+function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Parts {
+  if ('handler' in options) {
+    const { inputSchema, outputSchema, handler } = options
+    const run = (args: unknown, context: ToolContext) => handler(args as never, context)
+    const explain = (thrown: unknown) => {
+      const text = thrown instanceof Error ? thrown.message : String(thrown)
+      return resultOf({ content: [{ type: 'text', text: text || 'The tool failed.' }], isError: true })
+    }
+    return { inputSchema, outputSchema, run, explain }
+  }
+  const { name, input, output } = options
+  return {
+    inputSchema: input as unknown as ToolSchema,
+    outputSchema: output as unknown as ToolSchema | undefined,
+    run: (args, context) => options.run(args as never, context),
+    // Its own words may hold secrets, so only our own errors speak for themselves.
+    explain(thrown) {
+      const sentence = `${name} failed unexpectedly; the log of Toolway has the cause.`
+      throw new ToolwayError('INTERNAL', sentence, { cause: thrown })
+    },
+  }
 }
 
-function resultFrom(name: string, answer: unknown, output: z.ZodObject | undefined): Result {
+function contextOf(name: string, call: Call): ToolContext {
+  const { signal, caller, peer, input } = call
+  return {
+    call,
+    signal,
+    caller,
+    progress(progress, total, message) {
+      const { progressToken } = input.meta
+      if (progressToken === undefined || signal.aborted) return
+      peer.notify('notifications/progress', Json.of({ progressToken, progress, total, message }))
+    },
+    log(level, data) {
+      const { logLevel } = peer
+      if (logLevel === undefined || logLevels.indexOf(level) < logLevels.indexOf(logLevel)) return
+      peer.notify('notifications/message', Json.of({ level, logger: name, data }))
+    },
+  }
+}
+
+async function resultFrom(name: string, answer: unknown, output: Checked | undefined): Promise<Result> {
   if (isResult(answer)) return answer
   if (output !== undefined) {
-    const read = output.safeParse(answer)
-    if (read.success) return structuredResult(read.data)
-    throw new ToolwayError('INTERNAL', `${name} gave an answer that its own output schema forbids: mend the tool.`, {
-      cause: read.error,
-    })
+    const read = output.read ? await output.read(answer) : { value: answer }
+    if ('value' in read && isObject(read.value)) return structuredResult(read.value)
+    const cause = 'refusal' in read ? read.refusal : undefined
+    throw new ToolwayError('INTERNAL', `${name} returned a result that violates its output schema.`, { cause })
   }
   if (typeof answer === 'string') return textResult(answer)
-  if (typeof answer === 'object' && answer !== null && !Array.isArray(answer)) return structuredResult(answer)
-  throw new ToolwayError(
-    'INTERNAL',
-    `${name} gave neither text nor an object nor a result as its answer: mend the tool.`,
-  )
+  if (areBlocks(answer)) return resultOf({ content: answer })
+  if (isObject(answer))
+    return 'content' in answer && areBlocks(answer.content) ? resultOf(answer) : structuredResult(answer)
+  throw new ToolwayError('INTERNAL', `${name} returned neither text nor content blocks nor an object nor a result.`)
 }
 
-/** What to throw for what a tool threw: its own words may hold secrets, so only our own errors speak for themselves. */
-function failure(name: string, thrown: unknown, signal: AbortSignal): unknown {
-  if (thrown instanceof ToolwayError || thrown instanceof ServerError) return thrown
-  if (signal.aborted) return signal.reason
-  return new ToolwayError('INTERNAL', `${name} failed unexpectedly; the log of Toolway has the cause.`, {
-    cause: thrown,
-  })
-}
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const isResult = (answer: unknown): answer is Result =>
-  typeof answer === 'object' && answer !== null && 'body' in answer && answer.body instanceof Json
+const blockTypes = ['text', 'image', 'audio', 'resource', 'resource_link']
+
+const areBlocks = (value: unknown): value is readonly Content[] =>
+  Array.isArray(value) && value.every((block) => isObject(block) && blockTypes.includes(block.type as string))
+
+const isResult = (answer: unknown): answer is Result => isObject(answer) && answer.body instanceof Json

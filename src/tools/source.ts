@@ -48,6 +48,6 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
     timeoutMs,
     ...(tool.carries && { carries: tool.carries }),
   },
-  checksItself: true,
+  ...(!tool.checkedBySchema && { checksItself: true }),
   run: tool.run,
 })

@@ -23,14 +23,14 @@ export interface OwnParts {
   readonly plugins: Plugins
 }
 
-/** The sources of what is not forwarded: meta-tools, native tools and those of plugins, sinks. */
+/** The sources of what is not forwarded: meta-tools, native tools and those of plugins and programs, sinks. */
 export function ownSources(parts: OwnParts, surroundings: Surroundings): readonly Source[] {
   const { config, policy, plugins } = parts
   const { access, clock, log, print } = surroundings
   const source = (name: string, description: string, tools: readonly Tool[]) =>
     toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
   const meta = metaTools({ access, asAgent: policy.actAs, status: surroundings.status, clock })
-  const native = [...builtIn(parts, surroundings), ...plugins.tools]
+  const native = [...builtIn(parts, surroundings), ...plugins.tools, ...surroundings.tools]
   const sinks = createSinks({
     sinks: config.sinks,
     custom: plugins.sinks,

@@ -2,6 +2,7 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Lasting } from '../lasting.ts'
 import type { Policy } from '../policy/decide.ts'
+import type { Tool } from '../tools/define.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
 
 /** What a world stands in: what outlives it, and the ways to the present one. */
@@ -14,6 +15,8 @@ export interface Surroundings extends Lasting {
   policy(): Policy
   /** Nothing where this caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
+  /** Tools that the program has registered, served beside the native ones. */
+  readonly tools: readonly Tool[]
   /** Prints to standard output, where that is ours. */
   readonly print: ((text: string) => void) | undefined
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -27,6 +27,7 @@ export async function tell(blocks: readonly Block[]): Promise<void> {
   const home = join(path, 'home')
   const folder = join(path, 'work')
   await Promise.all([mkdir(home), mkdir(folder)])
+  if (blocks.some(({ text: content }) => content.includes('createGateway('))) await installIn(folder)
   const port = await freePort()
   const env = {
     PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(':'),
@@ -57,6 +58,17 @@ export async function tell(blocks: readonly Block[]): Promise<void> {
       if (!isOutput(block.text, shown)) expect(shown, `what is printed in front of line ${block.line}`).toBe(block.text)
     }
   }
+}
+
+/** Lets programs import Toolway as it is in this checkout, and what it comes with. */
+async function installIn(folder: string): Promise<void> {
+  const place = join(folder, 'node_modules/toolway')
+  await mkdir(place, { recursive: true })
+  await writeFile(join(place, 'package.json'), JSON.stringify({ type: 'module', exports: './index.js' }))
+  const index = new URL('../../../src/index.ts', import.meta.url).href
+  await writeFile(join(place, 'index.js'), `export * from ${JSON.stringify(index)}\n`)
+  const zod = fileURLToPath(new URL('../../../node_modules/zod', import.meta.url))
+  await symlink(zod, join(folder, 'node_modules/zod'))
 }
 
 async function write(path: string, { text: content }: Block): Promise<void> {

@@ -59,7 +59,12 @@ describe('the package', () => {
       export const code: string = new ToolwayError('TIMEOUT', 'too late').code
       // @ts-expect-error: a gateway has no such thing
       export const wrong = (gateway: Gateway) => gateway.nonsense
-      export { defineTool }
+      const inputSchema = { type: 'object', properties: { text: { type: 'string' } } } as const
+      export const echo = defineTool({ name: 'echo', description: '', inputSchema, handler: ({ text }) => String(text) })
+      export const said = async (gateway: Gateway): Promise<unknown> =>
+        (await gateway.call('native__echo', { text: 'a' }, { agent: 'x', onProgress: ({ progress }) => progress })).content[0]
+      export const tools = async (): Promise<string[]> =>
+        (await (await createGateway({ tools: [echo] })).list()).map(({ name }) => name)
     `
     await writeFile(join(empty, 'program.ts'), program)
     const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']

@@ -1,0 +1,47 @@
+import { resolve } from 'node:path'
+import { type LoadedConfig, loadConfig } from './config/load.ts'
+import { createGateway as createGatewayOf, type Gateway, type GatewayOptions } from './gateway.ts'
+import { createLog } from './telemetry/log.ts'
+
+/** What a program says about the gateway that it creates; all of it may be left out. */
+export interface ProgramOptions extends Omit<GatewayOptions, 'log' | 'shared'> {
+  /**
+   * The configuration: what `loadConfig` gave, or an object with the same keys as a configuration file. Without one there
+   * are no servers, and every setting has its default; no file is looked for.
+   */
+  readonly config?: LoadedConfig | Readonly<Record<string, unknown>>
+  /** Warnings and errors on standard error, if absent. */
+  readonly log?: GatewayOptions['log']
+}
+
+/**
+ * Creates a gateway in this process. Dispose of it when done: its servers are then stopped.
+ *
+ * @example
+ * ```ts
+ * await using gateway = await createGateway({ config: { mcpServers: { files: { … } } }, tools: [defineTool({ … })] })
+ * const { content } = await gateway.call('files__read_file', { path: '/tmp/a' }, { agent: 'reader' })
+ * ```
+ */
+export function createGateway(options?: ProgramOptions): Promise<Gateway>
+export function createGateway(config: LoadedConfig, options?: Omit<ProgramOptions, 'config'>): Promise<Gateway>
+export async function createGateway(
+  first: LoadedConfig | ProgramOptions = {},
+  second?: Omit<ProgramOptions, 'config'>,
+): Promise<Gateway> {
+  const {
+    config = {},
+    log = createLog({ level: 'warn' }),
+    ...options
+  }: ProgramOptions = isLoaded(first) ? { ...second, config: first } : first
+  return createGatewayOf(isLoaded(config) ? config : await inline(config), { ...options, log })
+}
+
+const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'places' in value
+
+/** An object is read as the file that would hold it: the same checks, the same variables, the same messages. */
+function inline(config: object): Promise<LoadedConfig> {
+  const [env, cwd] = [process.env, process.cwd()]
+  const path = resolve(cwd, 'toolway.json')
+  return loadConfig({ paths: [path], drafts: new Map([[path, JSON.stringify(config)]]), env, cwd })
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto'
+import type { Access, Served } from '../core/access.ts'
+import type { Caller, Peer } from '../core/call.ts'
+import { waitFor } from '../core/deadline.ts'
+import type { Definition } from '../core/entry.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import type { Content, ResultBody } from '../core/result.ts'
+
+/** The way in for the program that has created the gateway: the same pipeline as for every other caller. */
+export interface ProgramAccess {
+  /** The tools that the agent may use. Waits for servers that have not answered yet, up to `discovery.listDeadline`. */
+  list(options?: ListOptions): Promise<readonly ListedTool[]>
+  /**
+   * Runs a tool, named in any known spelling. Gives what the tool answered, `isError` included. Rejects with a
+   * `ToolwayError`, which has a `code`, where the call was refused or failed, and with a `ServerError` where its server
+   * answered with an error of its own.
+   */
+  call(tool: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>
+  /** Runs independent calls at once; answers in the order asked, as `execute_tools` does. Rejects only if cancelled. */
+  batch(calls: readonly BatchCall[], options?: CallOptions): Promise<BatchResult>
+}
+
+/** On whose behalf: policy, limits, cache and audit see it. */
+export interface ActingAs {
+  /** Chosen as for a client that names none, if absent. */
+  readonly agent?: string | undefined
+  /** The user that the program acts for; `local`, if absent. Caches and sessions belong to it. */
+  readonly principal?: string | undefined
+}
+
+export interface ListOptions extends ActingAs {
+  /** The tools of one server only. */
+  readonly server?: string | undefined
+}
+
+export interface CallOptions extends ActingAs {
+  /** Instead of the tool's own timeout. */
+  readonly timeoutMs?: number | undefined
+  /** Cancels the call; the server is told. */
+  readonly signal?: AbortSignal | undefined
+  /** Hears of progress: of the tool, or of how many calls of a batch are answered. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+export interface Progress {
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
+}
+
+/** A tool as a client sees it, and where it comes from. */
+export interface ListedTool extends Definition {
+  /** What to call it by. */
+  readonly name: string
+  readonly server: string
+  /** As its server names it. */
+  readonly tool: string
+}
+
+/** The result object of `tools/call`. */
+export interface ToolResult extends ResultBody {
+  readonly content: readonly Content[]
+}
+
+export interface BatchCall {
+  readonly server: string
+  readonly tool: string
+  readonly args?: Readonly<Record<string, unknown>>
+}
+
+export interface BatchResult {
+  readonly results: readonly BatchAnswer[]
+}
+
+export type BatchAnswer = { readonly server: string; readonly tool: string } & (
+  | { readonly ok: boolean; readonly result: ToolResult }
+  | { readonly ok: false; readonly error: { readonly code: string | number; readonly message: string } }
+)
+
+export interface ProgramOptions {
+  readonly access: Pick<Access, 'view' | 'handle'>
+  /** The user of this machine as an agent. */
+  localAs(agent: string | undefined): Caller
+}
+
+export function programAccess({ access, localAs }: ProgramOptions): ProgramAccess {
+  const callerFor = ({ agent, principal }: ActingAs): Caller => {
+    const local = localAs(agent)
+    return principal === undefined ? local : { ...local, principal, session: `local ${principal}`, admin: false }
+  }
+
+  const run = async (
+    caller: Caller,
+    find: () => Promise<Served>,
+    args: Readonly<Record<string, unknown>>,
+    { timeoutMs, signal, onProgress }: CallOptions,
+  ): Promise<ToolResult> => {
+    using cancelling = cancelledBy(signal)
+    const { entry } = await waitFor(find(), cancelling.signal)
+    const id = randomUUID()
+    const { body } = await access.handle({
+      id,
+      caller,
+      entry,
+      input: { arguments: Json.of(args), meta: onProgress ? { progressToken: id } : {} },
+      signal: cancelling.signal,
+      peer: peerFor(onProgress),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    })
+    return body.value as ToolResult
+  }
+
+  return {
+    async list(options = {}) {
+      const view = access.view(callerFor(options))
+      await view.ready()
+      const { server } = options
+      const tools = view.shown('direct').filter(({ entry }) => server === undefined || entry.server === server)
+      return tools.map(({ name, entry, definition }) => ({
+        ...definition,
+        name,
+        server: entry.server,
+        tool: entry.name,
+      }))
+    },
+    async call(tool, args = {}, options = {}) {
+      const caller = callerFor(options)
+      return run(caller, () => access.view(caller).resolve('tool', tool), args, options)
+    },
+    async batch(calls, options = {}) {
+      const caller = callerFor(options)
+      const { onProgress, ...others } = options
+      let answered = 0
+      const answer = async ({ server, tool, args = {} }: BatchCall): Promise<BatchAnswer> => {
+        try {
+          const result = await run(caller, () => access.view(caller).find('tool', server, tool), args, others)
+          return { server, tool, ok: result.isError !== true, result }
+        } catch (thrown) {
+          return { server, tool, ok: false, error: errorOf(thrown) }
+        } finally {
+          onProgress?.({ progress: ++answered, total: calls.length })
+        }
+      }
+      const results = await Promise.all(calls.map(answer))
+      if (options.signal?.aborted) throw cancelled()
+      return { results }
+    },
+  }
+}
+
+/** A server's own error unchanged (its code is a number), ours with its code from the table. */
+function errorOf(thrown: unknown): { readonly code: string | number; readonly message: string } {
+  if (thrown instanceof ServerError) return thrown.error.value
+  const { data, message } = ToolwayError.from(thrown)
+  return { ...data, message }
+}
+
+const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
+
+/** The program's signal, with a reason of ours. */
+function cancelledBy(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController()
+  const abort = () => controller.abort(cancelled())
+  if (signal?.aborted) abort()
+  signal?.addEventListener('abort', abort, { once: true })
+  return { signal: controller.signal, [Symbol.dispose]: () => signal?.removeEventListener('abort', abort) }
+}
+
+const peerFor = (onProgress: CallOptions['onProgress']): Peer => ({
+  rounds: false,
+  logLevel: undefined,
+  notify(method, params) {
+    if (method !== 'notifications/progress') return
+    const { progressToken, ...progress } = params.value as Progress & { progressToken?: unknown }
+    onProgress?.(progress)
+  },
+  ask: (method) =>
+    Promise.reject(
+      new ToolwayError('INVALID_ARGUMENTS', `A program cannot be asked (${method}): it declares no such capability.`),
+    ),
+})

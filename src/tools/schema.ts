@@ -1,0 +1,112 @@
+import * as z from 'zod'
+import { ToolwayError } from '../core/errors.ts'
+import { argumentsRefused } from './arguments.ts'
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** What Zod, Valibot, ArkType and others have in common (standardschema.dev). */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardOutcome<Output> | Promise<StandardOutcome<Output>>
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+type StandardOutcome<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** The arguments or the answer of a tool: a schema with types, or plain JSON Schema. */
+export type ToolSchema = StandardSchema | JsonSchema
+
+/** What a handler gets for a schema. */
+export type OutputOf<Schema> =
+  Schema extends StandardSchema<unknown, infer Output> ? Output : Readonly<Record<string, unknown>>
+
+/** What a handler may give where a schema says what it answers. */
+export type InputOf<Schema> = Schema extends StandardSchema<infer Input, unknown> ? Input : object
+
+/** A schema made ready: what clients are told of it, and how a value is checked against it. */
+export interface Checked {
+  readonly json: JsonSchema
+  /** Gives the value as the schema reads it, or why it does not fit. Absent for JSON Schema, which the pipeline checks. */
+  read?(value: unknown): Read | Promise<Read>
+}
+
+export type Read = { readonly value: unknown } | { readonly refusal: ToolwayError }
+
+/** Makes a schema ready; `io` says which side of it clients see. Throws a TypeError where it does not describe an object. */
+export function checkedBy(schema: ToolSchema, tool: string, io: 'input' | 'output'): Checked {
+  if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
+  const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
+  if (json.type !== 'object')
+    throw new TypeError(`The ${io}Schema of the tool "${tool}" must describe an object: { type: 'object', … }.`)
+  return '~standard' in schema ? { json, read: (value) => byStandard(schema as StandardSchema, tool, value) } : { json }
+}
+
+function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): Checked {
+  const json = zodJson(schema, io)
+  return {
+    json,
+    read(value) {
+      const readBy = (outcome: z.ZodSafeParseResult<unknown>): Read =>
+        outcome.success ? { value: outcome.data } : { refusal: argumentsRefused(tool, outcome.error, json, value) }
+      try {
+        return readBy(schema.safeParse(value))
+      } catch (thrown) {
+        if (thrown instanceof z.core.$ZodAsyncError) return schema.safeParseAsync(value).then(readBy)
+        throw thrown
+      }
+    },
+  }
+}
+
+/** A misspelt field must not be dropped in silence; a schema that says itself what to do with others is left alone. */
+const strict = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
+
+/** Without `$schema`: the protocol's default is the same draft, and some clients stumble over the field. */
+function zodJson(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: withoutNoise })
+  return rest
+}
+
+/** Every whole number is a safe one; saying so in each schema only costs tokens. */
+function withoutNoise({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) {
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+}
+
+/** As the schema's library writes it, where it can; otherwise clients learn that it is an object, and no more. */
+function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchema {
+  if ('_zod' in schema) return zodJson(schema as unknown as z.ZodType, io)
+  const target = 'draft-2020-12'
+  const { jsonSchema } = schema['~standard'] as { jsonSchema?: Record<typeof io, (options: object) => JsonSchema> }
+  const { toJsonSchema } = schema as { toJsonSchema?: () => JsonSchema }
+  const written = jsonSchema?.[io]({ target }) ?? (typeof toJsonSchema === 'function' ? toJsonSchema.call(schema) : {})
+  const { $schema, ...rest } = written
+  return { type: 'object', ...rest }
+}
+
+const mostIssues = 5
+
+function byStandard(schema: StandardSchema, tool: string, value: unknown): Read | Promise<Read> {
+  const outcome = schema['~standard'].validate(value)
+  return outcome instanceof Promise ? outcome.then((later) => readOf(later, tool)) : readOf(outcome, tool)
+}
+
+function readOf(outcome: StandardOutcome<unknown>, tool: string): Read {
+  if (outcome.issues === undefined) return { value: outcome.value }
+  const told = outcome.issues.slice(0, mostIssues).map(({ message, path = [] }) => {
+    const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
+    return `${keys.length === 0 ? '' : `"${keys.join('.')}": `}${message.slice(0, 200)}`
+  })
+  const sentence = `The arguments of ${tool} do not fit: ${told.join('; ')}.`
+  return { refusal: new ToolwayError('INVALID_ARGUMENTS', sentence) }
+}
