@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Config, ServerConfig } from './config/schema.ts'
 import type { Clock } from './core/clock.ts'
 import { deadline } from './core/deadline.ts'
+import type { Definition } from './core/entry.ts'
 import { ServerError, ToolwayError } from './core/errors.ts'
 import type { Isolation } from './core/executor.ts'
 import type { Log } from './core/log.ts'
@@ -32,6 +33,8 @@ export interface Examination {
   readonly calls?: string
   /** The names of its tools. */
   readonly tools?: readonly string[]
+  /** Those of them that it marks with readOnlyHint. */
+  readonly hintedReads?: readonly string[]
   /** How many other things it offers. */
   readonly others?: number
   /** Lists that it has and could not give. */
@@ -68,6 +71,9 @@ export interface ExaminerOptions {
   readonly clock: Clock
   readonly log: Log
 }
+
+const hasReadOnlyHint = ({ annotations }: Definition): boolean =>
+  (annotations as { readonly readOnlyHint?: unknown } | undefined)?.readOnlyHint === true
 
 const identity = { name: 'toolway', version }
 const mostLines = 50
@@ -108,6 +114,7 @@ export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): 
           ...found,
           listMs: performance.now() - greeted,
           tools: tools.map((tool) => String(tool.name)),
+          hintedReads: tools.filter(hasReadOnlyHint).map((tool) => String(tool.name)),
           others: resources.length + templates.length + prompts.length,
           missing,
         }

@@ -15,15 +15,23 @@ export interface AgentRules {
   readonly metaTools: Permission
   readonly serverNotAllowed: Refusal
   readonly toolNotAllowed: Refusal
+  /** A rule for tools allows only where a rule for servers does, too. */
+  readonly toolsNeedServer: boolean
 }
 
 /** Compiles what one agent says, each rule into the ruling that it makes. */
-export function compileAgent(agent: string, { allow, deny }: WrittenAgent, compile: CompilePattern): AgentRules {
+export function compileAgent(
+  agent: string,
+  { allow, deny }: WrittenAgent,
+  compile: CompilePattern,
+  toolsNeedServer = false,
+): AgentRules {
   const path = `agents.${agent}`
   const byDefault = { ...refused, rule: `${path} (default deny)` }
   const advice = `Use something else, or ask the operator to add it to ${path}.allow.`
   return {
     path,
+    toolsNeedServer,
     allow: compileRuleSet(allow, `${path}.allow`, compile, permission),
     deny: compileRuleSet(deny, `${path}.deny`, compile, denied),
     metaTools: permission(`${path} (meta-tools)`),

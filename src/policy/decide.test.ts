@@ -4,7 +4,14 @@ import { callOf, entryOf } from '../core/call.fixture.ts'
 import { createPolicy } from './decide.ts'
 import { agentOf } from './policies.fixture.ts'
 
-const open = { allowedServers: ['*'], allowedTools: [], blockedTools: [], requireAuth: [], pins: 'warn' as const }
+const open = {
+  allowedServers: ['*'],
+  allowedTools: [],
+  blockedTools: [],
+  requireAuth: [],
+  toolsNeedServer: false,
+  pins: 'warn' as const,
+}
 const { caller } = callOf()
 const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, debug: false } as const
 const policyOf = (changes: Partial<Config> = {}) =>

@@ -5,7 +5,7 @@ import type { Entry } from '../core/entry.ts'
 import { agentOrNone, noAgent, refusalOfNone } from './agents.ts'
 import type { Explanation } from './explanation.ts'
 import { lineage } from './lineage.ts'
-import { createReadOnly } from './read-only.ts'
+import { createReadOnly, createReadOnlyAgents } from './read-only.ts'
 import { compileRules } from './rules.ts'
 
 export interface PolicyOptions {
@@ -38,6 +38,7 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
   const { agents, policy, defaults, mcpServers } = config
   const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
   const writeRefused = createReadOnly(mcpServers)
+  const agentWriteRefused = createReadOnlyAgents(agents)
   /** An agent's own word, else that of the nearest it inherits from, else the default. */
   const wordOf = <Word>(said: (agent: Config['agents'][string] | undefined) => Word | undefined, otherwise: Word) => {
     const words = new Map(
@@ -54,7 +55,8 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
     const verdict = aliases
       ? strictest(entry, (name) => rules.decide(caller, { kind, server, name }))
       : rules.decide(caller, entry)
-    if (verdict.allowed) return writeRefused(entry) ?? quarantined(entry) ?? verdict
+    if (verdict.allowed)
+      return writeRefused(entry) ?? agentWriteRefused(caller.agent, entry) ?? quarantined(entry) ?? verdict
     return caller.agent === noAgent && verdict.auditReason === 'agent_not_in_rules'
       ? decideForNone(caller, entry)
       : verdict
@@ -90,13 +92,17 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
       const { allowed, ...explanation } = strictest(entry, explain)
       const { decision, considered } = explanation
       if (!decision.allowed) return explanation
-      const write = writeRefused(entry)
-      const changed = write ? undefined : quarantined(entry)
-      const refusal = write ?? changed
-      if (!refusal) return explanation
-      const step = write ? 'read-only server' : 'pins'
-      const last = { step, rule: refusal.rule, outcome: 'denies', note: refusal.reason } as const
-      return { ...explanation, decision: refusal, rule: refusal.rule, considered: [...considered, last] }
+      const refusals = [
+        ['read-only server', writeRefused(entry)],
+        ['read-only agent', agentWriteRefused(agent, entry)],
+        ['pins', quarantined(entry)],
+      ] as const
+      for (const [step, refusal] of refusals) {
+        if (!refusal) continue
+        const last = { step, rule: refusal.rule, outcome: 'denies', note: refusal.reason } as const
+        return { ...explanation, decision: refusal, rule: refusal.rule, considered: [...considered, last] }
+      }
+      return explanation
     },
     agentOf: (credential, asked) => agentOrNone({ credential, asked, agents: rules.agents, defaults }),
     actAs({ caller, entry }, asked) {

@@ -9,6 +9,7 @@ export const policyDoubts = (config: Config): readonly string[] => [
   ...doubtfulLimits({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
   ...unknownAgents(config),
   ...openAgents(config),
+  ...readsNothing(config),
 ]
 
 /** Whoever acts as an agent without rules may use nothing. */
@@ -23,6 +24,14 @@ function unknownAgents({ agents, defaults, auth }: Config): string[] {
     .filter(([, agent]) => !known.includes(agent))
     .map(([key, agent]) => `${key}: there is no agent ${agent}${didYouMean(agent, known, '')}`)
 }
+
+/** A read-only server whose tools can all only be taken for writes. */
+const readsNothing = ({ mcpServers }: Config): string[] =>
+  Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, trustAnnotations }]) => {
+    if (disabled || !readOnly || readTools.length > 0 || trustAnnotations) return []
+    const help = 'list those that read in readTools, or set trustAnnotations: true to count its own readOnlyHint'
+    return [`mcpServers.${name}.readOnly: none of its tools is known to be a read, so none can be used; ${help}`]
+  })
 
 /** Rules per agent mean little where everybody may say that they are any of them. */
 function openAgents({ agents, auth }: Config): string[] {

@@ -14,6 +14,7 @@ export type Step =
   | 'implicit grant'
   | 'default deny'
   | 'read-only server'
+  | 'read-only agent'
   | 'pins'
   | 'limit'
   | 'approval'

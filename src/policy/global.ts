@@ -4,7 +4,8 @@ import { byEither, type CompilePattern, compilePatterns } from './patterns.ts'
 import type { Question, Refusal } from './verdict.ts'
 
 /** The lists of section `policy` that decide about calls. */
-export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'>
+export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
+  Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
 
 /** Whether global policy refuses; undefined hands the question on to the rules of the agent. */
 export type RefuseGlobally = (question: Omit<Question, 'agent'>, considered?: Consideration[]) => Refusal | undefined

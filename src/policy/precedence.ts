@@ -33,7 +33,7 @@ export function decideByRules(family: Family, question: Question, considered?: C
       )
       continue
     }
-    const ruling = decideByAllow(rules, question, considered)
+    const ruling = decideByAllow(rules, question, parent !== undefined, considered)
     if (!ruling.allowed) return ruling
     nearest ??= ruling
   }
@@ -47,16 +47,33 @@ export function closedBy(family: Family, server: string): Refusal | undefined {
     const refusal = serverByEither(deny, server)
     if (refusal) return refusal
   }
-  const closes = ({ allow }: AgentRules, level: number) =>
-    !(allow.empty && level < family.length - 1) &&
-    serverByEither(allow, server) === undefined &&
-    !listsTools(allow, server)
+  const closes = (rules: AgentRules, level: number) => {
+    const hasParent = level < family.length - 1
+    if ((rules.allow.empty && hasParent) || serverByEither(rules.allow, server) !== undefined) return false
+    return lacksServer(rules, server, hasParent) || !listsTools(rules.allow, server)
+  }
   return family.find(closes)?.serverNotAllowed
 }
 
+/** Whether rules for tools are in vain because no rule for servers allows this one; without any, the parent's hold. */
+const lacksServer = ({ toolsNeedServer, allow }: AgentRules, server: string, hasParent: boolean): boolean =>
+  toolsNeedServer &&
+  server !== 'toolway' &&
+  !(hasParent && allow.listsNoServer) &&
+  serverByEither(allow, server) === undefined
+
 /** Whether the `allow` of one agent covers it, and by which of its rules. */
-function decideByAllow(rules: AgentRules, { server, name, isTool }: Question, considered?: Consideration[]): Ruling {
+function decideByAllow(
+  rules: AgentRules,
+  { server, name, isTool }: Question,
+  hasParent: boolean,
+  considered?: Consideration[],
+): Ruling {
   const { path, allow } = rules
+  if (isTool && lacksServer(rules, server, hasParent)) {
+    const note = `${path}.allow.servers does not list the server (policy.toolsNeedServer)`
+    return denies(rules.serverNotAllowed, 'default deny', note, considered)
+  }
   const explicit = isTool ? toolByName(allow, server, name) : byName(allow.servers, server)
   if (explicit) return allows(explicit, 'explicit allow', 'it is listed', considered)
   considered?.push(passes('explicit allow', `${path}.allow`))

@@ -7,6 +7,7 @@ export type WrittenRules = AgentConfig['allow']
 /** `allow` or `deny` of one agent, compiled. What is found in it is what the rule that matches leads to. */
 export interface RuleSet<Outcome> {
   readonly empty: boolean
+  readonly listsNoServer: boolean
   readonly servers: Patterns<Outcome>
   /** The tools below names of servers. */
   readonly tools: ReadonlyMap<string, Patterns<Outcome>>
@@ -28,6 +29,7 @@ export function compileRuleSet<Outcome>(
   const isStarred = ({ server }: { server: string }) => server.includes('*')
   return {
     empty: servers.length === 0 && lists.length === 0,
+    listsNoServer: servers.length === 0,
     servers: compilePatterns(servers, compile, (index) => outcomeOf(`${path}.servers[${index}]`, 'server')),
     tools: new Map(lists.filter((list) => !isStarred(list)).map(({ server, tools }) => [server, tools])),
     starred: lists.filter(isStarred).map(({ server, tools }) => ({ matches: compile(server), tools })),

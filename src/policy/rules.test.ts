@@ -262,3 +262,42 @@ test('more entries than are remembered are decided all the same', () => {
   }
   expect(allowed('tool7')).toBe(true)
 })
+
+describe('G6: rules for tools that need a rule for their server, too', () => {
+  const agents = {
+    both: agentOf({ allow: { servers: ['files'], tools: { files: ['read'], postgres: ['query'], '*': ['help'] } } }),
+    tools: agentOf({ allow: { tools: { files: ['read'] } } }),
+    'both.child': agentOf({ allow: { tools: { files: ['*'], postgres: ['*'] } } }),
+    star: agentOf({ allow: { servers: ['*'], tools: { postgres: ['query'] } } }),
+  }
+  const ask = setUp(agents, { toolsNeedServer: true })
+
+  test('a list of tools grants nothing of a server that is not listed', () => {
+    expect(ask('both', 'files', 'read')).toBe('allow: agents.both.allow.tools.files[0]')
+    expect(ask('both', 'files', 'help')).toBe('allow: agents.both.allow.tools.*[0]')
+    expect(ask('both', 'files', 'write')).toBe('DENIED_BY_POLICY: agents.both (default deny)')
+    expect(ask('both', 'postgres', 'query')).toBe('DENIED_BY_POLICY: agents.both (default deny)')
+    expect(ask('both', 'search', 'help')).toBe('DENIED_BY_POLICY: agents.both (default deny)')
+    expect(ask('tools', 'files', 'read')).toBe('DENIED_BY_POLICY: agents.tools (default deny)')
+    expect(ask('star', 'postgres', 'query')).toBe('allow: agents.star.allow.tools.postgres[0]')
+    expect(ask('star', 'files', 'x')).toBe('allow: agents.star.allow.servers[0]')
+  })
+
+  test('an agent without rules for servers goes by those of its parent', () => {
+    expect(ask('both.child', 'files', 'read')).toBe('allow: agents.both.child.allow.tools.files[0]')
+    expect(ask('both.child', 'postgres', 'query')).toBe('DENIED_BY_POLICY: agents.both (default deny)')
+  })
+
+  test('meta-tools stay allowed, and a server without a rule is closed', () => {
+    expect(ask('tools', 'toolway', 'find_tool')).toBe('allow: agents.tools (meta-tools)')
+    const rules = compileRules({ agents, policy: { ...openPolicy, toolsNeedServer: true }, servers })
+    expect(rules.closed({ agent: 'both', authenticated: true }, 'postgres')).toMatchObject({ allowed: false })
+    expect(rules.closed({ agent: 'both', authenticated: true }, 'files')).toBeUndefined()
+    expect(rules.explain('both', 'postgres', 'query').considered.at(-1)?.note).toContain('policy.toolsNeedServer')
+  })
+
+  test('without that setting the documented precedence holds', () => {
+    expect(setUp(agents)('both', 'postgres', 'query')).toBe('allow: agents.both.allow.tools.postgres[0]')
+    expect(setUp(agents)('tools', 'files', 'read')).toBe('allow: agents.tools.allow.tools.files[0]')
+  })
+})

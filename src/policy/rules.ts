@@ -72,7 +72,9 @@ const mostRemembered = 2 ** 24
 export function compileRules({ agents: written, policy, servers }: RulesOptions): Rules {
   const compile = createPatternCompiler()
   // Never look an agent up in the object itself: it would find `constructor`.
-  const own = new Map(Object.entries(written).map(([name, rules]) => [name, compileAgent(name, rules, compile)]))
+  const own = new Map(
+    Object.entries(written).map(([name, rules]) => [name, compileAgent(name, rules, compile, policy.toolsNeedServer)]),
+  )
   const families = new Map(
     [...own.keys()].map((name, number) => [name, { number, family: lineage(name, own).map((one) => own.get(one)!) }]),
   )

@@ -74,6 +74,20 @@ test('G6, G7: an allow that can allow nothing names what stands against it', () 
   ])
 })
 
+test('G6: a list of tools of a server that allow.servers leaves out is a warning', () => {
+  const agents = {
+    a: agentOf({ allow: { servers: ['filesystem'], tools: { everything: ['echo'], filesystem: ['read'] } } }),
+    b: agentOf({ allow: { tools: { everything: ['echo'] } } }),
+    c: agentOf({ allow: { servers: ['every*'], tools: { everything: ['echo'] } } }),
+  }
+  expect(warnings(agents)).toEqual([
+    expect.stringMatching(/^agents\.a\.allow\.tools\.everything allows .*policy\.toolsNeedServer/),
+  ])
+  expect(warnings({ a: agents.a }, { toolsNeedServer: true })).toEqual([
+    expect.stringMatching(/^agents\.a\.allow\.tools\.everything has no effect: .*policy\.toolsNeedServer/),
+  ])
+})
+
 test('F7: a list of tools that can be read in two ways, or is not asked at all, is a warning', () => {
   const policy = {
     allowedTools: ['a.b.c', 'a.*', 'a.x', 'toolway.find_tool'],

@@ -3,6 +3,7 @@ import type { WrittenAgent } from './agent-rules.ts'
 import type { GlobalPolicy } from './global.ts'
 import { lineage, parentName } from './lineage.ts'
 import { closedBy, type Family } from './precedence.ts'
+import { serverByEither } from './rule-set.ts'
 
 export interface Doubtful {
   readonly agents: Readonly<Record<string, WrittenAgent>>
@@ -67,9 +68,27 @@ function withoutEffect(agent: string, { allow }: WrittenAgent, family: Family, s
     ...Object.entries(allow.tools).flatMap(([server, tools]) => {
       const key = `${at}.tools.${server}`
       if (server === 'toolway') return [`${key} has no effect: meta-tools are allowed unless denied`]
-      return tools.length === 0 ? [`${key} is empty, so no tool of ${server} is allowed`] : closed(key, server)
+      if (tools.length === 0) return [`${key} is empty, so no tool of ${server} is allowed`]
+      const alone = servers.has(server) ? withoutServer(agent, server, allow, family) : undefined
+      const closing = closed(key, server)
+      return alone !== undefined && (closing.length === 0 || family[0]?.toolsNeedServer) ? [alone] : closing
     }),
   ]
+}
+
+/** A list of tools of a server that `allow.servers` leaves out: easily overlooked, or without effect. */
+function withoutServer(
+  agent: string,
+  server: string,
+  allow: WrittenAgent['allow'],
+  family: Family,
+): string | undefined {
+  const [{ allow: own, toolsNeedServer }] = family as [Family[number]]
+  if (allow.servers.length === 0 || server.includes('*') || serverByEither(own, server) !== undefined) return undefined
+  const key = `agents.${agent}.allow.tools.${server}`
+  const lists = `agents.${agent}.allow.servers does not list ${server}`
+  if (toolsNeedServer) return `${key} has no effect: ${lists} (policy.toolsNeedServer)`
+  return `${key} allows these tools although ${lists}; add it there, or set policy.toolsNeedServer to require both`
 }
 
 function usesNothing(agent: string, { deny }: WrittenAgent, family: Family, servers: ReadonlySet<string>): string[] {

@@ -5,6 +5,7 @@ import { type BreakerCondition, judge } from './health.ts'
 import type { Introduction } from './introduction.ts'
 import type { Lines } from './lines.ts'
 import type { Outlook } from './outlook.ts'
+import { hidesEveryTool } from './traits.ts'
 
 /** All that the status of a server is put together from. */
 export interface StatusParts {
@@ -30,8 +31,11 @@ export function serverStatus(parts: StatusParts): SourceStatus {
     known && !isKnownRevision(known.protocolVersion, known.era) ? excerpt(known.protocolVersion) : undefined
   const knowledge = { unknownProtocol, listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
   const lastError = (failure ?? lost)?.message
+  const judgement = judge({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker)
+  const hidden = judgement.reason === '' && hidesEveryTool(config, descriptors?.tools ?? [])
   return {
-    ...judge({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker),
+    ...judgement,
+    ...(hidden && { reason: nothingToRead }),
     since,
     description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
     transport: config.transport,
@@ -44,5 +48,8 @@ export function serverStatus(parts: StatusParts): SourceStatus {
 
 /** The server chose it, and it is shown to people. */
 const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
+
+const nothingToRead =
+  'Read-only, and none of its tools is known to be a read, so none can be used: list those that read in readTools, or set trustAnnotations to count its readOnlyHint.'
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

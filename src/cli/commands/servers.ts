@@ -65,7 +65,7 @@ const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
 
 function print(summaries: readonly ServerSummary[], { print, paint, width }: Output, silence: string): void {
   const problem = ({ health, reason }: SourceStatus) => {
-    if (health === 'healthy' || health === 'disabled') return ''
+    if (health === 'disabled') return ''
     return health === 'stale' ? silence : reason
   }
   const lines = table<ServerSummary>(

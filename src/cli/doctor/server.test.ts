@@ -60,3 +60,15 @@ test('B11: the last words of one that failed are told, without the places in its
   expect(details).toHaveLength(8)
   expect(details?.at(-1)).toBe('Error: boom')
 })
+
+test('J2: a read-only server with no known read is a warning that names what would make one', async () => {
+  const blind = await findingOf({ ...program, readOnly: true }, { ...works, hintedReads: ['read'] })
+  expect(blind).toMatchObject({ status: 'warning', remedy: 'mcpServers.it.trustAnnotations: true' })
+  expect(blind.message).toMatch(/readTools.*trustAnnotations/)
+  const unmarked = await findingOf({ ...program, readOnly: true }, works)
+  expect(unmarked).toMatchObject({ status: 'warning', remedy: 'mcpServers.it.readTools: [read]' })
+  for (const more of [{ readTools: ['re*'] }, { trustAnnotations: true }]) {
+    const finding = await findingOf({ ...program, readOnly: true, ...more }, { ...works, hintedReads: ['read'] })
+    expect(finding.status).toBe('ok')
+  }
+})

@@ -1,3 +1,4 @@
+import { matches } from '../../core/wildcard.ts'
 import type { Examination } from '../../examine.ts'
 import { type Diagnosis, diagnose, type Failed, type Tried } from './cause.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
@@ -44,8 +45,11 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Ex
 
 /** What works, and is still worth a look. */
 function oddity({ name, config, examination }: Tried, summary: string): Finding | undefined {
-  const { missing = [], tools = [], others = 0, transport, stdout, remarks } = examination
+  const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = examination
   const setting = `mcpServers.${name}`
+  const isRead = (tool: string) =>
+    config.readTools.some((pattern) => matches(pattern, tool)) ||
+    (config.trustAnnotations && hintedReads.includes(tool))
   if (missing.includes('tools/list')) {
     return problem(`${summary}; it could not give its list of tools`, 'look into its log', { details: remarks })
   }
@@ -61,6 +65,13 @@ function oddity({ name, config, examination }: Tried, summary: string): Finding 
   }
   if (remarks.length > 0)
     return warning(`${summary}; ${remarks[0]}`, 'tell whoever makes it', { details: remarks.slice(1) })
+  if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
+    const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
+    return warning(
+      `${summary}; it is read-only and none of its tools is known to be a read (readTools, trustAnnotations), so none can be used`,
+      remedy,
+    )
+  }
   if (tools.length + others === 0) return warning(`${summary}; it offers nothing at all`, `${setting}.disabled: true`)
   return undefined
 }

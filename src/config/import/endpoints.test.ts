@@ -24,7 +24,10 @@ test('J2: a file with mcp_endpoints becomes servers that are reached over HTTP',
   const { load, at } = await project({ 'executor.yaml': endpoints })
   const { config, files, notes, warnings } = await load({ paths: ['executor.yaml'], env: { TICKETS_TOKEN: 'abc' } })
   expect(files).toEqual([{ path: at('executor.yaml'), dialect: 'mcp-endpoints' }])
-  expect(notes).toEqual([`${at('executor.yaml')}: read as an mcp_endpoints file: 3 servers`])
+  expect(notes).toEqual([
+    `${at('executor.yaml')}: read as an mcp_endpoints file: 3 servers`,
+    expect.stringMatching(/tickets .*trustAnnotations: true/),
+  ])
   expect(warnings).toEqual([`${at('executor.yaml')}: executor left aside: not about servers or their tools`])
   expect(config.mcpServers).toMatchObject({
     tickets: {
@@ -32,9 +35,16 @@ test('J2: a file with mcp_endpoints becomes servers that are reached over HTTP',
       url: 'https://tickets.example.com/mcp',
       auth: { type: 'bearer', token: 'abc' },
       readOnly: true,
+      trustAnnotations: true,
       disabled: false,
     },
-    wiki: { url: 'http://127.0.0.1:8080/api/mcp', auth: undefined, readOnly: false, disabled: false },
+    wiki: {
+      url: 'http://127.0.0.1:8080/api/mcp',
+      auth: undefined,
+      readOnly: false,
+      trustAnnotations: false,
+      disabled: false,
+    },
     old: { disabled: true },
   })
 })

@@ -1,10 +1,10 @@
-import { type Branch, branch, leaf, type Member, type Tree } from '../tree.ts'
+import { type Branch, branch, find, leaf, type Member, type Tree } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { otherSections } from './foreign.ts'
 import { namedServers } from './named-servers.ts'
 import { count, type Report } from './report.ts'
 import { serverKeys } from './server-keys.ts'
-import { membersOf, shape } from './shape.ts'
+import { isTrue, membersOf, shape } from './shape.ts'
 
 /** A file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
 export const isEndpoints = ({ members }: Branch): boolean => members.has('mcp_endpoints')
@@ -26,12 +26,20 @@ export function translateEndpoints(tree: Branch, report: Report): Branch {
         !isEmpty(auth_token.value) && {
           auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),
         }),
-      ...(read_only && { readOnly: read_only }),
+      // Such a file has no list of reads: what the server itself says of its tools is all there is to go by.
+      ...(read_only && { readOnly: read_only, trustAnnotations: rest.trustAnnotations ?? read_only }),
     })
     return normaliseServer(server, name, report)
   }
   const servers = namedServers(endpoints?.value, translate, report)
   report.notes.push(`read as an mcp_endpoints file: ${count(servers?.members.size ?? 0, 'server')}`)
+  const trusted = [...(servers?.members ?? [])].filter(([, { value }]) => isTrue(find(value, ['readOnly'])))
+  if (trusted.length > 0) {
+    const names = trusted.map(([name]) => name).join(', ')
+    report.notes.push(
+      `read_only: tools of ${names} count as reads where they have readOnlyHint (trustAnnotations: true)`,
+    )
+  }
   return shape(tree.at, { mcpServers: servers })
 }
 

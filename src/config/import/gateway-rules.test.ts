@@ -35,6 +35,7 @@ test('G6: a pair of .mcp.json and rules beside it is read as one configuration',
     default: { allow: { servers: [], tools: {} }, deny: { servers: ['*'], tools: {} } },
   })
   expect(config.defaults.denyOnMissingAgent).toBe(false)
+  expect(config.policy.toolsNeedServer).toBe(true)
 })
 
 test('G3: in such a pair sessions belong to callers unless a server says otherwise', async () => {

@@ -23,6 +23,8 @@ export function translateRules(tree: Branch, report: Report): Branch {
   )
   return shape(tree.at, {
     agents,
+    // There, a tool needs both: access to its server and access to the tool.
+    policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
     defaults: {
       at: defaults?.at ?? tree.at,
       value: shape(defaults?.value.at ?? tree.at, { denyOnMissingAgent: deny ?? leaf(tree.at, true) }),

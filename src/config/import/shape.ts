@@ -48,5 +48,8 @@ export function inverted(part: Tree): Tree {
 /** Whether a flag is written out as false. */
 export const isFalse = (part: Tree | undefined): boolean => part?.kind === 'leaf' && part.value === false
 
+/** Whether a flag is written out as true. */
+export const isTrue = (part: Tree | undefined): boolean => part?.kind === 'leaf' && part.value === true
+
 /** The same place, another value. */
 export const instead = (part: Leaf, value: Leaf['value']): Leaf => leaf(part.at, value, part.written)

@@ -17,6 +17,11 @@ export const exposure = z.enum(['direct', 'meta', 'both', 'code'])
 const agent = z.strictObject({
   allow: rules.describe('What the agent may use; everything else is denied.'),
   deny: rules.describe('What it may not use, whatever is allowed.'),
+  readOnly: flag()
+    .optional()
+    .describe(
+      'Lets it read only: what is not known to be a read is refused and not listed. Inherited; cannot be undone.',
+    ),
   expose: exposure.optional().describe('How it sees tools; defaults.expose otherwise.'),
   perMinute: numeric({ min: 1 }).optional().describe('Calls a minute.'),
   concurrency: numeric({ min: 1 }).optional().describe('Calls in flight.'),

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { names } from './values.ts'
+import { flag, names } from './values.ts'
 
 const tool = 'a tool as server.tool, with * where it helps'
 
@@ -9,6 +9,11 @@ export const policySection = z.strictObject({
   allowedTools: names(tool).default([]).describe('Where not empty: only these tools (server.tool, wildcards).'),
   blockedTools: names(tool).default([]).describe('Tools that nobody may use (server.tool, wildcards).'),
   requireAuth: names(tool).default([]).describe('Tools for authenticated callers only (server.tool, wildcards).'),
+  toolsNeedServer: flag()
+    .prefault(false)
+    .describe(
+      "Whether an agent's allow.tools count only for servers that its allow.servers (or its parent's) list too; rules of an agent gateway set it.",
+    ),
   pins: z
     .enum(['off', 'warn', 'quarantine'])
     .default('warn')
