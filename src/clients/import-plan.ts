@@ -1,5 +1,6 @@
 import { fingerprint } from '../config/import/fingerprint.ts'
 import type { Definition } from '../config/import/read-servers.ts'
+import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
 import { called, type FoundServer, freeName, type MergedServer, merge } from './merge.ts'
 import { type FindSecrets, type Keep, withoutSecrets } from './secrets.ts'
 import { tidy } from './tidy.ts'
@@ -39,7 +40,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   let secrets = 0
   for (const { name, definition: written, origins } of merged.servers) {
     const { definition: safe, moved } = await withoutSecrets(name, written, find, keep)
-    const definition = tidy(safe)
+    const definition = withSession(tidy(safe))
     const mark = fingerprint(definition)
     const twin = [...known].find(([, other]) => fingerprint(tidy(other)) === mark)?.[0]
     if (twin !== undefined) {
@@ -53,7 +54,12 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
       notes.push(`another server is called ${name} already; that of ${called(origin)} is ${free}`)
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
+    if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
     added.set(free, { name: free, definition: { ...definition, ...disabled }, origins, waiting })
   }
   return { added: [...added.values()], present, notes, secrets }
 }
+
+/** Clients start a server for themselves alone; one that keeps state must stay so. */
+const withSession = (definition: Definition): Definition =>
+  definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition

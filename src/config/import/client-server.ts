@@ -3,13 +3,25 @@ import { nearMiss } from '../../core/near.ts'
 import { isRelative } from '../absolute-paths.ts'
 import { unknownKeyAt } from '../issues.ts'
 import { withMember } from '../map-servers.ts'
-import { type Branch, branch, find, keyPath, type Leaf, leaf, type Member, mapLeaves, type Tree } from '../tree.ts'
+import {
+  type Branch,
+  branch,
+  find,
+  keyPath,
+  type Leaf,
+  leaf,
+  type Member,
+  mapLeaves,
+  plain,
+  type Tree,
+} from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { harmless, leftAside, type Manner, needless } from './manner.ts'
 import { oauthOf } from './oauth.ts'
 import type { Report } from './report.ts'
 import { serverKeys } from './server-keys.ts'
 import { instead } from './shape.ts'
+import { keepsState, statefulNote } from './stateful-servers.ts'
 
 /** A server as one of the clients writes it, in our own shape. What is left out is said, unless nobody misses it. */
 export function clientServer(written: Branch, name: string, manner: Manner, report: Report): Branch {
@@ -28,7 +40,17 @@ export function clientServer(written: Branch, name: string, manner: Manner, repo
     else if (serverKeys.includes(key)) members.set(key, entry)
     else if (!harmless.includes(key)) unknown(key, entry, name, manner, members, report)
   }
-  return inFolder(normaliseServer(branch(server.at, members), name, report), manner.folder)
+  const normal = normaliseServer(branch(server.at, members), name, report)
+  return inFolder(withSession(normal, name, report), manner.folder)
+}
+
+/** Clients start a server for themselves alone; one that keeps state must stay so. */
+function withSession(server: Branch, name: string, report: Report): Branch {
+  const command = server.members.get('command')
+  if (!command || server.members.has('session')) return server
+  if (!keepsState(plain(server) as Readonly<Record<string, unknown>>)) return server
+  report.notes.push(statefulNote(name))
+  return withMember(server, 'session', { at: command.at, value: leaf(command.at, 'caller') })
 }
 
 const respelt = (part: Leaf, respell: (text: string) => string): Leaf =>

@@ -1,0 +1,49 @@
+/**
+ * Packages and images of servers that keep state in their process (a browser, a train of thought, open shells), which
+ * callers must not share. One line each; versions and tags do not matter.
+ */
+const stateful: ReadonlySet<string> = new Set([
+  // Browsers
+  '@playwright/mcp',
+  'mcp-server-playwright',
+  '@executeautomation/playwright-mcp-server',
+  'mcr.microsoft.com/playwright/mcp',
+  'mcp/playwright',
+  '@modelcontextprotocol/server-puppeteer',
+  'puppeteer-mcp-server',
+  'mcp/puppeteer',
+  'chrome-devtools-mcp',
+  '@browsermcp/mcp',
+  '@browserbasehq/mcp',
+  '@browserbasehq/mcp-server-browserbase',
+  '@agent-infra/mcp-server-browser',
+  'mcp-server-browser-use',
+  'browser-use-mcp-server',
+  '@angiejones/mcp-selenium',
+  // Memory and reasoning
+  '@modelcontextprotocol/server-memory',
+  'mcp/memory',
+  '@modelcontextprotocol/server-sequential-thinking',
+  'mcp/sequentialthinking',
+  // Shells and notebooks
+  '@wonderwhy-er/desktop-commander',
+  'jupyter-mcp-server',
+])
+
+/** Whether a server is known to keep state for whoever uses it; judged by its command. */
+export function keepsState({ command, args }: Readonly<Record<string, unknown>>): boolean {
+  const words = [command, ...(Array.isArray(args) ? args : [])]
+  return words.some((word) => typeof word === 'string' && namesOf(word).some((name) => stateful.has(name)))
+}
+
+export const statefulNote = (name: string): string =>
+  `mcpServers.${name} keeps state in its process: each caller gets its own (session: caller)`
+
+/** The packages that a word may stand for: `--package=@x/y@1.2`, `mcp/y:latest`, `/usr/lib/node_modules/@x/y/cli.js`. */
+function namesOf(word: string): string[] {
+  const text = word.replaceAll('\\', '/').replace(/^--?[\w-]+=/, '')
+  const installed = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(text)?.[1]
+  const bare = text.replace(/(?<=.)(@|:|==)[^/@:=]+$/, '')
+  const program = bare.slice(bare.lastIndexOf('/') + 1).replace(/\.(cmd|exe|js|mjs)$/, '')
+  return [bare, program, ...(installed ? [installed] : [])]
+}
