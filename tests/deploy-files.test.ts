@@ -59,7 +59,7 @@ describe('B10: the container file', async () => {
 
   test('it runs as nobody in particular, gets signals itself, and tells how it is', () => {
     expect(step('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/)
-    expect(JSON.parse(step('ENTRYPOINT'))).toEqual(['node', '/opt/toolway/dist/cli/main.js'])
+    expect(JSON.parse(step('ENTRYPOINT'))).toEqual(['node', '--disable-sigusr1', '/opt/toolway/dist/cli/main.js'])
     expect(JSON.parse(step('CMD'))).toEqual(['serve', '--config', '/etc/toolway/toolway.yaml'])
     expect(step('HEALTHCHECK')).toContain('/readyz')
     expect(last.findIndex(({ name }) => name === 'USER')).toBeGreaterThan(

@@ -13,6 +13,9 @@ if (Number.parseInt(process.versions.node, 10) < oldest) {
   process.exit(2)
 }
 
+// Node opens its inspector on this signal, and whoever reaches its port can run code here. A listener replaces that.
+process.on('SIGUSR1', () => {})
+
 // Before anything else is loaded: what was compiled once is not compiled again at the next start. In the user's own
 // folder, because whoever can write there decides what runs.
 const { XDG_CACHE_HOME: given = '' } = process.env

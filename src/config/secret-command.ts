@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { changeableByOthers } from './changeable.ts'
 import type { Environment } from './interpolate.ts'
 
 /** What a command printed, or why there is nothing. */
@@ -29,6 +30,8 @@ export async function runSecretCommand(
   const [program, ...args] = words ?? []
   if (program === undefined)
     return { fault: 'the command after exec: has a quotation mark without its partner, or is empty' }
+  const changeable = await changeableByOthers(words ?? [], folder, env)
+  if (changeable !== undefined) return { fault: `the command ${program} is not run, because ${changeable}` }
   const { promise, resolve } = Promise.withResolvers<CommandOutcome>()
   const child = spawn(program, args, {
     cwd: folder,

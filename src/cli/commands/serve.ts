@@ -12,6 +12,7 @@ import { adjusted, type CommonOptions, load } from '../load.ts'
 import { removeOldCompiled } from '../old-compiled.ts'
 import { openLog } from '../open-log.ts'
 import { createOutput } from '../output.ts'
+import { warnOfRoot } from '../root-warning.ts'
 import { near, type Shell, spelling } from '../shell.ts'
 
 export interface ServeOptions extends CommonOptions {
@@ -82,6 +83,7 @@ interface Told {
 function tell(shell: Shell, { json }: ServeOptions, { port, token, banner: facts }: Told): void {
   const output = createOutput(shell, json)
   const { url } = facts
+  warnOfRoot(output)
   if (json) shell.stdout.write(JSON.stringify({ event: 'listening', url, port, token }) + '\n')
   else output.note(banner(facts, output.paintNote))
 }

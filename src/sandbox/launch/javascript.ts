@@ -22,6 +22,7 @@ const wasm = 'quickjs.wasm'
 /** How Node is started, wherever its files are. */
 const nodeArguments = (folders: readonly string[]) => [
   '--permission',
+  '--disable-sigusr1',
   ...folders.map((folder) => `--allow-fs-read=${folder}`),
   '--disallow-code-generation-from-strings',
   '--disable-warning=ExperimentalWarning',

@@ -20,6 +20,7 @@ import { legacyTools } from '../legacy-tools.ts'
 import { isLogLevel } from '../log-level.ts'
 import { createOperations } from '../operations.ts'
 import { type Outlet, RequestPeer } from '../peer.ts'
+import { checkProgressToken } from '../progress.ts'
 import { rpc } from '../refusal.ts'
 import type { Client, Session } from '../session.ts'
 
@@ -61,6 +62,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
     peer: RequestPeer,
   ): Promise<Pieces> => {
     const { method, params } = request
+    checkProgressToken(params)
     switch (method) {
       case 'tools/call':
         return operations.callTool(params, caller, peer)

@@ -22,6 +22,7 @@ import { type Leg, OpenCall } from '../open-call.ts'
 import { createOperations, type Waiter } from '../operations.ts'
 import { createParked, invalidState } from '../parked.ts'
 import type { Outlet } from '../peer.ts'
+import { checkProgressToken } from '../progress.ts'
 import { missingCapability } from '../questions.ts'
 import { Refusal, rpc } from '../refusal.ts'
 import { checkParams } from './admit.ts'
@@ -150,7 +151,8 @@ export function modernEra(options: {
   }
 
   const answer = async (request: ModernRequest, outlet: Outlet): Promise<Pieces | undefined> => {
-    const { method, caller } = request
+    const { method, params, caller } = request
+    checkProgressToken(params)
     const kind = lists.get(method)
     if (kind !== undefined) return list(kind, request)
     switch (method) {

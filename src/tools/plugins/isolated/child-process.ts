@@ -46,7 +46,7 @@ export function createChild(options: ChildOptions): Child {
     const { child, library } = options.modules
     const process = fork(fileURLToPath(child), [], {
       env: environment(options.variables),
-      execArgv: [memory],
+      execArgv: [memory, '--disable-sigusr1'],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // A group of its own, so that whatever it starts ends with it.
       detached: true,

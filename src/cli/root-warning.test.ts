@@ -1,0 +1,15 @@
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { createOutput } from './output.ts'
+import { warnOfRoot } from './root-warning.ts'
+
+const said = (uid: number | undefined, json = false): string => {
+  const stderr = new PassThrough()
+  warnOfRoot(createOutput({ stdout: new PassThrough(), stderr }, json), uid)
+  return String(stderr.read() ?? '')
+}
+
+test('B6: root is warned, with how to run as another user; nobody else is, nor a program that reads JSON', () => {
+  expect(said(0)).toMatch(/root.*--user/)
+  expect([said(1000), said(65_534), said(0, true)]).toEqual(['', '', ''])
+})
