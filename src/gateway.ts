@@ -267,7 +267,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       await Promise.all([lasting.fleet?.join(door.address), shared?.join(door.address)])
       return door
     },
-    stdio: (input, output, agent) => serveStdio({ input, output, access, info, caller: localAs(agent), clock, log }),
+    stdio(input, output, agent) {
+      const { maxValues } = config.server
+      return serveStdio({ input, output, access, info, caller: localAs(agent), maxValues, clock, log })
+    },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 

@@ -10,9 +10,9 @@ export interface PeopleOptions
 /** Everything for people, to be opened with the HTTP door and closed with it. */
 export const forPeople =
   (options: PeopleOptions) =>
-  ({ url, port, hosts, admit, sessions, chat }: OpenDoor): AdminDoor => {
+  ({ url, port, hosts, admit, bodies, sessions, chat }: OpenDoor): AdminDoor => {
     const admin = createAdmin({ ...options, sessions, endpoint: () => url })
-    const door = createAdminDoor({ ...options, admin, admit, port, hosts, chat })
+    const door = createAdminDoor({ ...options, admin, admit, bodies, port, hosts, chat })
     return {
       handle: door.handle,
       [Symbol.dispose]() {

@@ -19,6 +19,11 @@ export const httpConfig = (changes: Partial<HttpConfig> = {}): HttpConfig => ({
   allowedOrigins: [],
   allowUnauthenticated: false,
   maxBody: 256 * 1024,
+  maxInFlight: 128 * 1024 * 1024,
+  maxInFlightPerCaller: 32 * 1024 * 1024,
+  maxValues: 100_000,
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 2_000,
   shutdownGrace: 10_000,
   ...changes,
 })

@@ -29,8 +29,8 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
     ['a key that occurs twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}', -32600, /twice/],
     ['a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600, /batches/],
     [
-      '200,000 levels',
-      `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
+      '90,000 levels',
+      `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":${'['.repeat(90_000)}${']'.repeat(90_000)}}}`,
       -32600,
       /deep/,
     ],

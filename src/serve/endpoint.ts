@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { HttpConfig } from '../config/schema.ts'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
@@ -18,7 +17,7 @@ import {
   throttleRule,
 } from './authenticate/index.ts'
 import { answerBatch, isBatch, readBatch } from './batch.ts'
-import { readBody } from './body.ts'
+import type { Bodies } from './body.ts'
 import { notAcceptable, shuttingDown, unknownEvent, unknownRevision } from './endpoint-refusals.ts'
 import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
 import type { ModernHttp } from './eras/modern-http.ts'
@@ -43,10 +42,10 @@ export interface Endpoint {
 }
 
 interface EndpointOptions {
-  readonly config: HttpConfig
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
+  readonly bodies: Bodies
   readonly era: LegacyEra
   readonly modern: ModernHttp
   readonly sessions: Sessions
@@ -59,7 +58,7 @@ interface EndpointOptions {
 }
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { config, access, authenticate, admit, era, modern, sessions, clock, log } = options
+  const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
   const { fleet } = options
   const lifetimes = createLifetimes(authenticate, clock)
   const elsewhere =
@@ -161,7 +160,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   }
 
   const post = async (request: HttpRequest, response: ServerResponse, identity: Identity) => {
-    const coming = readBody(request, config.maxBody)
+    const coming = bodies.read({ request, response, identity })
     const body = coming instanceof Promise ? await coming : coming
     // One that is a batch has a session, and that says whose it is.
     const message = isBatch(body) ? undefined : readInbound(body)

@@ -11,6 +11,7 @@ import type { Log } from '../core/log.ts'
 import type { AdminDoor, OpenDoor } from './admin/door.ts'
 import { openAside } from './aside.ts'
 import { type Authenticate, authenticateToken, createAdmit, type FailureSettings } from './authenticate/index.ts'
+import { createBodies } from './body.ts'
 import { listChanged } from './changes.ts'
 import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { createEndpoint } from './endpoint.ts'
@@ -22,6 +23,7 @@ import { type EnvironmentsOptions, leadToEnvironments } from './fleet/environmen
 import { clientAddress, handedOver } from './fleet/hand-over.ts'
 import { ledElsewhere, type Workers } from './fleet/lead.ts'
 import { allowedHosts, bracketed } from './hosts.ts'
+import { createConnectionLimit } from './http1/connection-limit.ts'
 import { takeConnections } from './http1/connections.ts'
 import type { HttpRequest } from './http1/request.ts'
 import { keepAliveMs } from './http1/response.ts'
@@ -93,7 +95,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: 5_000,
   })
-  server.maxConnections = 10_000
+  server.maxConnections = config.maxConnections
   // The size of the head bounds their number. With a limit node:http drops the rest, and a second Host could hide there.
   server.maxHeadersCount = 0
 
@@ -113,11 +115,12 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     addressOf: (request) => clientAddress(request, fleet),
     clock,
   })
+  const bodies = createBodies(config)
   const endpoint = createEndpoint({
-    config,
     access,
     authenticate,
     admit,
+    bodies,
     era,
     modern,
     sessions,
@@ -128,7 +131,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { people, chat } = options
-  const openDoor: OpenDoor = { url, port, hosts, admit, sessions: () => sessions.count, chat }
+  const openDoor: OpenDoor = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
   /** Doors that are opened when the first one comes to them. */
   const further: FurtherDoor[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
@@ -184,7 +187,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const openAi = async (chat: () => Chat | undefined) => {
     const { createOpenAiDoor } = await import('./openai/door.ts')
-    return createOpenAiDoor({ chat, access, authenticate, admit, config, hosts, clock, log, ...(traced && { traced }) })
+    return createOpenAiDoor({ chat, access, authenticate, admit, bodies, hosts, clock, log, ...(traced && { traced }) })
   }
 
   const published = async (jwt: NonNullable<DoorOptions['jwt']>) => {
@@ -213,7 +216,13 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
         refused(request, response, thrown)
       }
     }
-  const connections = takeConnections({ server, path: config.path, handle: serving(enter), leaving })
+  const connections = takeConnections({
+    server,
+    path: config.path,
+    admit: createConnectionLimit(config.maxConnectionsPerAddress),
+    handle: serving(enter),
+    leaving,
+  })
   server.on('request', serving(route))
 
   /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */

@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import { hasMoreValues } from '../core/json-text/values.ts'
 import type { Log } from '../core/log.ts'
 import { errorBytes, resultBytes } from '../wire/encode.ts'
 import { maxMessage } from '../wire/limits.ts'
@@ -31,10 +32,12 @@ export async function serveStdio(options: {
   readonly access: Access
   readonly info: DoorInfo
   readonly caller: Caller
+  /** Values that one message may have. */
+  readonly maxValues?: number
   readonly clock: Clock
   readonly log: Log
 }): Promise<void> {
-  const { input, access, info, caller, clock, log } = options
+  const { input, access, info, caller, maxValues = 100_000, clock, log } = options
   const era = legacyEra({ access, info, log })
   const writer = createLineWriter(options.output, input)
   const modern = modernEra({ access, info, clock, log })
@@ -77,6 +80,7 @@ export async function serveStdio(options: {
 
   const receive = (line: Buffer) => {
     if (isBlank(line)) return
+    if (hasMoreValues(line, maxValues)) return tooManyValues()
     const batch = session !== undefined && isBatch(line) ? readBatch(session, line) : undefined
     if (session !== undefined && batch !== undefined) {
       track(answerAll(session, batch))
@@ -101,6 +105,11 @@ export async function serveStdio(options: {
         ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpc.request, message }),
       )
     } else if (inbound.kind === 'notification') modernRequests.notification(inbound)
+  }
+
+  const tooManyValues = () => {
+    const message = `A message has more than ${maxValues} values and was dropped: send fewer, or raise server.maxValues.`
+    writer.write(errorBytes(null, { code: rpc.request, message }))
   }
 
   const tooLong = () => {

@@ -24,5 +24,18 @@ export const serverSection = z.strictObject({
       'Lets other machines in without a credential: auth.token none with a host that is not loopback is refused otherwise.',
     ),
   maxBody: size().prefault('4MiB').describe('Largest request body.'),
+  maxInFlight: size()
+    .prefault('128MiB')
+    .describe('Bytes that the bodies of all requests in flight may take; more are refused with 429.'),
+  maxInFlightPerCaller: size()
+    .prefault('32MiB')
+    .describe('The same for one caller, or for one address where the caller has no credential.'),
+  maxValues: numeric({ min: 1 })
+    .prefault(100_000)
+    .describe('Values in one message: members of objects and elements of arrays; more are refused with 413.'),
+  maxConnections: numeric({ min: 1 }).prefault(10_000).describe('Open connections.'),
+  maxConnectionsPerAddress: numeric({ min: 1 })
+    .prefault(2_000)
+    .describe('Open connections of one address (IPv6: of a /64); raise it where all clients come through one proxy.'),
   shutdownGrace: duration().prefault('10s').describe('How long calls in flight may take to finish on shutdown.'),
 })

@@ -9,6 +9,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { type Authenticate, bearerTokens, type Identity } from '../authenticate/index.ts'
 import { admitWith } from '../authenticate/throttle.fixture.ts'
+import { createBodies } from '../body.ts'
 import { httpConfig } from '../door.fixture.ts'
 import { asRefusal } from '../errors.ts'
 import { allowedHosts } from '../hosts.ts'
@@ -152,6 +153,7 @@ export async function openTestAdmin(settings: Settings = {}) {
     access,
     authenticate,
     admit: admitWith(authenticate, clock),
+    bodies: createBodies(config),
     config,
     hosts: allowedHosts(config, port),
     port,

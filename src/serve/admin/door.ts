@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Admit, type Authenticate, createLifetimes } from '../authenticate/index.ts'
+import type { Bodies } from '../body.ts'
 import { asRefusal } from '../errors.ts'
 import { untilGone } from '../gone.ts'
 import type { Hosts } from '../hosts.ts'
@@ -14,7 +15,7 @@ import { answerJson, apiHeaders, codeOf, errorBody } from './answer.ts'
 import { createChatDesk } from './chat.ts'
 import { createCredentials, type Guest } from './credentials.ts'
 import { createEvents } from './events.ts'
-import { readInput, readQuery } from './inputs.ts'
+import { parseInput, readQuery } from './inputs.ts'
 import { answerMetrics, type MetricsOf } from './metrics.ts'
 import { openApi } from './openapi.ts'
 import type { Admin } from './port.ts'
@@ -38,6 +39,7 @@ export interface OpenDoor {
   readonly hosts: Hosts
   /** Counts wrong credentials by address, at all doors together. */
   readonly admit: Admit
+  readonly bodies: Bodies
   /** Sessions of MCP clients that are open. */
   sessions(): number
   /** The chat of the present configuration; undefined where it has none. */
@@ -49,7 +51,8 @@ export interface AdminDoorOptions {
   readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
   readonly authenticate: Authenticate
   readonly admit: Admit
-  readonly config: Pick<HttpConfig, 'path' | 'maxBody'>
+  readonly config: Pick<HttpConfig, 'path'>
+  readonly bodies: Bodies
   readonly hosts: Hosts
   readonly port: number
   /** The chat of the present configuration; undefined where it has none. */
@@ -66,7 +69,7 @@ export interface AdminDoorOptions {
 const base = '/admin/api'
 
 export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
-  const { admin, access, config, hosts, clock, log } = options
+  const { admin, access, config, bodies, hosts, clock, log } = options
   const credentials = createCredentials(options)
   const events = createEvents(admin, clock, log)
   const pages = createPages(options.folder, { endpoint: config.path, hosts })
@@ -93,7 +96,9 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     // A credential first: who has none is not even told that a query is wrong.
     const guest = route.access === 'anyone' ? undefined : await admitted(request, route)
     const query = readQuery(request.url ?? '', route.query)
-    const body = route.body && (await readInput(request, route.body, route.maxBody ?? config.maxBody))
+    const body =
+      route.body &&
+      parseInput(await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }), route.body)
     if (response.destroyed) return
     const asked = { target, query, body, request, response, signal: untilGone(response) }
     const value = await (guest

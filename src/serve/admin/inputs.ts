@@ -1,8 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import type * as z from 'zod'
 import { extentOf } from '../../core/json-text/extent.ts'
 import { maxDepth } from '../../core/json-text/skip.ts'
-import { readBody } from '../body.ts'
 import { Refusal, rpc } from '../refusal.ts'
 
 /** The query of a URL as its schema wants it; what is empty counts as left out. */
@@ -21,10 +19,7 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
 }
 
 /** The body, as JSON and as its schema wants it. */
-export async function readInput(request: IncomingMessage, schema: z.ZodObject, limit: number): Promise<unknown> {
-  const bytes = await readBody(request, limit)
-  return checked(schema, parsed(bytes), 'body')
-}
+export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
 
 function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
   const result = schema.safeParse(value)

@@ -8,6 +8,8 @@ export interface ConnectionsOptions {
   readonly server: Server
   /** Where whole requests are expected. */
   readonly path: string
+  /** Whether a connection is taken; one that is not has been closed. */
+  admit?(socket: Socket): boolean
   handle(request: HttpRequest, response: ServerResponse): void
   /** Whether a connection is to be closed when it has answered. */
   leaving(): boolean
@@ -38,7 +40,7 @@ const mostHeld = 16 * 1024
  * Stands before node:http. Requests that come whole are read here, at half the cost; a connection on which anything else
  * comes is node:http's from there on, beginning with what has not been answered.
  */
-export function takeConnections({ server, path, handle, leaving }: ConnectionsOptions): Connections {
+export function takeConnections({ server, path, admit, handle, leaving }: ConnectionsOptions): Connections {
   const handOn = server.listeners('connection')
   const read = wholePosts(path)
   const connections = new Set<Connection>()
@@ -54,6 +56,7 @@ export function takeConnections({ server, path, handle, leaving }: ConnectionsOp
   }
 
   function take(socket: Socket): void {
+    if (admit?.(socket) === false) return
     let response: WholeResponse | undefined
     /** What has come before the last answer has left. */
     let held: Buffer | undefined

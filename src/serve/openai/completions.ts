@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpConfig } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
@@ -9,7 +8,7 @@ import type { Log } from '../../core/log.ts'
 import { readTraceContext } from '../../core/read-trace-context.ts'
 import { agentFor, agentOfRequest } from '../agent.ts'
 import type { Identity } from '../authenticate/index.ts'
-import { readBody } from '../body.ts'
+import type { Bodies } from '../body.ts'
 import { asRefusal } from '../errors.ts'
 import { untilGone } from '../gone.ts'
 import { nobody } from '../nobody.ts'
@@ -29,7 +28,7 @@ export interface CompletionsOptions {
   /** The chat of the present configuration; undefined where it names no model. */
   chat(): Chat | undefined
   readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
-  readonly config: Pick<HttpConfig, 'maxBody'>
+  readonly bodies: Bodies
   /** Whether calls are traced: then headers count that tell of a place in a trace. */
   traced?(): boolean
   /** Answers that may be under way at a time. */
@@ -45,7 +44,7 @@ const mostAnswers = 256
 const parts = 2
 
 export function createCompletions(options: CompletionsOptions): Completions {
-  const { access, config, clock, log, traced, limit = mostAnswers } = options
+  const { access, clock, log, traced, limit = mostAnswers } = options
   const share = Math.ceil(limit / parts)
   /** Of each principal. */
   const held = new Map<string, number>()
@@ -78,7 +77,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
   return async (request, response, identity) => {
     take(identity.principal, response)
     const signal = untilGone(response)
-    const { asked, includeUsage, agent } = readRequest(await readBody(request, config.maxBody))
+    const { asked, includeUsage, agent } = readRequest(await options.bodies.read({ request, response, identity }))
     const { chat, model } = chosenModel(options.chat(), asked.model)
     const caller = callerOf(request, identity, agent)
     const trace = traced?.() ? readTraceContext(request.headers) : undefined

@@ -6,6 +6,7 @@ import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { type Authenticate, authenticateToken } from '../authenticate/index.ts'
 import { admitWith } from '../authenticate/throttle.fixture.ts'
+import { createBodies } from '../body.ts'
 import { httpConfig } from '../door.fixture.ts'
 import { allowedHosts } from '../hosts.ts'
 import { listen } from '../listen.ts'
@@ -25,7 +26,7 @@ async function openDoor(limit: number, authenticate: Authenticate) {
   const port = await listen(server, '127.0.0.1', 0)
   const clock = createManualClock()
   const door = createOpenAiDoor({
-    ...{ chat: () => chat, access: createTestAccess(), authenticate, config, limit },
+    ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodies(config), limit },
     ...{ admit: admitWith(authenticate, clock), hosts: allowedHosts(config, port), clock, log: silentLog },
   })
   server.on('request', (request, response) => door.handle(request, response, request.url ?? ''))

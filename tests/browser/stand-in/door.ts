@@ -8,6 +8,7 @@ import { createTestAccess } from '../../../src/serve/access.fixture.ts'
 import { people } from '../../../src/serve/admin/admin.fixture.ts'
 import { createAdminDoor } from '../../../src/serve/admin/door.ts'
 import { admitWith } from '../../../src/serve/authenticate/throttle.fixture.ts'
+import { createBodies } from '../../../src/serve/body.ts'
 import { httpConfig } from '../../../src/serve/door.fixture.ts'
 import { asRefusal } from '../../../src/serve/errors.ts'
 import { allowedHosts } from '../../../src/serve/hosts.ts'
@@ -47,6 +48,7 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
       access: createTestAccess(),
       authenticate,
       admit: admitWith(authenticate, systemClock),
+      bodies: createBodies(config),
     },
     ...{ config, hosts: allowedHosts(config, port), port, version: '0.7.0', clock: systemClock, log: silentLog },
     chat: chats[name],

@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { hasMoreValues } from './values.ts'
+
+const more = (text: string, max: number) => hasMoreValues(Buffer.from(text), max)
+
+/** The value itself and everything in it; an empty container counts as two. */
+function count(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  const inside = Object.values(value)
+  return (
+    1 +
+    Math.max(
+      1,
+      inside.reduce((sum: number, one) => sum + count(one), 0),
+    )
+  )
+}
+
+test('V6: values are counted as the parser would find them, whatever the strings hold', () => {
+  fc.assert(
+    fc.property(fc.json(), (inner) => {
+      const text = `[${inner}]`
+      const values = count(JSON.parse(text))
+      expect(more(text, values)).toBe(false)
+      // Text that is no longer than the limit is not looked at: it cannot have more.
+      expect(more(text, values - 1)).toBe(text.length > values - 1)
+    }),
+  )
+  expect(more('["[,[,[,", "\\",,,,"]', 3)).toBe(false)
+})
+
+test('V6: text that is not JSON is counted up to its flaw', () => {
+  expect(more(`[${'1,'.repeat(100)}`, 50)).toBe(true)
+  expect(more(`["\n${'1,'.repeat(100)}`, 50)).toBe(false)
+})
