@@ -16,6 +16,7 @@ export function createOverview(parts: AdminParts, figures: SeenFigures): (caller
       degraded: 0,
       unhealthy: 0,
       'needs-auth': 0,
+      starting: 0,
       stale: 0,
       disabled: 0,
     }

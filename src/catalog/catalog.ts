@@ -18,12 +18,19 @@ import { type Surfaces, surfaces } from './surfaces.ts'
 import { createView } from './view.ts'
 import { createVisibility } from './visible.ts'
 
+/** How long a list waits by default for servers of which nothing, or something, is remembered. */
+const firstListMs = 15_000
+const knownListMs = 2_000
+
 export interface CatalogOptions {
   /** In the order of the configuration. */
   readonly sources: readonly Source[]
   readonly naming: NamingConfig
-  /** No source holds a list up longer than this. */
-  readonly listDeadlineMs: number
+  /**
+   * No source holds a list up longer than this. Undefined: 15 s for a source of which nothing is known yet, 2 s for any
+   * other.
+   */
+  readonly listDeadlineMs: number | undefined
   readonly decide: Decide
   /** Why a caller can use nothing of a server, whatever it offers. */
   closed(caller: Caller, server: string): Denial | undefined
@@ -83,11 +90,13 @@ export function createCatalog(options: CatalogOptions): Catalog {
     changes.touch()
   }
   const subscriptions = sources.map((source) => source.onChange(() => changed(source)))
-  const readiness = createReadiness({ sources, deadlineMs: options.listDeadlineMs, clock })
+  const { listDeadlineMs } = options
+  const deadlineMs = { first: listDeadlineMs ?? firstListMs, known: listDeadlineMs ?? knownListMs }
+  const readiness = createReadiness({ sources, deadlineMs, clock })
 
   const viewOptions = {
     sources: new Map(sources.map((source) => [source.name, source])),
-    separator: naming.separator,
+    naming,
     readiness,
     snapshot,
     index: () => {

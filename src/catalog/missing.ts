@@ -44,20 +44,26 @@ export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[
   return new ToolwayError('TOOL_NOT_FOUND', text)
 }
 
-/** Set when nothing is known of a server that was asked for: it may well have the entry, so "unknown" would be wrong. */
-export function unheard(source: Source, settled: boolean): ToolwayError | undefined {
+/**
+ * Set when nothing is known of a server that was asked for: it may well have the entry, so "unknown" would be wrong.
+ * `lateAfterMs` where it was waited for and is still starting.
+ */
+export function unheard(source: Source, lateAfterMs?: number): ToolwayError | undefined {
   if (source.entries().length > 0) return undefined
   const { health, reason } = source.status()
   const server = source.name
   const refuse = (code: 'SERVER_UNHEALTHY' | 'SERVER_UNAVAILABLE' | 'AUTH_REQUIRED', text: string) =>
-    new ToolwayError(code, text, { server })
+    new ToolwayError(code, text, { server, unsent: true })
   if (health === 'needs-auth') return refuse('AUTH_REQUIRED', reason)
   if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} is disabled: ${reason}.`)
   if (health === 'unhealthy') {
     return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} cannot be reached; try again later. ${reason}`)
   }
-  if (settled) return undefined
-  return refuse('SERVER_UNAVAILABLE', `The server ${quoted(server)} has not said yet what it offers; try again soon.`)
+  if (lateAfterMs === undefined) return undefined
+  return refuse(
+    'SERVER_UNAVAILABLE',
+    `The server ${quoted(server)} is still starting after ${lateAfterMs / 1000} s, so nothing was sent. Try again soon; a longer mcpServers.${server}.timeout lets calls wait longer.`,
+  )
 }
 
 /** How many names are compared letter by letter; the cheap comparison of ends picks them. */

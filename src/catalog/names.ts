@@ -46,6 +46,20 @@ export function createNamer(naming: NamingConfig): Namer {
   }
 }
 
+/**
+ * Whether an entry of this server, of which nothing else is known yet, could be served under a name that does not spell
+ * out the server: any name with `flat`, an alias with `custom`, or a hashed name.
+ */
+export function couldBeNamed(server: string, name: string, { strategy, aliases }: NamingConfig): boolean {
+  if (strategy === 'flat') return true
+  const isAlias = ([entry, alias]: [string, string]) => alias === name && entry.startsWith(`${server}.`)
+  if (strategy === 'custom' && Object.entries(aliases).some(isAlias)) return true
+  if (!hashEnding.test(name)) return false
+  const readable = name.replace(hashEnding, '')
+  const sanitized = readableOf(server)
+  return readable.startsWith(sanitized) || sanitized.startsWith(readable)
+}
+
 // The hash starts with a digit: eight letters alone would make hashes of `get_document` and `list_projects`.
 const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
 
@@ -55,9 +69,11 @@ const isPlain = (name: string, maxLength: number): boolean =>
 
 function hashedName(text: string, server: string, name: string, maxLength: number, attempt: 0 | 1): string {
   const ending = `_${shortHash(server, name, attempt === 0 ? 8 : 12)}`
-  const readable = text.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, maxLength - ending.length)
+  const readable = readableOf(text).slice(0, maxLength - ending.length)
   return readable.replace(/[_-]+$/, '') + ending
 }
+
+const readableOf = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_')
 
 function shortHash(server: string, name: string, length: number): string {
   // JSON keeps the pair apart whatever characters it has, lone surrogates too.

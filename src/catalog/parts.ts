@@ -1,6 +1,7 @@
 import type { NamingConfig } from '../config/schema.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
+import type { Health } from '../core/source-status.ts'
 import type { Claim } from './assign.ts'
 import { createNamer, type NameChoice, ownSources } from './names.ts'
 import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
@@ -42,6 +43,8 @@ export function createChooser(naming: NamingConfig): Choose {
   }
 }
 
+const unconfirmed: ReadonlySet<Health> = new Set(['stale', 'starting', 'unhealthy', 'needs-auth'])
+
 /** Asks a source what it has. Of two entries with one name the first stays. */
 export function readPart(source: Source, choose: Choose, warn: Warn): Part {
   const { health, heldBack } = source.status()
@@ -59,7 +62,7 @@ export function readPart(source: Source, choose: Choose, warn: Warn): Part {
       claims[kind].set(alias, { ...claim, name: alias, choice: choose({ ...entry, name: alias }), alias: true })
     }
   }
-  const stale = !heldBack && (health === 'stale' || health === 'unhealthy' || health === 'needs-auth')
+  const stale = !heldBack && unconfirmed.has(health)
   return { source, stale, claims: perKind((kind) => [...claims[kind].values()]) }
 }
 

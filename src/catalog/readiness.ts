@@ -1,63 +1,134 @@
 import type { Clock } from '../core/clock.ts'
 import type { Source } from '../core/source.ts'
+import type { Health } from '../core/source-status.ts'
+import { everySecond, type Wait } from '../core/waiting.ts'
 
-/** Waiting for sources that nobody has heard of yet, so that no source holds anybody up for longer than the deadline. */
+/** Waiting for sources whose first start has not ended yet (V2). One that has failed is not waited for. */
 export interface Readiness extends Disposable {
-  /** Waits for whoever has not spoken yet. A source that hangs is waited for once, by those who come while it may. */
-  all(): Promise<void>
-  /** Waits for one source that was asked for by name; it is asked again even if it had nothing to say before. */
-  of(source: Source): Promise<void>
-  /** Whether the source has spoken, or has been found unable to. */
-  settled(source: Source): boolean
+  /** Waits for all of them, up to the list deadline from now; `brief` is no longer than a list with memory would. */
+  all(brief?: 'brief'): Promise<void>
+  /**
+   * Waits for sources that a call needs until each has settled or its time is over, or until `enough`. They are asked
+   * again even if they had nothing to say before. Gives those whose time is over; rejects with the signal's reason.
+   */
+  of(sources: readonly Source[], wait?: Wait, enough?: () => boolean): Promise<readonly Source[]>
+  /** Whether what the source offers is still to come: its first start is under way, or has not begun. */
+  pending(source: Source): boolean
 }
 
 export interface ReadinessOptions {
   readonly sources: readonly Source[]
-  readonly deadlineMs: number
+  /** For sources of which something is known, and of which nothing is. */
+  readonly deadlineMs: { readonly known: number; readonly first: number }
   readonly clock: Clock
 }
 
+/** How long a call waits for a source that does not say how long its calls may take. */
+export const defaultCallMs = 30_000
+
+const failed: ReadonlySet<Health> = new Set(['unhealthy', 'needs-auth', 'disabled'])
+
 export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions): Readiness {
-  const waits = new Map<Source, Promise<void>>()
+  const asking = new Map<Source, Promise<void>>()
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()
 
-  /** The wait that is under way, or a new one. After the deadline it is over for everybody, although the source is not. */
-  const wait = (source: Source): Promise<void> => {
-    const known = waits.get(source)
+  /** One question at a time for everybody who waits for a source. */
+  const asked = (source: Source): Promise<void> => {
+    const known = asking.get(source)
     if (known) return known
-    const { promise, resolve } = Promise.withResolvers<void>()
-    waits.set(source, promise)
-    const timer = clock.after(deadlineMs, resolve)
-    timers.set(timer, resolve)
-    source
-      .ready()
-      .catch(() => {})
-      .then(() => {
-        timer[Symbol.dispose]()
-        timers.delete(timer)
-        waits.delete(source)
-        settled.add(source)
-        resolve()
-      })
+    const done = () => {
+      asking.delete(source)
+      settled.add(source)
+    }
+    const answer = source.ready().then(done, done)
+    asking.set(source, answer)
+    return answer
+  }
+
+  const pending = (source: Source): boolean => {
+    const { health } = source.status()
+    if (failed.has(health)) return false
+    if (health === 'starting' || !settled.has(source)) return true
+    return health === 'stale' && source.entries().length === 0
+  }
+
+  /** Whether the source has settled within this time. */
+  const within = (source: Source, ms: number, open?: DisposableStack): Promise<boolean> => {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const timer = after(ms, () => resolve(false))
+    open?.use(timer)
+    void asked(source).then(() => {
+      timer[Symbol.dispose]()
+      resolve(true)
+    })
     return promise
   }
 
-  return {
-    all: async () => {
-      // Who has spoken is asked all the same, so that it can look after itself, but not waited for.
-      for (const source of settled) source.ready().catch(() => {})
-      const silent = sources.filter((source) => !settled.has(source))
-      if (silent.length > 0) await Promise.all(silent.map(wait))
-    },
-    of: wait,
-    settled: (source) => settled.has(source),
-    [Symbol.dispose]() {
-      for (const [timer, resolve] of timers) {
+  const after = (ms: number, callback: () => void): Disposable => {
+    const timer = clock.after(ms, () => {
+      timers.delete(timer)
+      callback()
+    })
+    timers.set(timer, callback)
+    return {
+      [Symbol.dispose]() {
         timer[Symbol.dispose]()
-        resolve()
+        timers.delete(timer)
+      },
+    }
+  }
+
+  return {
+    async all(brief) {
+      const waiting: Promise<boolean>[] = []
+      for (const source of sources) {
+        const first = brief === undefined && source.entries().length === 0
+        // Sources that have settled are asked as well, so that they can refresh, but not waited for.
+        if (pending(source)) waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
+        else void asked(source)
+      }
+      if (waiting.length > 0) await Promise.all(waiting)
+    },
+    async of(needed, wait = {}, enough = () => false) {
+      const { signal, timeoutMs } = wait
+      signal?.throwIfAborted()
+      const left = new Set(needed)
+      const late: Source[] = []
+      const began = clock.now()
+      using open = new DisposableStack()
+      const waits = new Map(
+        needed.map((source) => [
+          source,
+          within(source, timeoutMs ?? source.timeoutMs ?? defaultCallMs, open).then((inTime) => {
+            left.delete(source)
+            if (!inTime) late.push(source)
+          }),
+        ]),
+      )
+      using _ticking = wait.progress && everySecond(clock, () => wait.progress?.(clock.now() - began, namesOf(left)))
+      const aborted = Promise.withResolvers<never>()
+      aborted.promise.catch(() => {})
+      const abort = () => aborted.reject(signal?.reason)
+      signal?.addEventListener('abort', abort, { once: true })
+      try {
+        while (left.size > 0 && !enough()) {
+          await Promise.race([aborted.promise, ...[...left].map((source) => waits.get(source))])
+        }
+      } finally {
+        signal?.removeEventListener('abort', abort)
+      }
+      return late
+    },
+    pending,
+    [Symbol.dispose]() {
+      for (const [timer, callback] of timers) {
+        timer[Symbol.dispose]()
+        callback()
       }
       timers.clear()
     },
   }
 }
+
+const namesOf = (sources: Iterable<Source>): readonly string[] => [...sources].map(({ name }) => name)

@@ -16,8 +16,8 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe('waiting', () => {
-  test('G2: a list waits for a server that nobody has heard of, but not for long and not twice', async () => {
-    const slow = fakeSource('slow', { silent: true })
+  test('V2: a list waits for a server that is starting, up to the deadline, counted from the request', async () => {
+    const slow = fakeSource('slow', { silent: true, health: 'starting' })
     const { view, clock } = setUp([fakeSource('quick', { tools: ['a'] }), slow])
     const first = view.ready()
     await clock.pass(1_500)
@@ -25,9 +25,55 @@ describe('waiting', () => {
     expect(await isSettled(first)).toBe(false)
     await clock.pass(500)
     expect(await isSettled(first)).toBe(true)
+    expect(await isSettled(second)).toBe(false)
+    await clock.pass(1_500)
     expect(await isSettled(second)).toBe(true)
-    expect(await isSettled(view.ready())).toBe(true)
     expect(clock.pending).toBe(0)
+  })
+
+  test('V2: by default 15 s where nothing is known of the server, 2 s where something is or the caller is in a hurry', async () => {
+    const [fresh, known] = [fakeSource('fresh', { silent: true }), fakeSource('known', { silent: true, tools: ['a'] })]
+    const settledAfter = async (source: typeof fresh, brief?: 'brief') => {
+      const { view, clock } = setUp([source], { listDeadlineMs: undefined })
+      const ready = view.ready(brief)
+      const start = clock.now()
+      while (!(await isSettled(ready))) await clock.pass(500)
+      return clock.now() - start
+    }
+    expect(await settledAfter(fresh)).toBe(15_000)
+    expect(await settledAfter(fresh, 'brief')).toBe(2_000)
+    expect(await settledAfter(known)).toBe(2_000)
+  })
+
+  test.each(['unhealthy', 'needs-auth', 'disabled'] as const)(
+    'V2: no list waits for a server that is %s',
+    async (health) => {
+      const broken = fakeSource('broken', { silent: true, health })
+      const { view } = setUp([broken])
+      expect(await isSettled(view.ready())).toBe(true)
+      expect(broken.asked).toBe(1)
+    },
+  )
+
+  test('V2: a list names the servers that it lacks, but none that is closed to the caller', () => {
+    const starting = fakeSource('slow', { health: 'starting' })
+    const down = fakeSource('down')
+    down.become('unhealthy', 'spawn ENOENT')
+    const others = [
+      fakeSource('empty'),
+      fakeSource('off', { health: 'disabled' }),
+      fakeSource('old', { tools: ['a'], health: 'stale' }),
+      fakeSource('secret', { health: 'starting' }),
+    ]
+    const closed = (_: unknown, server: string) =>
+      server === 'secret'
+        ? ({ allowed: false, code: 'DENIED_BY_POLICY', rule: 'no', reason: 'No.' } as const)
+        : undefined
+    const { view } = setUp([starting, down, ...others], { closed })
+    expect(view.missing()).toEqual([
+      { server: 'slow', status: 'starting', reason: '' },
+      { server: 'down', status: 'unhealthy', reason: 'spawn ENOENT' },
+    ])
   })
 
   test('G2: who has spoken once is never waited for again by a list, only by a call that names it', async () => {
@@ -37,8 +83,10 @@ describe('waiting', () => {
     files.fallSilent()
     expect(await isSettled(view.ready())).toBe(true)
     const found = view.find('tool', 'files', 'b')
+    found.catch(() => {})
+    await clock.pass(29_999)
     expect(await isSettled(found)).toBe(false)
-    await clock.pass(2_000)
+    await clock.pass(1)
     await expect(found).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
   })
 
@@ -72,6 +120,71 @@ describe('waiting', () => {
     slow.speak()
     expect((await found).entry.server).toBe('slow')
     await expect(view.resolve('tool', 'never')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+  })
+
+  test('V2: of several servers that may have a name, the one that has it is enough', async () => {
+    const [quick, hanging] = [fakeSource('quick', { silent: true }), fakeSource('hanging', { silent: true })]
+    const { view, clock } = setUp([hanging, quick], { naming: namingOf({ strategy: 'flat' }) })
+    const found = view.resolve('tool', 'early')
+    quick.offer({ tools: ['early'] })
+    quick.speak()
+    expect((await found).entry.server).toBe('quick')
+    expect(clock.pending).toBe(1)
+  })
+
+  test('V2: a custom name waits for the server that it is the name of, and for no other', async () => {
+    const [slow, other] = [fakeSource('slow', { silent: true }), fakeSource('other', { silent: true })]
+    const naming = namingOf({ strategy: 'custom', aliases: { 'slow.late': 'mine' } })
+    const { view } = setUp([slow, other], { naming })
+    const found = view.resolve('tool', 'mine')
+    expect(await isSettled(found)).toBe(false)
+    expect(other.asked).toBe(0)
+    slow.offer({ tools: ['late'] })
+    slow.speak()
+    expect((await found).name).toBe('mine')
+  })
+
+  test('V2: a hashed name waits for the server that it may belong to', async () => {
+    const slow = fakeSource('the slow one', { silent: true })
+    const { view } = setUp([slow])
+    const name = 'the_slow_one_late_2abcdefg'
+    const found = view.resolve('tool', name)
+    found.catch(() => {})
+    expect(await isSettled(found)).toBe(false)
+    slow.speak()
+    await expect(found).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+  })
+
+  test('V2: a name that no server can have fails at once, however many are starting', async () => {
+    const slow = fakeSource('slow', { silent: true, health: 'starting' })
+    const { view } = setUp([slow])
+    await expect(view.resolve('tool', 'nobody.late')).rejects.toMatchObject({ code: 'SERVER_NOT_FOUND' })
+    await expect(view.resolve('tool', 'late')).rejects.toMatchObject({ code: 'TOOL_NOT_FOUND' })
+    await expect(view.find('tool', 'nobody', 'late')).rejects.toMatchObject({ code: 'SERVER_NOT_FOUND' })
+    expect(slow.asked).toBe(0)
+  })
+
+  test('V2: a waiting call hears every second what it waits for, has its own time, and can be cancelled', async () => {
+    const slow = fakeSource('slow', { silent: true, health: 'starting' })
+    const { view, clock } = setUp([slow])
+    const told: unknown[] = []
+    const progress = (...heard: unknown[]) => told.push(heard)
+    const late = view.find('tool', 'slow', 'x', { timeoutMs: 2_500, progress })
+    late.catch(() => {})
+    for (let second = 0; second < 3; second++) await clock.pass(1_000)
+    await expect(late).rejects.toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      message: expect.stringMatching(/still starting after 2\.5 s.*mcpServers\.slow\.timeout/),
+    })
+    expect(told).toEqual([
+      [1_000, ['slow']],
+      [2_000, ['slow']],
+    ])
+    const controller = new AbortController()
+    const cancelled = view.resolve('tool', 'slow.x', { signal: controller.signal })
+    controller.abort(new Error('no more'))
+    await expect(cancelled).rejects.toThrow('no more')
+    expect(clock.pending).toBe(0)
   })
 
   test('G2: disposal ends all waiting and leaves no timer', async () => {
@@ -137,7 +250,7 @@ describe('finding', () => {
     const { view, clock } = setUp([fakeSource('slow', { silent: true })])
     const found = view.find('tool', 'slow', 'x')
     found.catch(() => {})
-    await clock.pass(2_000)
+    await clock.pass(30_000)
     await expect(found).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'slow' } })
   })
 

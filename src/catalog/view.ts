@@ -1,10 +1,13 @@
+import type { NamingConfig } from '../config/schema.ts'
 import type { Exposure, Served, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
+import type { Wait } from '../core/waiting.ts'
 import { ambiguous, nothingUsable, ownName, unheard, unknownEntry, unknownServer } from './missing.ts'
-import type { Readiness } from './readiness.ts'
+import { couldBeNamed } from './names.ts'
+import { defaultCallMs, type Readiness } from './readiness.ts'
 import { namedServers, resolveName } from './resolve.ts'
 import { resolveResource, resolveTemplate, serversInUri } from './resources.ts'
 import type { SearchIndex } from './search/search-index.ts'
@@ -13,7 +16,7 @@ import type { Visible } from './visible.ts'
 
 export interface ViewOptions {
   readonly sources: ReadonlyMap<string, Source>
-  readonly separator: string
+  readonly naming: NamingConfig
   readonly readiness: Readiness
   snapshot(): Snapshot
   index(): SearchIndex
@@ -28,32 +31,43 @@ export interface ViewOptions {
  * a reason and an audit record, when it is called. Everything that is listed or hinted at is what the caller may use.
  */
 export function createView(caller: Caller, options: ViewOptions): View {
-  const { sources, readiness, separator } = options
+  const { sources, readiness, naming } = options
 
   return {
-    ready: () => readiness.all(),
+    ready: (brief) => readiness.all(brief),
+    started: async (server, wait) => {
+      const source = sources.get(server)
+      if (source && !options.closed(caller, server)) await readiness.of([source], wait)
+    },
+    missing: () =>
+      [...sources.values()].flatMap((source) => {
+        if (source.entries().length > 0 || options.closed(caller, source.name)) return []
+        const { health, reason } = source.status()
+        const known = health === 'healthy' || health === 'disabled'
+        return known ? [] : [{ server: source.name, status: health, reason }]
+      }),
     list: (kind) => options.visible(caller).items[kind],
     shown: (exposure = options.exposure(caller)) => options.visible(caller).tools[exposure],
     page: (kind, cursor) => {
       const { toolPages, pages } = options.visible(caller)
       return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind]).page(cursor)
     },
-    resolve: async (kind, spelling) => {
+    resolve: async (kind, spelling, wait) => {
       const found = meanings(kind, spelling)
       if (found.length === 1) return found[0] as Served
       if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
-      return resolveLater(kind, spelling)
+      return resolveLater(kind, spelling, wait)
     },
-    find: async (kind, server, name) => {
+    find: async (kind, server, name, wait) => {
       const known = options.snapshot().registry.get(server)?.[kind].get(name)
       if (known) return known
       const source = sources.get(server)
       if (!source) throw unknownServer(server, serverNames())
       openAmong([server])
-      await readiness.of(source)
+      const late = await readiness.of([source], wait)
       const found = options.snapshot().registry.get(server)?.[kind].get(name)
       if (found) return found
-      throw unheard(source, readiness.settled(source)) ?? unknownIn(kind, name, server)
+      throw unheard(source, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
     },
     search: (query, { limit, server }) => {
       const among = options.visible(caller).items.tool
@@ -77,25 +91,26 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const snapshot = options.snapshot()
     if (kind === 'resource') return resolveResource(snapshot, spelling)
     if (kind === 'template') return resolveTemplate(snapshot, spelling)
-    return resolveName(snapshot, kind, spelling, separator)
+    return resolveName(snapshot, kind, spelling, naming.separator)
   }
 
-  /** Nothing answers to the spelling yet: whoever may still have it is waited for, then it is unknown. */
-  async function resolveLater(kind: Kind, spelling: string): Promise<Served> {
+  /** Nothing answers to the spelling yet: servers that may still have it are waited for, then it is unknown. */
+  async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
     const byUri = kind === 'resource' || kind === 'template'
     const { servers: meant, qualifier } = byUri
       ? { servers: serversInUri(sources.keys(), spelling), qualifier: undefined }
-      : namedServers(sources.keys(), spelling, separator)
+      : namedServers(sources.keys(), spelling, naming.separator)
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
-    if (named.length > 0) await Promise.all(named.map((source) => readiness.of(source)))
-    else await readiness.all()
+    // With several candidates, the one that has the entry is enough: the others do not hold the call up.
+    const candidates = named.length > 0 ? named : starting((server) => byUri || couldBeNamed(server, spelling, naming))
+    const late = await readiness.of(candidates, wait, () => meanings(kind, spelling).length > 0)
 
     const found = meanings(kind, spelling)
     if (found.length === 1) return found[0] as Served
     if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
-    for (const source of named) {
-      const refusal = unheard(source, readiness.settled(source))
+    for (const source of named.length > 0 ? named : late) {
+      const refusal = unheard(source, waitedFor(late, source, wait))
       if (refusal) throw refusal
     }
     if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())
@@ -104,6 +119,13 @@ export function createView(caller: Caller, options: ViewOptions): View {
       spelling,
       options.visible(caller).items[kind],
       servers.length === 1 ? servers[0] : undefined,
+    )
+  }
+
+  /** The servers of this caller's that are still starting and may have what was asked for. */
+  function starting(mayHave: (server: string) => boolean): readonly Source[] {
+    return [...sources.values()].filter(
+      (source) => readiness.pending(source) && mayHave(source.name) && !options.closed(caller, source.name),
     )
   }
 
@@ -131,3 +153,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       .map(({ name }) => name)
   }
 }
+
+/** How long a call has waited in vain for a source, if it has. */
+const waitedFor = (late: readonly Source[], source: Source, wait: Wait | undefined): number | undefined =>
+  late.includes(source) ? (wait?.timeoutMs ?? source.timeoutMs ?? defaultCallMs) : undefined

@@ -17,7 +17,7 @@ test('an empty document is a complete configuration', () => {
     },
     mcpServers: {},
     naming: { strategy: 'prefix', separator: '__', aliases: {}, maxLength: 64 },
-    discovery: { mode: 'hybrid', refresh: 60_000, listDeadline: 2000 },
+    discovery: { mode: 'hybrid', refresh: 60_000 },
     agents: {},
     defaults: { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, debug: false },
     policy: {

@@ -3,7 +3,8 @@ import type { Capabilities } from './capabilities.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
 import type { ErrorCode, ToolwayError } from './errors.ts'
 import type { Result } from './result.ts'
-import type { ServerSummary } from './source-status.ts'
+import type { Health, ServerSummary } from './source-status.ts'
+import type { Wait } from './waiting.ts'
 
 /** All that doors, meta-tools, chat, code and the command line hold. There is no other way in, so nothing gets round it. */
 export interface Access {
@@ -41,24 +42,41 @@ export interface Access {
 }
 
 export interface View {
-  /** Waits for servers that nobody has heard of yet, no longer than the list deadline. Never rejects. */
-  ready(): Promise<void>
+  /**
+   * Waits for servers that are still starting, no longer than the list deadline from now; `brief`: no longer than for
+   * servers of which something is remembered. Never rejects.
+   */
+  ready(brief?: 'brief'): Promise<void>
+  /** Waits for one server as a call to it would. Does nothing for a name that is no server of this caller's. */
+  started(server: string, wait?: Wait): Promise<void>
+  /** The servers that the lists lack, because they are still starting or could not be listed. */
+  missing(): readonly MissingServer[]
   /** Every entry of a kind that the caller may use, in a stable order. */
   list(kind: Kind): readonly Served[]
   /** The tools that a client is shown in an exposure mode; in the caller's own, if none is named. */
   shown(exposure?: Exposure): readonly Served[]
   /** One page of what a client is shown (the exposure mode decides on tools), as prepared bytes. */
   page(kind: Kind, cursor?: string): Page
-  /** Finds an entry by any of its spellings; throws TOOL_NOT_FOUND or SERVER_NOT_FOUND, naming near misses. */
-  resolve(kind: Kind, spelling: string): Promise<Served>
-  /** Finds an entry by its server and its own name; throws as `resolve` does. */
-  find(kind: Kind, server: string, name: string): Promise<Served>
+  /**
+   * Finds an entry by any of its spellings; throws TOOL_NOT_FOUND or SERVER_NOT_FOUND, naming near misses. Waits for
+   * servers that may have it and are still starting.
+   */
+  resolve(kind: Kind, spelling: string, wait?: Wait): Promise<Served>
+  /** Finds an entry by its server and its own name; waits and throws as `resolve` does. */
+  find(kind: Kind, server: string, name: string, wait?: Wait): Promise<Served>
   /** The best tools for a task, which may have several steps. The meta-tools are not among them. */
   search(query: string, options: { limit: number; server?: string }): Found
   /** The sources whose entries the caller may use; the meta-tools are not among them. */
   servers(): readonly ServerSummary[]
   /** Why the caller sees nothing of a server that is there. */
   refusal(server: string): ToolwayError | undefined
+}
+
+/** A server whose entries are not in the lists, as list results tell in `_meta["dev.toolway/missing"]` (V2). */
+export interface MissingServer {
+  readonly server: string
+  readonly status: Health
+  readonly reason: string
 }
 
 /** How an agent sees tools: all of them, the meta-tools only, both, or what code mode needs (B3). */

@@ -1,5 +1,8 @@
-/** `needs-auth`: it is there, and somebody has to sign in before it can be used. */
-export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'stale' | 'disabled'
+/**
+ * `needs-auth`: it is there, and somebody has to sign in before it can be used. `starting`: its first connection or
+ * listing in this run is under way.
+ */
+export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
 export interface SourceStatus {
   readonly health: Health

@@ -11,6 +11,8 @@ export interface Source extends AsyncDisposable {
   /** What is known now; never waits. */
   entries(): readonly Entry[]
   status(): SourceStatus
+  /** How long a call to it may take, unless the call or the entry says otherwise. */
+  readonly timeoutMs?: number
   /** Settles when the entries are known, or it is clear that they cannot be had. Never rejects. */
   ready(): Promise<void>
   /** Asks the source again what it offers. Never rejects; `status` tells how it went. */

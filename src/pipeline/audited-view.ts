@@ -54,8 +54,8 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
         ?.catch(ignored)
       return page
     },
-    resolve: (kind, spelling) => sought(kind, { tool: spelling }, view.resolve(kind, spelling)),
-    find: (kind, server, name) => sought(kind, { server, tool: name }, view.find(kind, server, name)),
+    resolve: (kind, spelling, wait) => sought(kind, { tool: spelling }, view.resolve(kind, spelling, wait)),
+    find: (kind, server, name, wait) => sought(kind, { server, tool: name }, view.find(kind, server, name, wait)),
   }
 }
 

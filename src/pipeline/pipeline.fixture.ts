@@ -70,6 +70,8 @@ const nothing = async () => {
 
 export const emptyView: View = {
   ready: async () => {},
+  started: async () => {},
+  missing: () => [],
   list: () => [],
   page: () => ({ items: Buffer.from('[{},{}]'), count: 2 }),
   resolve: nothing,

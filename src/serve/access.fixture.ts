@@ -127,6 +127,8 @@ export function createTestAccess(): TestAccess {
 
   const view: View = {
     ready: async () => {},
+    started: async () => {},
+    missing: () => [],
     list: (kind) => entries.filter(({ entry }) => entry.kind === kind),
     page(kind, cursor) {
       const all = entries.filter(({ entry }) => entry.kind === kind).map(({ definition }) => definition)

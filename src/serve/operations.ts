@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { Access, Served } from '../core/access.ts'
+import type { Access, MissingServer, Served } from '../core/access.ts'
 import type { Call, Caller, Handler, Input, Peer } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Result } from '../core/result.ts'
 import { readTaskId } from '../core/task-id.ts'
+import { tellWaiting, type Wait } from '../core/waiting.ts'
 import { withoutEnvelope } from '../wire/modern.ts'
 import type { Pieces } from '../wire/pieces.ts'
 import { underAskedUri } from './asked-uri.ts'
@@ -20,7 +21,7 @@ export interface Waiter extends Peer {
 
 /** What clients of every era can do with entries. Each answers with its result object, in the era's form. */
 export interface Operations {
-  list(kind: Kind, params: Params, caller: Caller): Promise<Pieces>
+  list(kind: Kind, params: Params, caller: Caller): Promise<ListAnswer>
   /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
   callTool(params: Params, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Pieces>
   readResource(params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
@@ -29,6 +30,15 @@ export interface Operations {
   /** Asks about a task that a tool has started for this caller. */
   task(method: string, params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
 }
+
+/** One page of a list, to be put between braces. */
+export interface ListAnswer {
+  readonly members: Pieces
+  /** Servers whose entries are not in it; eras tell them in `_meta` under `missingKey`. */
+  readonly missing: readonly MissingServer[]
+}
+
+export const missingKey = 'dev.toolway/missing'
 
 const listFields: Readonly<Record<Kind, string>> = {
   tool: 'tools',
@@ -61,19 +71,20 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
       const view = access.view(caller)
       await view.ready()
       const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
-      const end = nextCursor === undefined ? '}' : `,"nextCursor":${JSON.stringify(nextCursor)}}`
-      return [Buffer.from(`{"${listFields[kind]}":`), kind === 'tool' ? readable(items) : items, Buffer.from(end)]
+      const page = [Buffer.from(`"${listFields[kind]}":`), kind === 'tool' ? readable(items) : items]
+      const end = nextCursor === undefined ? [] : [Buffer.from(`,"nextCursor":${JSON.stringify(nextCursor)}`)]
+      return { members: [...page, ...end], missing: view.missing() }
     },
 
     async callTool(params, caller, peer, inspect) {
-      const served = await access.view(caller).resolve('tool', text(params, 'name'))
+      const served = await access.view(caller).resolve('tool', text(params, 'name'), waitOf(params, peer))
       const admit = inspect && (() => inspect(served))
       return form(await run(access.handle, served, namedInput(params), caller, peer, admit))
     },
 
     async readResource(params, caller, peer) {
       const asked = text(params, 'uri')
-      const served = await access.view(caller).resolve('resource', asked)
+      const served = await access.view(caller).resolve('resource', asked, waitOf(params, peer))
       const ofServer = served.uri ?? asked
       const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(params), ...restOf(params, read) }
       try {
@@ -84,7 +95,7 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
     },
 
     async getPrompt(params, caller, peer) {
-      const served = await access.view(caller).resolve('prompt', text(params, 'name'))
+      const served = await access.view(caller).resolve('prompt', text(params, 'name'), waitOf(params, peer))
       return form(await run(access.handle, served, namedInput(params), caller, peer))
     },
 
@@ -92,7 +103,7 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
       const { ref, argument, context } = params
       if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
       const view = access.view(caller)
-      const served = await resolveReference(view, ref)
+      const served = await resolveReference(view, ref, waitOf(params, peer))
       const input = {
         arguments: Json.of({ argument, ...(context !== undefined && { context }) }),
         ...(served.uri !== undefined && { uri: served.uri }),
@@ -105,7 +116,7 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
     async task(method, params, caller, peer) {
       const task = readTaskId(text(params, 'taskId'))
       if (task === undefined) throw invalid('Task not found: the "taskId" must be one that you were given.')
-      const served = await access.view(caller).find('tool', task.server, task.tool)
+      const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(params, peer))
       const input = { arguments: Json.of({}), meta: metaOf(params), ...restOf(params, asked) }
       const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
       return form(await run(relay, served, input, caller, peer))
@@ -116,9 +127,15 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
 /** Whoever waits for the result of a task may have to wait for as long as the task takes. */
 const maxTaskMs = 24 * 3_600_000
 
-function resolveReference(view: ReturnType<Access['view']>, ref: Params): Promise<Served> {
-  if (ref.type === 'ref/prompt') return view.resolve('prompt', text(ref, 'name'))
-  if (ref.type === 'ref/resource') return view.resolve('resource', text(ref, 'uri'))
+/** A call waits for a server that is still starting, and its caller hears of that where it asked for progress. */
+const waitOf = (params: Params, peer: Waiter): Wait => ({
+  signal: peer.signal,
+  progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
+})
+
+function resolveReference(view: ReturnType<Access['view']>, ref: Params, wait: Wait): Promise<Served> {
+  if (ref.type === 'ref/prompt') return view.resolve('prompt', text(ref, 'name'), wait)
+  if (ref.type === 'ref/resource') return view.resolve('resource', text(ref, 'uri'), wait)
   throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
 }
 

@@ -1,5 +1,5 @@
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
-import type { Access, Served, View } from '../core/access.ts'
+import type { Access, MissingServer, Served, View } from '../core/access.ts'
 import type { Call, Caller, Interceptor, Peer } from '../core/call.ts'
 import { compose } from '../core/compose.ts'
 import type { Entry } from '../core/entry.ts'
@@ -84,6 +84,9 @@ export interface HouseOptions {
   readonly meta?: Partial<MetaToolsOptions>
   /** Runs when somebody waits for servers that nobody has heard of yet. */
   ready?(): Promise<void>
+  /** Runs when somebody waits for one server. */
+  started?(server: string): Promise<void>
+  readonly missing?: readonly MissingServer[]
 }
 
 /** A gateway in small: real sources, real entries, the meta-tools over them, and a view that hides nothing. */
@@ -119,6 +122,8 @@ export function createHouse(options: HouseOptions): House {
   }
   const view: View = {
     ready: options.ready ?? (async () => {}),
+    started: options.started ?? (async () => {}),
+    missing: () => options.missing ?? [],
     list: (kind) => (kind === 'tool' ? served() : []),
     shown: (exposure = 'both') =>
       served().filter(

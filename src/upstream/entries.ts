@@ -1,5 +1,6 @@
 import type { ServerConfig } from '../config/schema.ts'
 import type { Call, Handler } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
 import type { Descriptors } from '../core/descriptors.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -7,6 +8,7 @@ import { Json } from '../core/json.ts'
 import { members } from '../core/json-text/scan.ts'
 import type { Result, ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
+import { everySecond, tellWaiting } from '../core/waiting.ts'
 import { matches } from '../core/wildcard.ts'
 import type { Response } from '../wire/message.ts'
 import { paramHeaders } from '../wire/modern.ts'
@@ -28,6 +30,7 @@ export interface EntryOptions {
   /** The form under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
+  readonly clock: Clock
 }
 
 /** Turns what a server says it offers into entries whose `run` forwards to it. */
@@ -166,7 +169,7 @@ function say(
 function send(
   what: Pick<Phrase, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
   call: Call,
-  { use }: EntryOptions,
+  options: EntryOptions,
   over: Over = {},
 ): Promise<Response> {
   const { caller, signal, peer, trace } = call
@@ -174,9 +177,25 @@ function send(
   const { readOnly, idempotent } = call.entry.traits
   const repeatable = readOnly || idempotent
   const meta = foreign(call.input.meta)
-  return use(call, (open) => {
+  return useTelling(call, options, (open) => {
     over.line = open
     return open.connection.request(phrase(open, { ...what, meta, trace, capabilities, signal, repeatable, peer }))
+  })
+}
+
+/** Tells a caller that asked for progress while the connection is still being opened. */
+async function useTelling(
+  call: Call,
+  { use, server, clock }: EntryOptions,
+  work: (open: OpenLine) => Promise<Response>,
+): Promise<Response> {
+  const { input, peer } = call
+  if (input.meta.progressToken === undefined) return use(call, work)
+  const began = clock.now()
+  using telling = everySecond(clock, () => tellWaiting(input.meta, peer, clock.now() - began, [server]))
+  return await use(call, (open) => {
+    telling[Symbol.dispose]()
+    return work(open)
   })
 }
 

@@ -13,6 +13,7 @@ const connected: Condition = {
   missing: [],
   strain: undefined,
   unknownProtocol: undefined,
+  starting: false,
   heard: true,
   knownSince: 0,
 }

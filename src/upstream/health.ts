@@ -20,6 +20,8 @@ export interface Condition {
   readonly strain: string | undefined
   /** The protocol version it answered with, where that is not one that Toolway knows. */
   readonly unknownProtocol: string | undefined
+  /** Its first connection or listing in this run is under way. */
+  readonly starting: boolean
   /** Whether it has been heard in this run. */
   readonly heard: boolean
   /** When it said what is known of it; undefined when nothing is known. */
@@ -71,12 +73,13 @@ function judgeServer(server: Condition): Judgement {
   if (server.failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: server.failure.message }
   if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
   if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call opens it again.` }
+  if (server.starting) return { health: 'starting', reason: 'connecting for the first time in this run' }
   if (server.heard) return { health: 'healthy', reason: 'asleep; the next call wakes it' }
   if (server.knownSince === undefined) return { health: 'stale', reason: 'not connected yet' }
   return { health: 'stale', reason: `not connected yet; known as of ${new Date(server.knownSince).toISOString()}` }
 }
 
-function judgeConnected({ failure, pauseMs, listFailure, missing, strain }: Condition): Judgement {
+function judgeConnected({ failure, pauseMs, listFailure, missing, strain, starting }: Condition): Judgement {
   const degraded = (reason: string): Judgement => ({ health: 'degraded', reason })
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
   // One of several principals may lack a grant: that is between the two.
@@ -84,6 +87,7 @@ function judgeConnected({ failure, pauseMs, listFailure, missing, strain }: Cond
     return degraded(`It serves some, but no more: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`It could not say what it offers: ${listFailure.message}`)
   if (missing.length > 0) return degraded(`It could not answer ${missing.join(', ')}.`)
+  if (starting) return { health: 'starting', reason: 'connected; its lists are still to come' }
   return strain === undefined ? { health: 'healthy', reason: '' } : degraded(strain)
 }
 

@@ -11,6 +11,8 @@ export interface Line extends AsyncDisposable {
   readonly current: OpenLine | undefined
   /** When what is open was opened. */
   readonly openedAt: number | undefined
+  /** Whether an attempt to open it is under way. */
+  readonly opening: boolean
   /** Whether it has been closed for good. */
   readonly ended: boolean
   open(signal: AbortSignal): Promise<OpenLine>
@@ -38,6 +40,8 @@ export interface LineOptions {
   readonly connectWithinMs: number
   /** Undefined: it stays open. */
   readonly idleMs: number | undefined
+  /** An attempt to open it begins. */
+  opening?(): void
   opened(open: OpenLine): void
   /** The line is down; no error when we closed it ourselves. */
   closed(error?: ToolwayError): void
@@ -75,6 +79,9 @@ export function createLine(options: LineOptions): Line {
     },
     get openedAt() {
       return current && openings.get(current)?.at
+    },
+    get opening() {
+      return opening !== undefined
     },
     get ended() {
       return disposal.signal.aborted
@@ -178,9 +185,11 @@ export function createLine(options: LineOptions): Line {
     if (failure && failure.code !== 'AUTH_REQUIRED' && !opening && (pauseMs > 0 || probing)) {
       return Promise.reject(refused(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
     }
-    opening ??= attempt(whenFailed).finally(() => {
+    if (opening) return opening
+    opening = attempt(whenFailed).finally(() => {
       opening = undefined
     })
+    options.opening?.()
     return opening
   }
 

@@ -18,6 +18,8 @@ import { createTurns, type Habit } from './turns.ts'
 /** All lines to one server, and who gets which (G3). */
 export interface Lines extends AsyncDisposable {
   readonly connected: boolean
+  /** Whether any line is being opened. */
+  readonly opening: boolean
   /** Why no line could be opened, or the last one went down, until one opens again. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
@@ -51,6 +53,8 @@ export interface LinesOptions {
   readonly connect: Connect
   /** Whether the server may send log messages. */
   mayLog(): boolean
+  /** An attempt to open a line begins. */
+  opening?(): void
   opened(open: OpenLine, capabilities: Capabilities, line: Line): void
   closed(line: Line, error?: ToolwayError): void
   /** A line could not be opened, or did not answer any more. */
@@ -117,6 +121,9 @@ export function createLines(options: LinesOptions): Lines {
   return {
     get connected() {
       return open > 0
+    },
+    get opening() {
+      return all().some((line) => line.opening)
     },
     get failure() {
       return backoff.failure
@@ -399,6 +406,7 @@ export function createLines(options: LinesOptions): Lines {
       backoff,
       connectWithinMs: connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
+      opening: () => options.opening?.(),
       opened(opened) {
         open++
         lost = undefined

@@ -14,6 +14,8 @@ export interface StatusParts {
   readonly outlook: Pick<Outlook, 'heard' | 'missing' | 'failure' | 'descriptors'>
   /** What the server said of itself last, in this run or before it. */
   readonly introduction: Introduction | undefined
+  /** Its first connection or listing in this run is under way. */
+  readonly starting: boolean
   readonly strain: string | undefined
   readonly paused: boolean
   readonly since: number
@@ -23,10 +25,10 @@ export interface StatusParts {
 
 /** How a server is, as everybody is told. */
 export function serverStatus(parts: StatusParts): SourceStatus {
-  const { config, lines, outlook, introduction: known, strain, paused, since, latencyMs, breaker } = parts
+  const { config, lines, outlook, introduction: known, starting, strain, paused, since, latencyMs, breaker } = parts
   const { connected, failure, pauseMs, lost } = lines
   const { heard, missing, failure: listFailure, descriptors } = outlook
-  const line = { connected, failure, pauseMs, lost, strain }
+  const line = { connected, failure, pauseMs, lost, starting, strain }
   const unknownProtocol =
     known && !isKnownRevision(known.protocolVersion, known.era) ? excerpt(known.protocolVersion) : undefined
   const knowledge = { unknownProtocol, listFailure, missing, heard, knownSince: descriptors?.fetchedAt }

@@ -15,6 +15,22 @@ test('G2/S1: nothing is started before somebody asks; then the tools are known',
   expect(peers[0]?.version).toBe('2025-06-18')
 })
 
+test('V2: a server is starting until its first lists are there, whoever asks for them', async () => {
+  let hangs = true
+  const { server, clock } = serverWith({ discovery: 'runtime', hangs: () => hangs })
+  await server.start()
+  const ready = server.ready()
+  expect(server.status()).toMatchObject({ health: 'starting', reason: expect.stringContaining('connecting') })
+  await clock.pass(0)
+  expect(server.status()).toMatchObject({ health: 'starting', reason: expect.stringContaining('lists') })
+  hangs = false
+  await clock.pass(30_000)
+  await ready
+  expect(server.status().health).toBe('degraded')
+  await server.seenBy({ roots: {} }).ready()
+  expect(server.status().health).not.toBe('starting')
+})
+
 test('S1: a second start knows the tools at once, marked stale, without starting the server', async () => {
   const { store, server: first } = serverWith()
   await first.ready()

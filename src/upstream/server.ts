@@ -80,6 +80,8 @@ export function createServer(options: ServerOptions): Server {
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
+  /** Whether any kind of client has had an answer to what it offers, in this run. */
+  let heard = false
 
   const control = createControl({
     server: name,
@@ -91,7 +93,18 @@ export function createServer(options: ServerOptions): Server {
     open: async () => config.disabled || look(plain),
   })
   const connect: Connect = (tenancy, signal) => control.unlessPaused(() => options.connect(tenancy, signal))
-  const lines = createLines({ server: name, config, connect, mayLog, opened, closed, failed, clock, log })
+  const lines = createLines({
+    server: name,
+    config,
+    connect,
+    mayLog,
+    opening: judged,
+    opened,
+    closed,
+    failed,
+    clock,
+    log,
+  })
   const checks: Checks = createChecks({
     server: name,
     intervalMs: options.health?.interval ?? 0,
@@ -163,8 +176,9 @@ export function createServer(options: ServerOptions): Server {
     // A client of an unheard-of kind beyond the bound sees what the plainest kind sees.
     if (outlooks.size >= maxOutlooks) return plain
     const { timeoutMs, servedUri, seal } = options
-    const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, use, subscriptions, servedUri, seal }
-    const outlook = createOutlook({
+    const forwarding = { use, subscriptions, servedUri, seal, clock }
+    const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, ...forwarding }
+    const outlook: Outlook = createOutlook({
       server: name,
       capabilities,
       fingerprint,
@@ -174,7 +188,10 @@ export function createServer(options: ServerOptions): Server {
       current: () => lines.current(capabilities),
       down: () => lines.failure !== undefined,
       entriesOf: (descriptors) => forwardedEntries(descriptors, entry),
-      news: changed,
+      news() {
+        heard ||= outlook.heard
+        changed()
+      },
       clock,
       log,
     })
@@ -187,6 +204,7 @@ export function createServer(options: ServerOptions): Server {
       name,
       origin: 'forwarded',
       priority: config.priority,
+      timeoutMs: config.timeout ?? options.timeoutMs,
       entries: () => (control.paused ? [] : seen(outlook)),
       status: () => status(outlook),
       ready: () => ready(outlook),
@@ -329,7 +347,8 @@ export function createServer(options: ServerOptions): Server {
 
   function status(outlook: Outlook): SourceStatus {
     const breaker = options.breaker?.() ?? { state: 'closed' as const }
-    const line = { strain: checks.strain, paused: control.paused, latencyMs, breaker }
+    const starting = !heard && (lines.connected || lines.opening)
+    const line = { starting, strain: checks.strain, paused: control.paused, latencyMs, breaker }
     return serverStatus({ config, lines, outlook, introduction: introduction(), since, ...line })
   }
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Peer } from '../../core/call.ts'
-import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
@@ -42,7 +41,11 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
   async function answer(): Promise<Result> {
     using progress = createProgress(shell)
     progress.show(`Looking for ${name} …`)
-    const { entry, definition } = await waitFor(gateway.view(caller).resolve('tool', name), shell.interrupted)
+    const { entry, definition } = await gateway.view(caller).resolve('tool', name, {
+      signal: shell.interrupted,
+      timeoutMs: options.wait,
+      progress: (_, servers) => progress.show(`Waiting for ${servers.join(', ')} to start …`),
+    })
     const values = readArguments(words, definition.inputSchema, base)
     progress.show(`Waiting for ${name} …`)
     const id = randomUUID()

@@ -43,8 +43,11 @@ async function asked(gateway: Gateway, timeoutMs: number, shell: Shell): Promise
 const waiting = (gateway: Gateway) =>
   gateway
     .servers()
-    .filter(({ status }) => status.health === 'stale')
+    .filter(({ status }) => isSilent(status))
     .map(({ name }) => name)
+
+/** It has not answered in this run. */
+const isSilent = ({ health }: Pick<SourceStatus, 'health'>) => health === 'stale' || health === 'starting'
 
 const asJson = ({ name, tools, status: { health, since, ...status } }: ServerSummary) => ({
   name,
@@ -59,6 +62,7 @@ const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
   degraded: 'yellow',
   unhealthy: 'red',
   'needs-auth': 'red',
+  starting: 'yellow',
   stale: 'yellow',
   disabled: 'dim',
 }
@@ -66,7 +70,7 @@ const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
 function print(summaries: readonly ServerSummary[], { print, paint, width }: Output, silence: string): void {
   const problem = ({ health, reason }: SourceStatus) => {
     if (health === 'disabled') return ''
-    return health === 'stale' ? silence : reason
+    return isSilent({ health }) ? silence : reason
   }
   const lines = table<ServerSummary>(
     [

@@ -1,5 +1,4 @@
 import type { Served } from '../../core/access.ts'
-import { waitFor } from '../../core/deadline.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
@@ -19,7 +18,8 @@ export async function showTool(shell: Shell, name: string, options: ShowOptions)
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
-  const served = await waitFor(gateway.view(caller).resolve('tool', name), shell.interrupted)
+  const wait = { signal: shell.interrupted, timeoutMs: options.wait }
+  const served = await gateway.view(caller).resolve('tool', name, wait)
   if (options.json) output.value(served.definition)
   else print(served, output, spelling(shell.env))
   return exit.ok

@@ -31,7 +31,7 @@ export async function showCost(shell: Shell, options: CostOptions): Promise<Exit
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
-  await known(view, shell)
+  await known(view, shell, { wait: options.wait })
   if (options.server !== undefined && options.server !== 'toolway') refuseUnknown(view, options.server)
   const cost = costFor(caller.agent, view, options)
   if (options.json) output.value(cost)

@@ -22,7 +22,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
-  await known(view, shell)
+  await known(view, shell, options)
   // Whoever names an agent wants to know what its client is shown; the operator sees all there is.
   const offered = options.agent === undefined ? view.list('tool') : view.shown()
   const ofServer = ({ entry }: Served) => options.server === undefined || entry.server === options.server
@@ -34,7 +34,10 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   else print(tools, output)
   for (const { name, status } of silent) {
     if (options.server === undefined || options.server === name) {
-      const longer = status.health === 'stale' ? '; --wait 5m gives a first start the time to fetch its program' : ''
+      const longer =
+        status.health === 'stale' || status.health === 'starting'
+          ? '; --wait 5m gives a first start the time to fetch its program'
+          : ''
       output.note(output.paintNote('yellow', `${name} has no tools to show: ${status.reason}${longer}`))
     }
   }
@@ -46,10 +49,16 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
 }
 
 /** Waits until the servers have said what they have, telling that it does. */
-export async function known(view: View, shell: Shell): Promise<void> {
+export async function known(
+  view: View,
+  shell: Shell,
+  asked: { readonly server?: string | undefined; readonly wait: number },
+): Promise<void> {
+  const { server, wait } = asked
   using progress = createProgress(shell)
   progress.show('Asking the servers …')
-  await waitFor(view.ready(), shell.interrupted)
+  const ready = server === undefined ? view.ready() : view.started(server, { timeoutMs: wait })
+  await waitFor(ready, shell.interrupted)
 }
 
 export function refuseUnknown(view: View, server: string): void {

@@ -10,5 +10,9 @@ export const discoverySection = z.strictObject({
       'startup: all servers at start; runtime: on first use; hybrid: what is remembered at once, refreshed behind it.',
     ),
   refresh: duration().prefault('60s').describe('How often a server is asked again; 0 never.'),
-  listDeadline: duration().prefault('2s').describe('No server holds a list up longer than this.'),
+  listDeadline: duration()
+    .optional()
+    .describe(
+      'How long a list waits for servers that are still starting, counted from the request. Unset: 15 s for a server of which nothing is remembered, 2 s for any other. Calls wait up to their own timeout.',
+    ),
 })

@@ -6,7 +6,7 @@
 
 export type { ChatStage, ChatTold, ChatView } from './chat-contract.ts'
 
-export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'stale' | 'disabled'
+export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**

@@ -27,7 +27,7 @@ export const overview: Overview = {
   ...{ inFlight: 0, queued: 0, sessions: 2 },
   cache: { hits: 1, misses: 2, joined: 0, hitRate: 1 / 3 },
   tokens: { direct: 100, exposed: 40, saved: 60 },
-  servers: { healthy: 1, degraded: 0, unhealthy: 0, 'needs-auth': 0, stale: 0, disabled: 0 },
+  servers: { healthy: 1, degraded: 0, unhealthy: 0, 'needs-auth': 0, starting: 0, stale: 0, disabled: 0 },
   tools: 4,
   breakers: [{ server: 'files', state: 'open', since: 5 }],
   reload: { attempts: 1, successes: 1, lastAt: 6, lastError: null },

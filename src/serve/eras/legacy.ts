@@ -1,6 +1,7 @@
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { type LogLevel, logLevels } from '../../core/capabilities.ts'
+import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
@@ -18,7 +19,7 @@ import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { legacyTools } from '../legacy-tools.ts'
 import { isLogLevel } from '../log-level.ts'
-import { createOperations } from '../operations.ts'
+import { createOperations, missingKey } from '../operations.ts'
 import { type Outlet, RequestPeer } from '../peer.ts'
 import { checkProgressToken } from '../progress.ts'
 import { rpc } from '../refusal.ts'
@@ -46,6 +47,7 @@ export interface LegacyEra {
 const maxRequests = 1_000
 
 const nothing: Pieces = [Buffer.from('{}')]
+const brace = Buffer.from('{')
 
 export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
@@ -54,6 +56,12 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
   const { access, info, log } = options
   const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
   const operations = createOperations(access, form, legacyTools)
+
+  const list = async (kind: Kind, params: Params, caller: Caller): Promise<Pieces> => {
+    const { members, missing } = await operations.list(kind, params, caller)
+    const end = missing.length === 0 ? '}' : `,"_meta":${JSON.stringify({ [missingKey]: missing })}}`
+    return [brace, ...members, Buffer.from(end)]
+  }
 
   const perform = async (
     session: Session,
@@ -67,15 +75,15 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       case 'tools/call':
         return operations.callTool(params, caller, peer)
       case 'tools/list':
-        return operations.list('tool', params, caller)
+        return list('tool', params, caller)
       case 'resources/list':
-        return operations.list('resource', params, caller)
+        return list('resource', params, caller)
       case 'resources/templates/list':
-        return operations.list('template', params, caller)
+        return list('template', params, caller)
       case 'resources/read':
         return operations.readResource(params, caller, peer)
       case 'prompts/list':
-        return operations.list('prompt', params, caller)
+        return list('prompt', params, caller)
       case 'prompts/get':
         return operations.getPrompt(params, caller, peer)
       case 'completion/complete':
@@ -118,7 +126,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
     async welcome({ revision, caller }) {
       const { name, version } = info
       // What servers offer beside entries is known as soon as they are.
-      await access.view(caller).ready()
+      await access.view(caller).ready('brief')
       const offers = access.offers(caller)
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({

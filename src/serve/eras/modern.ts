@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Access } from '../../core/access.ts'
+import type { Access, MissingServer } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Capabilities } from '../../core/capabilities.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -19,7 +19,7 @@ import { definedParams } from '../defined-params.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { createListenStreams, type ListenStreams } from '../listen-streams.ts'
 import { type Leg, OpenCall } from '../open-call.ts'
-import { createOperations, type Waiter } from '../operations.ts'
+import { createOperations, missingKey, type Waiter } from '../operations.ts'
 import { createParked, invalidState } from '../parked.ts'
 import type { Outlet } from '../peer.ts'
 import { checkProgressToken } from '../progress.ts'
@@ -81,10 +81,18 @@ export function modernEra(options: {
   // What we make ourselves names us as its server. What is only carried keeps whatever `_meta` its own server gave it.
   const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
+  const closing = Buffer.from('}')
+
+  /** What stands before a list that lacks servers. Nobody keeps one that servers which are starting will complete. */
+  const incomplete = (missing: readonly MissingServer[]) => {
+    const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
+    const head = { ...own, ttlMs, _meta: { ...own._meta, [missingKey]: missing } }
+    return Buffer.from(`${JSON.stringify(head).slice(0, -1)},`)
+  }
 
   const discover = async (caller: Caller): Promise<Buffer> => {
     // What servers offer beside entries is known as soon as they are.
-    await access.view(caller).ready()
+    await access.view(caller).ready('brief')
     const offers = access.offers(caller)
     // The tasks of the legacy era have no place in this one.
     const { tasks: _, ...others } = offers.capabilities
@@ -98,8 +106,8 @@ export function modernEra(options: {
   }
 
   const list = async (kind: Kind, { params, caller }: ModernRequest): Promise<Pieces> => {
-    const [start, ...rest] = await operations.list(kind, params, caller)
-    return [listHead, (start as Buffer).subarray(1), ...rest]
+    const { members, missing } = await operations.list(kind, params, caller)
+    return [missing.length === 0 ? listHead : incomplete(missing), ...members, closing]
   }
 
   const perform = ({ method, params, caller, headers }: ModernRequest, peer: Waiter): Promise<Pieces> => {

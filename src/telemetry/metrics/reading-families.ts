@@ -16,6 +16,9 @@ export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyO
 
 type Read<Key extends keyof Readings> = NonNullable<Readings[Key]>
 
+/** A server that nobody has needed yet, or that is just starting, is no reason for an alert. */
+const fine: ReadonlySet<ServerReading['health']> = new Set(['healthy', 'starting', 'stale'])
+
 const alone = (value: number): Reading[] => [[[], value]]
 
 const gauge = (name: string, help: string, read: () => number): ReadFamilyOptions => ({
@@ -78,16 +81,14 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
     },
     {
       name: 'toolway_server_healthy',
-      help: '1 while a server is healthy or not in use yet, 0 while it is degraded or unhealthy. Disabled ones are left out.',
+      help: '1 while a server is healthy, starting or not in use yet, 0 while it is degraded or unhealthy. Disabled ones are left out.',
       type: 'gauge',
       merge: Math.min,
       labels: ['server'],
       read: () =>
         [...servers()]
           .filter(({ health }) => health !== 'disabled')
-          .map(
-            ({ name, health }): Reading => [[labels.server(name)], health === 'healthy' || health === 'stale' ? 1 : 0],
-          ),
+          .map(({ name, health }): Reading => [[labels.server(name)], fine.has(health) ? 1 : 0]),
     },
     {
       name: 'toolway_breaker_state',

@@ -28,7 +28,7 @@ export interface StoreReading {
 
 export interface ServerReading {
   readonly name: string
-  readonly health: 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'stale' | 'disabled'
+  readonly health: 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
   readonly breaker: 'closed' | 'half-open' | 'open'
   /** Lines to it that are open. */
   readonly connections: number

@@ -50,7 +50,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
     let sent = false
     try {
       using _ = await gate.enter(signal)
-      const { entry } = await waitFor(meant(access.view(call.caller), question), signal)
+      const { entry } = await meant(access.view(call.caller), question, { signal })
       record.named(`${entry.server}.${entry.name}`)
       const asked = { server: entry.server, tool: entry.name, args: question.args }
       const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked }

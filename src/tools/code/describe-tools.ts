@@ -2,7 +2,9 @@ import * as z from 'zod'
 import type { Served, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { structuredResult } from '../../core/result.ts'
+import type { Wait } from '../../core/waiting.ts'
 import { defineTool, type Tool } from '../define.ts'
+import { waitOf } from '../meta/carry.ts'
 import { agentId, type MetaToolsOptions } from '../meta/options.ts'
 import { declare } from './declarations/declare.ts'
 import { plainText } from './declarations/plain-text.ts'
@@ -34,7 +36,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const unknown: { name: string; message: string }[] = []
       const found = new Map<Served['entry'], Served>()
       for (const name of new Set(names)) {
-        const meant = await meaning(view, name, usable)
+        const meant = await meaning(view, name, usable, waitOf(call))
         if (typeof meant === 'string') unknown.push({ name, message: meant })
         else for (const served of meant) found.set(served.entry, served)
       }
@@ -54,13 +56,13 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 type Usable = (served: Served) => boolean
 
 /** The tools that a name stands for, among those that the caller may use; a sentence where there are none. */
-async function meaning(view: View, name: string, usable: Usable): Promise<readonly Served[] | string> {
+async function meaning(view: View, name: string, usable: Usable, wait: Wait): Promise<readonly Served[] | string> {
   const spelling = name.startsWith('tools.') ? name.slice('tools.'.length) : name
   const spelt = () => bySpelling(namesOf(view.list('tool')), spelling).filter(usable)
   const known = spelt()
   if (known.length > 0) return known
   try {
-    const { entry } = await view.resolve('tool', spelling)
+    const { entry } = await view.resolve('tool', spelling, wait)
     const served = view.list('tool').filter((one) => one.entry === entry && usable(one))
     if (served.length > 0) return served
     // Of a server that is closed, the same is said whether or not it has the tool.

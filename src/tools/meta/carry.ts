@@ -5,6 +5,7 @@ import type { Call, Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
+import { tellWaiting, type Wait } from '../../core/waiting.ts'
 
 /** A call as execute_tool and execute_tools take it. */
 export interface Asked {
@@ -43,7 +44,8 @@ export interface Carried {
 export async function carry(access: Access, call: Call, asked: Asked, carried: Carried): Promise<Result> {
   const { caller, timeoutMs, meta, rest } = carried
   const args = argumentsOf(asked)
-  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool)
+  const began = performance.now()
+  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, { ...waitOf(call), timeoutMs })
   // Tools that carry calls do not carry one another, or one request could grow without end.
   if (entry.traits.carries) {
     throw new ToolwayError(
@@ -60,9 +62,16 @@ export async function carry(access: Access, call: Call, asked: Asked, carried: C
     signal: call.signal,
     peer: carried.peer ?? call.peer,
     ...(call.trace && { trace: call.trace }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
+    // What the caller allows includes the time that the server needed to start.
+    ...(timeoutMs !== undefined && { timeoutMs: Math.max(1, Math.round(timeoutMs - (performance.now() - began))) }),
   })
 }
+
+/** How a meta-tool waits for a server that is still starting, on behalf of its caller. */
+export const waitOf = ({ input, peer, signal }: Call): Wait => ({
+  signal,
+  progress: (waitedMs, servers) => tellWaiting(input.meta, peer, waitedMs, servers),
+})
 
 /** Models often write the arguments out as JSON; that is no reason to fail. */
 function argumentsOf({ server, tool, args }: Asked): Record<string, unknown> {

@@ -4,9 +4,10 @@ import { nearMisses } from '../../core/near.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { behindSentence } from './behind.ts'
+import { carrierTimeoutMs, waitOf } from './carry.ts'
 import { oneLine } from './one-line.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
-import { serversAsked, toolsBehind } from './reach.ts'
+import { missingFrom, serversAsked, toolsBehind } from './reach.ts'
 
 /** One tool under two names: `find_tool`, and `search_tools`, which is what code mode shows. */
 export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
@@ -27,14 +28,17 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
       detail: z.enum(['brief', 'full']).default('brief').describe('full: also whole descriptions and inputSchema.'),
     }),
     readOnly: true,
+    timeoutMs: carrierTimeoutMs,
     async run({ agent_id, query, limit, server, detail }, { call }) {
       const view = access.view(asAgent(call, agent_id))
-      await view.ready()
+      await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
       serversAsked(view, server)
       const found = view.search(query, { limit, ...(server !== undefined && { server }) })
       const matches = found.tools.map(detail === 'full' ? full : brief)
       const hint = hintFor(found, { view, query, server })
-      return { matches, returned: matches.length, total: found.total, ...(hint !== undefined && { hint }) }
+      const missing = missingFrom(view, server)
+      const more = { ...(hint !== undefined && { hint }), ...(missing.length > 0 && { missing }) }
+      return { matches, returned: matches.length, total: found.total, ...more }
     },
   })
 

@@ -131,7 +131,7 @@ test('G4: a server without tools is no error', async () => {
   expect(result.isError).toBe(false)
 })
 
-test('G2: only a server that nobody has heard of yet is waited for', async () => {
+test('V2: only a server that nobody has heard of yet is waited for, and no other', async () => {
   const found = [...files]
   let waits = 0
   const young = createHouse({
@@ -142,12 +142,23 @@ test('G2: only a server that nobody has heard of yet is waited for', async () =>
         entries: () => (waits === 0 ? [] : toolSource({ ...late, tools: found }).entries()),
       }),
     },
-    ready: async () => {
-      waits++
+    started: async (server) => {
+      if (server === 'young') waits++
     },
   })
   const late = { name: 'young', origin: 'forwarded', description: '', timeoutMs: 1000, clock: young.clock } as const
   await young.ask('get_server_tools', { server: 'known' })
   expect(waits).toBe(0)
   expect(structuredOf(await young.ask('get_server_tools', { server: 'young' }))).toMatchObject({ returned: 4 })
+})
+
+test('V2: a server that is still starting is an error, not an empty list', async () => {
+  const house = createHouse({
+    servers: { slow: (source) => ({ ...source, status: () => ({ ...source.status(), health: 'starting' }) }) },
+  })
+  const result = await house.ask('get_server_tools', { server: 'slow' })
+  expect(bodyOf(result)).toMatchObject({
+    isError: true,
+    _meta: { 'dev.toolway/error': { code: 'SERVER_UNAVAILABLE' } },
+  })
 })

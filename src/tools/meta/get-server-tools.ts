@@ -5,6 +5,7 @@ import { type Listing, type Result, resultOf, structuredResult } from '../../cor
 import { tokensOf } from '../../core/tokens.ts'
 import { matches } from '../../core/wildcard.ts'
 import { defineTool, type Tool } from '../define.ts'
+import { carrierTimeoutMs, waitOf } from './carry.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
 import { serverNotFound, toolsBehind } from './reach.ts'
 
@@ -23,12 +24,13 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       max_schema_tokens: z.int().min(0).optional().describe('Cut the list before it costs more tokens than this.'),
     }),
     readOnly: true,
+    // The time that the server has to start is bounded by its own timeout.
+    timeoutMs: carrierTimeoutMs,
     async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       let available = toolsBehind(view, server)
-      // Other servers that nobody has heard of yet are no reason to wait.
       if (available.length === 0) {
-        await view.ready()
+        await view.started(server, waitOf(call))
         available = toolsBehind(view, server)
       }
       const problem = available.length === 0 ? whyEmpty(view, server) : undefined
@@ -76,8 +78,12 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
   const status = view.servers().find(({ name }) => name === server)?.status
   if (!status) return view.refusal(server) ?? serverNotFound(view, server)
   if (status.health === 'needs-auth') return new ToolwayError('AUTH_REQUIRED', status.reason, { server })
-  if (status.health !== 'unhealthy' && status.health !== 'disabled') return undefined
   const reason = status.reason === '' ? '' : ` (${status.reason})`
+  if (status.health === 'starting' || status.health === 'stale') {
+    const sentence = `The server "${server}" is still starting${reason}, so its tools are not known yet; ask again soon.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
+  }
+  if (status.health !== 'unhealthy' && status.health !== 'disabled') return undefined
   const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; server_health tells more.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }

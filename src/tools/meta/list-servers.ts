@@ -19,7 +19,7 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
     readOnly: true,
     async run({ agent_id, include_metadata }, { call }) {
       const view = access.view(asAgent(call, agent_id))
-      await view.ready()
+      await view.ready('brief')
       return { servers: view.servers().map(include_metadata ? withMetadata : summary) }
     },
   })

@@ -1,8 +1,9 @@
 import * as z from 'zod'
 import { defineTool, type Tool } from '../define.ts'
+import { carrierTimeoutMs, waitOf } from './carry.ts'
 import { oneLine } from './one-line.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
-import { serversAsked, toolsBehind } from './reach.ts'
+import { missingFrom, serversAsked, toolsBehind } from './reach.ts'
 
 export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
@@ -16,15 +17,17 @@ export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
     }),
     readOnly: true,
+    timeoutMs: carrierTimeoutMs,
     async run({ agent_id, server }, { call }) {
       const view = access.view(asAgent(call, agent_id))
-      await view.ready()
+      await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
       serversAsked(view, server)
       const tools = toolsBehind(view, server).map(({ entry }) => ({
         server: entry.server,
         name: entry.name,
         description: oneLine(entry.definition.description),
       }))
-      return { tools, total: tools.length }
+      const missing = missingFrom(view, server)
+      return { tools, total: tools.length, ...(missing.length > 0 && { missing }) }
     },
   })

@@ -1,4 +1,4 @@
-import type { Served, View } from '../../core/access.ts'
+import type { MissingServer, Served, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../core/near.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
@@ -17,6 +17,10 @@ export function serversAsked(view: View, server?: string): readonly ServerSummar
   if (found.length === 0) throw serverNotFound(view, server)
   return found
 }
+
+/** The servers asked for whose tools are not known, so that a short list does not pass for a complete one. */
+export const missingFrom = (view: View, server?: string): readonly MissingServer[] =>
+  view.missing().filter((missing) => server === undefined || missing.server === server)
 
 export function serverNotFound(view: View, server: string): ToolwayError {
   const names = view.servers().map(({ name }) => name)

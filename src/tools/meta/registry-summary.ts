@@ -23,6 +23,7 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
         degraded: 0,
         unhealthy: 0,
         'needs-auth': 0,
+        starting: 0,
         stale: 0,
         disabled: 0,
       }

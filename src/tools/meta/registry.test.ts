@@ -78,7 +78,7 @@ test('T4: registry_summary counts servers, tools, servers by status and the toke
   expect(structuredOf(await house.ask('registry_summary'))).toEqual({
     servers: 3,
     tools: 2,
-    by_status: { healthy: 1, degraded: 1, unhealthy: 0, 'needs-auth': 0, stale: 1, disabled: 0 },
+    by_status: { healthy: 1, degraded: 1, unhealthy: 0, 'needs-auth': 0, starting: 0, stale: 1, disabled: 0 },
     tokens: { direct: cost('direct'), meta: cost('meta'), both: cost('both'), code: cost('code') },
   })
   expect(cost('both')).toBe(cost('direct') + cost('meta'))

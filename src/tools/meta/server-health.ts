@@ -9,7 +9,7 @@ export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'server_health',
     title: 'Server health',
     description:
-      'Tells whether a server can be used now (healthy, degraded, unhealthy, needs-auth, stale, disabled), since when and ' +
+      'Tells whether a server can be used now (healthy, degraded, unhealthy, needs-auth, starting, stale, disabled), since when and ' +
       'why. For use after a call has failed. With a server: its health; without: {servers: [...]}.',
     input: z.object({
       agent_id: agentId,

@@ -20,6 +20,7 @@ export function overviewOf(scene: Scene, startedAt: number, now: number): Overvi
       degraded: count('degraded'),
       unhealthy: count('unhealthy'),
       'needs-auth': count('needs-auth'),
+      starting: count('starting'),
       stale: count('stale'),
       disabled: count('disabled'),
     },

@@ -7,6 +7,7 @@ export const healthLooks: Readonly<Record<Health, Look>> = {
   degraded: { tone: 'warn', shape: 'triangle', word: 'degraded' },
   unhealthy: { tone: 'bad', shape: 'cross', word: 'unhealthy' },
   'needs-auth': { tone: 'warn', shape: 'barred', word: 'needs sign-in' },
+  starting: { tone: 'info', shape: 'half', word: 'starting' },
   stale: { tone: 'quiet', shape: 'ring', word: 'stale' },
   disabled: { tone: 'quiet', shape: 'dash', word: 'disabled' },
 }

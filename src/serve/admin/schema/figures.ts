@@ -22,7 +22,7 @@ export const figures = fits<Figures>(
   'Counts and times of a stretch of time. Times are null where nothing was called.',
 )(z.strictObject(figureFields))
 
-export const health = z.enum(['healthy', 'degraded', 'unhealthy', 'needs-auth', 'stale', 'disabled'])
+export const health = z.enum(['healthy', 'degraded', 'unhealthy', 'needs-auth', 'starting', 'stale', 'disabled'])
 export const breakerState = z.enum(['closed', 'open', 'half-open'])
 
 export const reloadView = fits<ReloadView>(
@@ -64,6 +64,7 @@ export const overview = fits<Overview>(
       degraded: count,
       unhealthy: count,
       'needs-auth': count,
+      starting: count,
       stale: count,
       disabled: count,
     }),

@@ -65,5 +65,5 @@ function List({ all }: { readonly all: readonly ServerView[] }) {
   )
 }
 
-const order: readonly Health[] = ['unhealthy', 'needs-auth', 'degraded', 'stale', 'healthy', 'disabled']
+const order: readonly Health[] = ['unhealthy', 'needs-auth', 'degraded', 'starting', 'stale', 'healthy', 'disabled']
 const urgency = ({ health }: ServerView): number => order.indexOf(health)

@@ -1,0 +1,196 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectCaller, type Params, type StoryCaller } from '../../fixtures/callers.ts'
+import { connect, stdioDoor } from '../../fixtures/clients.ts'
+import { toolwayMain } from '../../fixtures/command.ts'
+import { writeConfig } from '../../fixtures/config-file.ts'
+import { type Folder, temporaryFolder } from '../../fixtures/folders.ts'
+import { type ServerEntry, stdioServers } from '../../fixtures/servers.ts'
+import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
+
+/** A server as `npx -y` starts it the first time: nothing for a while, then the real one in the same process. */
+const cold = (seconds: number, entry: ServerEntry): ServerEntry => ({
+  ...entry,
+  command: 'sh',
+  args: ['-c', `sleep ${seconds}; exec "$@"`, 'npx', entry.command, ...(entry.args as string[])],
+})
+
+const serversIn = (folder: string) => ({
+  one: cold(1, stdioServers.memory(join(folder, 'memory.json'))),
+  six: cold(6, stdioServers.everything()),
+  twelve: cold(12, stdioServers.filesystem(folder)),
+})
+
+// Unset, so that the defaults count: the fixture gives lists more time than users have.
+const discovery = { listDeadline: undefined }
+const open = new AsyncDisposableStack()
+
+interface Missing {
+  readonly server: string
+  readonly status: string
+}
+
+const missingOf = (result: Params) => (result._meta as Params | undefined)?.['dev.toolway/missing'] as Missing[]
+const serversOf = (tools: unknown) =>
+  new Set(
+    (tools as { name: string }[])
+      .map(({ name }) => name.split('__')[0])
+      .filter((name) => /^(one|six|twelve)$/.test(name ?? '')),
+  )
+
+/** When each of some questions was answered, in their order. */
+const order: string[] = []
+const noted = async <T>(what: string, work: Promise<T>): Promise<T> => {
+  const result = await work
+  order.push(what)
+  return result
+}
+
+let folder: Folder
+let toolway: LocalToolway
+let legacy: StoryCaller
+let modern: StoryCaller
+let first: Awaited<ReturnType<typeof firstUse>>
+
+/** Everything that somebody may do first, at the same time, with servers that nobody has started before. */
+async function firstUse() {
+  const run = (server: string, tool: string, args: Params) => ({ server, tool, args })
+  const file = { path: folder.path }
+  const [servers, quick, called, calledModern, executed, batch, tools, brief, late, list, prompt] = await Promise.all([
+    noted('list_servers', legacy.call('list_servers')),
+    noted('one', modern.call('one__read_graph')),
+    noted('six', legacy.call('six__echo', { message: 'legacy' }, { progress: true })),
+    modern.call('six.echo', { message: 'modern' }, { progress: true }),
+    legacy.call('execute_tool', run('six', 'echo', { message: 'executed' })),
+    modern.call('execute_tools', { calls: [run('one', 'read_graph', {}), run('six', 'echo', { message: 'batch' })] }),
+    legacy.call('get_server_tools', { server: 'six', names: ['echo'] }),
+    modern.call('list_tools', { server: 'six' }),
+    noted('twelve', legacy.call('twelve__list_directory', file)),
+    modern.request('tools/list'),
+    legacy.request('prompts/get', { name: 'six__simple-prompt' }),
+  ])
+  return { servers, quick, called, calledModern, executed, batch, tools, brief, late, list, prompt }
+}
+
+/** A client that connects, lists, calls and leaves, as frameworks do for each run. */
+async function oneShot() {
+  const home = open.use(await temporaryFolder())
+  const mcpServers = { six: serversIn(home.path).six }
+  const configFile = await writeConfig(home.path, { mcpServers, discovery }, 'one-shot')
+  await using client = await connect('v1', stdioDoor(configFile))
+  const tools = await client.listTools()
+  return { tools, result: await client.callTool('six__echo', { message: 'one shot' }) }
+}
+
+/** A list that may not wait, and the next one that may. */
+async function hurried() {
+  const home = open.use(await temporaryFolder())
+  const mcpServers = { six: serversIn(home.path).six, one: serversIn(home.path).one }
+  const config = { mcpServers, discovery: { listDeadline: '100ms' } }
+  const hasty = open.use(await startToolway(config, { folder: home }))
+  const client = open.use(await connectCaller('v1', hasty))
+  const stateless = open.use(await connectCaller('modern', hasty))
+  const before = await Promise.all([client.request('tools/list'), stateless.request('tools/list')])
+  const unknown = await client.call('nobody__echo', {}).catch((error: unknown) => error)
+  await client.call('six__echo', { message: 'now' })
+  return { before, unknown, after: await client.request('tools/list') }
+}
+
+async function commandLine() {
+  const home = open.use(await temporaryFolder())
+  const mcpServers = { six: serversIn(home.path).six }
+  const configFile = await writeConfig(home.path, { mcpServers, discovery }, 'command-line')
+  const words = ['tools', '--config', configFile, '--json']
+  const { stdout } = await promisify(execFile)(process.execPath, [toolwayMain, ...words])
+  return JSON.parse(stdout) as { tools: unknown }
+}
+
+let shot: Awaited<ReturnType<typeof oneShot>>
+let hasty: Awaited<ReturnType<typeof hurried>>
+let printed: Awaited<ReturnType<typeof commandLine>>
+
+beforeAll(async () => {
+  folder = open.use(await temporaryFolder())
+  toolway = open.use(await startToolway({ mcpServers: serversIn(folder.path), discovery }, { folder }))
+  ;[legacy, modern] = await Promise.all([connectCaller('v1', toolway), connectCaller('modern', toolway)])
+  open.use(legacy)
+  open.use(modern)
+  ;[first, shot, hasty, printed] = await Promise.all([firstUse(), oneShot(), hurried(), commandLine()])
+}, 120_000)
+
+afterAll(() => open.disposeAsync(), 30_000)
+
+const text = (result: Params) => (result.content as { text: string }[])[0]?.text
+
+test('V2: the first call of a server waits for it to start, in both eras and through the meta-tools', () => {
+  expect(text(first.called)).toBe('Echo: legacy')
+  expect(text(first.calledModern)).toBe('Echo: modern')
+  expect(text(first.executed)).toBe('Echo: executed')
+  expect(first.batch.structuredContent).toMatchObject({ results: [{ ok: true }, { ok: true }] })
+  expect(first.late.isError).not.toBe(true)
+  expect(first.prompt).toHaveProperty('messages')
+})
+
+test.each(['legacy', 'modern'] as const)('V2: a %s caller that asked for progress hears what it waits for', (era) => {
+  const told = (era === 'legacy' ? legacy : modern).told('notifications/progress')
+  expect(told.length).toBeGreaterThan(1)
+  expect(told[0]).toMatchObject({ message: expect.stringContaining('six') })
+})
+
+test('V2, G2: a slow server delays no call of another', () => {
+  expect(order.indexOf('one')).toBeLessThan(order.indexOf('six'))
+  expect(order.indexOf('six')).toBeLessThan(order.indexOf('twelve'))
+})
+
+test('V2, T4: a server that is starting is neither healthy nor stale', () => {
+  const { servers } = first.servers.structuredContent as { servers: { name: string; status: string }[] }
+  const statuses = Object.fromEntries(servers.map(({ name, status }) => [name, status]))
+  expect(statuses).toMatchObject({ six: 'starting', twelve: 'starting' })
+  expect(order[0]).not.toBe('six')
+})
+
+test('V2: get_server_tools and list_tools of a server wait for it', () => {
+  expect(first.tools.structuredContent).toMatchObject({ returned: 1, tools: [{ name: 'echo' }] })
+  expect((first.brief.structuredContent as { total: number }).total).toBeGreaterThan(5)
+})
+
+test('V2: the first list has what has started by its deadline, and names what has not', () => {
+  const listed = serversOf(first.list.tools)
+  expect([...listed]).toEqual(expect.arrayContaining(['one', 'six']))
+  const lacking = (missingOf(first.list) ?? []).map(({ server }) => server)
+  expect([...listed, ...lacking].toSorted()).toEqual(['one', 'six', 'twelve'])
+})
+
+test('V2: a list that may not wait says in _meta what it lacks, and the next one has it', () => {
+  for (const list of hasty.before) {
+    expect(missingOf(list)).toEqual(
+      expect.arrayContaining([expect.objectContaining({ server: 'six', status: 'starting' })]),
+    )
+  }
+  expect(hasty.before[1]?.ttlMs).toBe(0)
+  expect(missingOf(hasty.after)).toBeUndefined()
+  expect(serversOf(hasty.after.tools)).toEqual(new Set(['six', 'one']))
+  expect(hasty.unknown).toMatchObject({ code: -32602, data: { code: 'SERVER_NOT_FOUND' } })
+})
+
+test('V2: a one-shot client over stdio gets the whole list and its answer', () => {
+  expect(serversOf(shot.tools)).toEqual(new Set(['six']))
+  expect(shot.result.content).toEqual([{ type: 'text', text: 'Echo: one shot' }])
+})
+
+test('V2: toolway tools waits for servers that nobody has started before', () => {
+  expect(serversOf(printed.tools)).toEqual(new Set(['six']))
+})
+
+test('V2, S1: a second start lists at once what is remembered, without starting anything, and a call waits again', async () => {
+  await toolway[Symbol.asyncDispose]()
+  await using again = await startToolway({ mcpServers: serversIn(folder.path), discovery }, { folder })
+  await using client = await connectCaller('v1', again)
+  const list = await client.request('tools/list')
+  expect(serversOf(list.tools)).toEqual(new Set(['one', 'six', 'twelve']))
+  expect(missingOf(list)).toBeUndefined()
+  expect(again.servers()).toEqual([])
+  expect(text(await client.call('one__read_graph', {}, { progress: true }))).toContain('entities')
+})
