@@ -1,5 +1,6 @@
 import { chmod } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { cachedTools } from './cached-tools.ts'
 import { project } from './project.fixture.ts'
 
 const warningsOf = async (text: string) => (await (await project({ 'toolway.yaml': text })).load()).warnings
@@ -67,4 +68,27 @@ test('B6: the password of a proxy in the environment is a secret that is known',
   const { load } = await project({ 'toolway.json': '{}' })
   const { secrets } = await load({ env: { https_proxy: 'http://me:hidden-5@proxy:3128' } })
   expect(secrets).toContain('hidden-5')
+})
+
+test('F13: a cache without a tool that it could be for is a warning; otherwise it says what it caches', async () => {
+  const at = async (server: object, cache: object) => {
+    const { load } = await project({
+      'toolway.json': JSON.stringify({ mcpServers: { a: { command: 'x', ...server } }, cache }),
+    })
+    const { config, warnings } = await load()
+    return { cached: cachedTools(config), warnings: warnings.filter((warning) => warning.startsWith('cache.')) }
+  }
+  expect(await at({}, { enabled: true })).toEqual({
+    cached: [],
+    warnings: [expect.stringMatching(/^cache\.enabled .*cache\.tools.*readTools.*trustAnnotations/)],
+  })
+  expect(await at({}, {})).toEqual({ cached: [], warnings: [] })
+  expect((await at({ readTools: ['get_*'] }, { enabled: true, tools: ['b.c'] })).cached).toEqual([
+    'b.c (cache.tools)',
+    'a.get_* (mcpServers.a.readTools)',
+  ])
+  expect(await at({ trustAnnotations: true }, { enabled: true })).toEqual({
+    cached: [expect.stringMatching(/a .*readOnlyHint/)],
+    warnings: [],
+  })
 })

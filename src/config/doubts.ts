@@ -1,4 +1,5 @@
 import { isSecretName } from '../core/secret-name.ts'
+import { cachedTools } from './cached-tools.ts'
 import { referencesIn, variableOf } from './interpolate.ts'
 import type { Config, ServerConfig } from './schema.ts'
 import { find, keyPath, type Tree } from './tree.ts'
@@ -12,6 +13,7 @@ export function doubts(config: Config, tree: Tree): string[] {
     ...withoutEffect(config, tree),
     ...inArguments(config, tree),
     ...unshared(config),
+    ...cachesNothing(config),
   ]
 }
 
@@ -71,6 +73,13 @@ function secretAt(args: readonly string[], index: number, written: Tree | undefi
   )
   // Its name alone: what stands in for a variable may be the secret itself, and a command line may hold one.
   return found && `\${${variableOf(found) ?? found.replace(/(?<=^\w+:).*/s, '…')}}`
+}
+
+/** A cache that no tool is declared for keeps resources and prompts at most, where servers allow it. */
+function cachesNothing(config: Config): string[] {
+  if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
+  const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations there'
+  return [`cache.enabled caches no results of tools, because none is known to be a read; ${help}`]
 }
 
 /** A sign-in that counts for one of several replicas only, and a key that seals nothing. */

@@ -1,6 +1,7 @@
 import type { ChangeListener } from '../catalog/changes.ts'
 import type { Pins } from '../catalog/pins/pins.ts'
 import { watchDefinitions } from '../catalog/pins/watch-definitions.ts'
+import { cachedTools } from '../config/cached-tools.ts'
 import type { Log } from '../core/log.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import type { Server } from '../upstream/server.ts'
@@ -32,7 +33,11 @@ export async function beginWorld(next: World, before: World | undefined, watchin
 }
 
 /** Says what there is to say about a configuration, as far as it was not said about the one before. */
-function announce({ warnings }: World, before: World | undefined, log: Log): void {
+function announce({ warnings, loaded }: World, before: World | undefined, log: Log): void {
+  const cached = cachedTools(loaded.config)
+  if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
+    log.info({ tools: cached }, 'results of these tools are cached')
+  }
   for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
 }
 

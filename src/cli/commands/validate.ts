@@ -1,3 +1,4 @@
+import { cachedTools } from '../../config/cached-tools.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
@@ -68,6 +69,7 @@ const asJson = (loaded: LoadedConfig) => ({
   files: loaded.files,
   servers: understood(loaded),
   agents: Object.keys(loaded.config.agents),
+  cached: cachedTools(loaded.config),
   notes: loaded.notes,
   warnings: warningsOf(loaded),
 })
@@ -101,6 +103,7 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
     ),
   )
   section('Agents', Object.keys(config.agents))
+  section('Cached results', cachedTools(config))
   section('Endpoint', [`http://${config.server.host}:${config.server.port}${config.server.path}`])
   section(
     'Warnings',

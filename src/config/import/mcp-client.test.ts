@@ -44,7 +44,10 @@ test('F7, F8, F13: a file with mcp_client and tool_forwarding becomes our own co
   const { load, at } = await project({ 'server.toml': forwarding })
   const { config, files, notes, warnings } = await load({ paths: ['server.toml'], env })
   expect(files).toEqual([{ path: at('server.toml'), dialect: 'mcp-client' }])
-  expect(notes).toEqual([`${at('server.toml')}: read as an mcp_client file with tool forwarding: 2 servers`])
+  expect(notes).toEqual([
+    `${at('server.toml')}: read as an mcp_client file with tool forwarding: 2 servers`,
+    expect.stringMatching(/cache\.enabled: .*readOnlyHint.*trustAnnotations/),
+  ])
   expect(warnings).toEqual([`${at('server.toml')}: model left aside: not about servers or their tools`])
   expect(config.mcpServers.files).toMatchObject({
     transport: 'stdio',
@@ -57,7 +60,8 @@ test('F7, F8, F13: a file with mcp_client and tool_forwarding becomes our own co
   expect(config.naming.strategy).toBe('prefix')
   expect(config.policy).toMatchObject({
     allowedServers: ['files', 'web', 'native'],
-    allowedTools: ['files.*', 'web.search'],
+    allowedTools: ['files.*', 'web.search', 'native.*'],
+    requireAuth: [],
     blockedTools: ['files.delete_*', '*.reboot'],
   })
   expect(config.limits).toMatchObject({ perMinute: 100, servers: { files: 20 }, tools: { 'web.search': 5 } })
@@ -113,11 +117,89 @@ test('one server may be off by itself, and auth of type none is none', async () 
   expect((await load()).config.mcpServers.a).toMatchObject({ disabled: true, auth: undefined })
 })
 
-test('an allow-list that leaves out our own tools is read as written, and that is said', async () => {
-  const { load } = await project({ 'toolway.toml': '[tool_forwarding.security]\nallowed_namespaces = []\n' })
+test('F1: allow-lists are about forwarded tools, so native ones stay usable, and that is said', async () => {
+  const { load } = await project({
+    'toolway.toml': '[tool_forwarding.security]\nallowed_namespaces = ["files"]\nallowed_tools = ["files::read"]\n',
+    'empty.toml': '[tool_forwarding.security]\nallowed_namespaces = []\nallowed_tools = []\n',
+    'blocked.toml': '[tool_forwarding.security]\nallowed_namespaces = ["*"]\nblocked_tools = ["native::*"]\n',
+  })
   const { config, notes } = await load()
-  expect(config.policy.allowedServers).toEqual([])
-  expect(notes.join('\n')).toContain('add native to keep them')
+  expect(config.policy).toMatchObject({
+    allowedServers: ['files', 'native'],
+    allowedTools: ['files.read', 'native.*'],
+  })
+  expect(notes.join('\n')).toContain('native ones stay usable')
+  const { policy } = (await load({ paths: ['empty.toml'] })).config
+  expect(policy).toMatchObject({ allowedServers: ['native'], allowedTools: [] })
+  const blocked = (await load({ paths: ['blocked.toml'] })).config.policy
+  expect(blocked).toMatchObject({ allowedServers: ['*'], blockedTools: ['native.*'] })
+})
+
+const twoServers =
+  '[[mcp_client.servers]]\nname = "files"\ncommand = "x"\n[[mcp_client.servers]]\nname = "web"\nurl = "http://x"\n'
+
+test.each([
+  [
+    '[tool_forwarding.security]\nauth_required = ["files::write_*", "web", "reboot"]',
+    ['files.write_*', 'web.*', '*.reboot'],
+  ],
+  ['[tool_forwarding.security]\nauth_required = true', ['files.*', 'web.*']],
+  ['[tool_forwarding.security]\nauth_required = false', []],
+  ['[tool_forwarding]\nauth_required = ["native"]', ['native.*']],
+  ['[tool_forwarding.security.auth_required]\nfiles = true\nweb = false\n"web::post" = true', ['files.*', 'web.post']],
+  ['[tool_forwarding.auth_required]\nfiles = ["write_file", "files::move"]', ['files.write_file', 'files.move']],
+])('F7: %j names tools that need an authenticated caller', async (section, patterns) => {
+  const { load } = await project({ 'toolway.toml': `${twoServers}${section}\n` })
+  expect((await load()).config.policy.requireAuth).toEqual(patterns)
+})
+
+test('F7: auth_required in the entry of a server is about all of its tools', async () => {
+  const { load } = await project({ 'toolway.toml': `${twoServers}auth_required = true\n` })
+  expect((await load()).config.policy.requireAuth).toEqual(['web.*'])
+})
+
+test.each([
+  '[tool_forwarding]\nnamespace_strategy = "custom"\n[tool_forwarding.custom_names]\n"files::read_file" = "read"',
+  '[tool_forwarding]\nnamespace_strategy = "custom"\n[tool_forwarding.custom]\n"files::read_file" = "read"',
+  '[tool_forwarding.naming]\nstrategy = "custom"\n[tool_forwarding.naming.custom]\n"files::read_file" = "read"',
+  '[tool_forwarding.naming]\nstrategy = "custom"\n[tool_forwarding.naming.mappings]\nread = "files::read_file"',
+  '[tool_forwarding.names]\n"files.read_file" = "read"',
+])('F2: %j has names for the strategy custom', async (section) => {
+  const { load } = await project({ 'toolway.toml': `${section}\n` })
+  expect((await load()).config.naming).toMatchObject({ strategy: 'custom', aliases: { 'files.read_file': 'read' } })
+})
+
+test('F9: paths are validated, in the folders that the file names', async () => {
+  const server = (args: string, more = '') =>
+    `[[mcp_client.servers]]\nname = "files"\ncommand = "npx"\nargs = ${args}\n${more}\n[tool_forwarding]\nenabled = true\n`
+  const folders = '["-y", "/opt/files/server.js", "/srv/data", "/srv/more"]'
+  const { load, at } = await project({
+    'args.toml': server(folders),
+    'none.toml': server('["-y", "server"]'),
+    'listed.toml': `${server(folders)}[tool_forwarding.security]\nallowed_paths = ["/only", "here"]\n`,
+    'off.toml': `${server(folders)}[tool_forwarding.security]\nvalidate_paths = false\n`,
+    'own.toml': server(folders, 'guards = [{ kind = "url", arguments = ["url"] }]'),
+    'mcp.toml': '[[mcp.servers]]\nname = "files"\ncommand = "x"\nargs = ["/srv"]\n',
+  })
+  const guardsIn = async (file: string) => (await load({ paths: [file] })).config.mcpServers.files?.guards
+  const guarded = expect.arrayContaining(['path', 'paths[]', 'source', 'destination'])
+  expect(await guardsIn('args.toml')).toEqual([{ kind: 'path', arguments: guarded, roots: ['/srv/data', '/srv/more'] }])
+  expect(await guardsIn('none.toml')).toMatchObject([{ kind: 'path', roots: ['/'] }])
+  expect(await guardsIn('listed.toml')).toMatchObject([{ kind: 'path', roots: ['/only', at('here')] }])
+  expect(await guardsIn('off.toml')).toEqual([])
+  expect(await guardsIn('own.toml')).toMatchObject([{ kind: 'url' }])
+  expect(await guardsIn('mcp.toml')).toEqual([])
+})
+
+test('F13: cache.enabled trusts annotations, and a file can say otherwise', async () => {
+  const { load } = await project({
+    'toolway.toml': `${twoServers}trustAnnotations = false\n[tool_forwarding.cache]\nenabled = true\n`,
+    'off.toml': `${twoServers}[tool_forwarding.cache]\nenabled = false\n`,
+  })
+  const { mcpServers } = (await load()).config
+  expect(mcpServers.files?.trustAnnotations).toBe(true)
+  expect(mcpServers.web?.trustAnnotations).toBe(false)
+  expect((await load({ paths: ['off.toml'] })).config.mcpServers.files?.trustAnnotations).toBe(false)
 })
 
 test('mistakes are refused at their line, never dropped', async () => {

@@ -1,12 +1,13 @@
 import { withMember } from '../map-servers.ts'
-import { type Branch, branch, type Leaf, leaf, type Member, mapLeaves, member, type Tree } from '../tree.ts'
+import { type Branch, branch, find, type Leaf, leaf, type Member, mapLeaves, member, type Tree } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
 import { otherSections } from './foreign.ts'
 import { namedServers } from './named-servers.ts'
+import { withPathGuard } from './path-guard.ts'
 import { count, type Report } from './report.ts'
 import { serverKeys } from './server-keys.ts'
-import { instead, isFalse, membersOf, shape } from './shape.ts'
-import { forwardingSections } from './tool-forwarding.ts'
+import { instead, isFalse, isTrue, membersOf, shape } from './shape.ts'
+import { type Forwarding, readForwarding } from './tool-forwarding.ts'
 
 const sections = ['mcp_client', 'mcp', 'tool_forwarding']
 
@@ -32,9 +33,36 @@ export function translateMcpClient(document: Branch, report: Report): Branch {
       servers.set(name, server)
     }
   }
+  const authenticated = [...servers.keys()].filter((name) => isTrue(find(servers.get(name)?.value, [authKey])))
+  const read = readForwarding(forwarding, { servers: [...servers.keys()], authenticated, at: tree.at }, report)
   const kind = tree.members.has('mcp') ? 'an mcp file' : 'an mcp_client file with tool forwarding'
   report.notes.push(`read as ${kind}: ${count(servers.size, 'server')}`)
-  return shape(tree.at, { mcpServers: branch(tree.at, servers), ...forwardingSections(forwarding, report) })
+  if (read.caches && servers.size > 0) {
+    report.notes.push(
+      'cache.enabled: tools with readOnlyHint are cached (trustAnnotations: true), and those in readTools',
+    )
+  }
+  const finished = [...servers].map(([name, { at, value }]): [string, Member] => [
+    name,
+    { at, value: value.kind === 'branch' ? finishedServer(value, read) : value },
+  ])
+  return shape(tree.at, { mcpServers: branch(tree.at, finished), ...read.sections })
+}
+
+/** Stands in the entry of a server: all of its tools are for authenticated callers. */
+const authKey = 'auth_required'
+
+/** A server with what the forwarding section means for it, where its own entry says nothing else. */
+function finishedServer(server: Branch, { caches, paths }: Forwarding): Branch {
+  const kept = branch(
+    server.at,
+    [...server.members].filter(([key]) => key !== authKey),
+  )
+  const trusting =
+    caches && !kept.members.has('trustAnnotations')
+      ? withMember(kept, 'trustAnnotations', member(leaf(server.at, true)))
+      : kept
+  return paths ? withPathGuard(trusting, paths.roots) : trusting
 }
 
 /** `"$NAME"` is a variable in this dialect, where it is the whole value. */
@@ -50,7 +78,7 @@ function serverOf(
   off: boolean,
   report: Report,
 ): Branch {
-  const members = membersOf(branch(entry.at, fields), serverKeys, report)
+  const members = membersOf(branch(entry.at, fields), [...serverKeys, authKey], report)
   const auth = members.get('auth')
   if (auth && authType(auth.value) === 'none') members.delete('auth')
   const server = normaliseServer(branch(entry.at, members), name, report)

@@ -1,66 +1,126 @@
 import { nearMiss } from '../../core/near.ts'
 import { problemAt } from '../problems.ts'
-import { type Branch, branch, type List, type Member, type Tree } from '../tree.ts'
+import { type Branch, branch, type List, leaf, type Member, type Place, type Tree } from '../tree.ts'
+import { authRequired, toolName, toolsOf } from './forwarding-tools.ts'
 import type { Report } from './report.ts'
-import { instead, membersOf, shape } from './shape.ts'
+import { instead, isFalse, isTrue, membersOf, shape } from './shape.ts'
 
-const strategies: Readonly<Record<string, string>> = { server_prefix: 'prefix', flat: 'flat', custom: 'custom' }
+const strategies: Readonly<Record<string, string>> = {
+  server_prefix: 'prefix',
+  prefix: 'prefix',
+  flat: 'flat',
+  custom: 'custom',
+}
+const shownStrategies = ['server_prefix', 'flat', 'custom']
 
-/** `[tool_forwarding]` as our sections naming, policy, limits and cache. */
-export function forwardingSections(forwarding: Tree | undefined, report: Report): Record<string, Branch | undefined> {
-  const members = membersOf(forwarding, ['enabled', 'namespace_strategy', 'security', 'rate_limit', 'cache'], report)
+/** Keys under which such files have the map of strategy custom. */
+const mapKeys = ['custom', 'custom_names', 'names', 'mappings', 'aliases']
+
+/** What `[tool_forwarding]` says, and what it means for the servers of the file. */
+export interface Forwarding {
+  /** Our sections naming, policy, limits and cache. */
+  readonly sections: Readonly<Record<string, Branch | undefined>>
+  /** Results are cached, so what servers say of their tools has to count. */
+  readonly caches: boolean
+  /** Whether paths are validated, and where they may lie; a list as the file has it. */
+  readonly paths: { readonly roots: List | undefined } | undefined
+}
+
+export interface ForwardingOptions {
+  readonly servers: readonly string[]
+  /** Servers whose own entry requires authentication. */
+  readonly authenticated: readonly string[]
+  readonly at: Place
+}
+
+/** `[tool_forwarding]` as our sections. It is about forwarded tools: native ones stay usable beside them. */
+export function readForwarding(
+  forwarding: Tree | undefined,
+  { servers, authenticated, at: document }: ForwardingOptions,
+  report: Report,
+): Forwarding {
+  const keys = ['enabled', 'namespace_strategy', 'naming', 'security', 'rate_limit', 'cache', 'auth_required']
+  const members = membersOf(forwarding, [...keys, ...mapKeys], report)
   const security = membersOf(
     members.get('security')?.value,
-    ['allowed_namespaces', 'allowed_tools', 'blocked_tools'],
+    ['allowed_namespaces', 'allowed_tools', 'blocked_tools', 'auth_required', 'validate_paths', 'allowed_paths'],
     report,
   )
-  const strategy = members.get('namespace_strategy')
-  const at = forwarding?.at
-  if (at === undefined) return {}
-  const namespaces = security.get('allowed_namespaces')?.value
-  if (namespaces?.kind === 'list' && !names(namespaces).some((name) => name === '*' || name === 'native')) {
-    report.notes.push(
-      "allowed_namespaces leaves out native, so Toolway's own tools are not served; add native to keep them",
-    )
-  }
+  const at = forwarding?.at ?? document
+  const required = authRequired(
+    [members.get('auth_required'), security.get('auth_required')],
+    { servers, authenticated, at },
+    report,
+  )
+  const allowedPaths = security.get('allowed_paths')?.value
+  const cache = cacheOf(members.get('cache'), report)
   return {
-    naming:
-      strategy && shape(strategy.at, { strategy: { at: strategy.at, value: strategyOf(strategy.value, report) } }),
-    policy: shape(at, {
-      allowedServers: security.get('allowed_namespaces'),
-      allowedTools: toolsOf(security.get('allowed_tools')),
-      blockedTools: toolsOf(security.get('blocked_tools')),
-    }),
-    limits: limitsOf(members.get('rate_limit'), report),
-    cache: cacheOf(members.get('cache'), report),
+    sections: {
+      naming: forwarding && namingOf(members, at, report),
+      policy: shape(at, {
+        allowedServers: withNative(security.get('allowed_namespaces'), 'native', report),
+        allowedTools: withNative(toolsOf(security.get('allowed_tools')), 'native.*', report),
+        blockedTools: toolsOf(security.get('blocked_tools')),
+        requireAuth: required,
+      }),
+      limits: limitsOf(members.get('rate_limit'), report),
+      cache,
+    },
+    caches: isTrue(cache?.members.get('enabled')?.value),
+    paths:
+      forwarding === undefined || isFalse(security.get('validate_paths')?.value)
+        ? undefined
+        : { roots: allowedPaths?.kind === 'list' ? allowedPaths : undefined },
   }
 }
 
-const names = ({ items }: List): unknown[] => items.map((item) => (item.kind === 'leaf' ? item.value : undefined))
+/** An allow-list with our own tools on it. An empty list of tools allows all of them, so it stays empty. */
+function withNative(entry: Member | undefined, native: string, report: Report): Member | undefined {
+  if (entry?.value.kind !== 'list') return entry
+  const { items } = entry.value
+  const written = items.map((item) => (item.kind === 'leaf' ? item.value : undefined))
+  const allowsNative = written.some((name) => name === '*' || String(name).startsWith('native'))
+  if (allowsNative || (native !== 'native' && items.length === 0)) return entry
+  if (native === 'native') {
+    report.notes.push(
+      'allowed_namespaces is about forwarded tools; native ones stay usable (blocked_tools = ["native::*"] blocks them)',
+    )
+  }
+  return { at: entry.at, value: { ...entry.value, items: [...items, leaf(entry.at, native)] } }
+}
+
+function namingOf(members: ReadonlyMap<string, Member>, at: Place, report: Report): Branch | undefined {
+  const naming = membersOf(members.get('naming')?.value, ['strategy', ...mapKeys], report)
+  const strategy = members.get('namespace_strategy') ?? naming.get('strategy')
+  const names = mapKeys.flatMap((key) => [members.get(key), naming.get(key)]).find((entry) => entry !== undefined)
+  if (!strategy && !names) return undefined
+  return shape(strategy?.at ?? at, {
+    strategy: strategy
+      ? { at: strategy.at, value: strategyOf(strategy.value, report) }
+      : leaf(names?.at ?? at, 'custom'),
+    aliases: names && aliasesOf(names, report),
+  })
+}
+
+/** Names by `server::tool`, or the other way round. */
+function aliasesOf(entry: Member, report: Report): Member {
+  const aliases = [...membersOf(entry.value, undefined, report)].map(([key, { at, value }]): [string, Member] => {
+    const reversed = !key.includes('::') && value.kind === 'leaf' && String(value.value).includes('::')
+    if (reversed && value.kind === 'leaf') return [toolName(String(value.value)), { at, value: instead(value, key) }]
+    return [toolName(key), { at, value }]
+  })
+  return { at: entry.at, value: branch(entry.value.at, aliases) }
+}
 
 function strategyOf(part: Tree, report: Report): Tree {
   if (part.kind !== 'leaf') return part
   const known = strategies[String(part.value)]
   if (known !== undefined) return instead(part, known)
-  const near = nearMiss(String(part.value), Object.keys(strategies))
+  const near = nearMiss(String(part.value), shownStrategies)
   const help = near === undefined ? '' : `; did you mean ${near}?`
-  const expected = `one of ${Object.keys(strategies).join(', ')}`
+  const expected = `one of ${shownStrategies.join(', ')}`
   report.problems.push(problemAt(part.at, `expected ${expected}, found "${part.value}"${help}`, { expected }))
   return instead(part, 'prefix')
-}
-
-/** Tools are written `server::tool` there; one without a server means that tool of any server. */
-const toolName = (written: string): string => {
-  if (written.includes('::')) return written.replace('::', '.')
-  return written === '*' || written.includes('.') ? written : `*.${written}`
-}
-
-function toolsOf(entry: Member | undefined): Member | undefined {
-  if (entry?.value.kind !== 'list') return entry
-  const items = entry.value.items.map((item) =>
-    item.kind === 'leaf' && typeof item.value === 'string' ? instead(item, toolName(item.value)) : item,
-  )
-  return { at: entry.at, value: { ...entry.value, items } }
 }
 
 /** Calls a minute: `default`, and by the name of a server or `server::tool`. */
