@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { visible } from './catalog/scan/visible.ts'
 import type { Config, ServerConfig } from './config/schema.ts'
 import type { Clock } from './core/clock.ts'
 import { deadline } from './core/deadline.ts'
@@ -9,6 +10,7 @@ import type { Definition } from './core/entry.ts'
 import { ServerError, ToolwayError } from './core/errors.ts'
 import type { Isolation } from './core/executor.ts'
 import type { Log } from './core/log.ts'
+import { schemaProblem } from './policy/arguments/validate.ts'
 import type { OAuth } from './sign-in.ts'
 import { PluginsRefused } from './tools/plugins/index.ts'
 import { type Connect, createConnect } from './upstream/connect.ts'
@@ -98,6 +100,7 @@ export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): 
         log: heard.log,
       })
       let found: Partial<Examination> = {}
+      const unusable: string[] = []
       using limit = deadline(clock, withinMs, () => new Error(`no answer within ${withinMs / 1000} s`), signal)
       const begun = performance.now()
       try {
@@ -118,6 +121,11 @@ export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): 
           others: resources.length + templates.length + prompts.length,
           missing,
         }
+        for (const { name: tool, inputSchema = {} } of tools) {
+          const reason = await schemaProblem(inputSchema)
+          if (reason !== undefined)
+            unusable.push(redact(`its tool ${visible(String(tool))} cannot be used: ${reason} (input schema)`))
+        }
       } catch (thrown) {
         signal.throwIfAborted()
         found = { ...found, failure: failureOf(thrown, limit.signal.aborted, redact) }
@@ -127,7 +135,7 @@ export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): 
         transport: config.transport,
         ...found,
         ...(startMs !== undefined && { startMs }),
-        remarks: heard.remarks,
+        remarks: [...heard.remarks, ...unusable],
         stderr: (connect.stderr?.() ?? []).slice(start.linesBefore()),
         stdout: heard.stdout,
       }

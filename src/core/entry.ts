@@ -16,8 +16,10 @@ export interface Entry {
    * about any of its names is about it.
    */
   readonly aliases?: readonly string[]
-  /** As its source described it, verbatim. */
+  /** As its source described it, without hidden characters. */
   readonly definition: Definition
+  /** With them, where there were any: what is pinned and scanned. */
+  readonly verbatim?: Definition
   readonly traits: Traits
   /** Its description for callers that see these servers, where it tells of them; `name` is the one it is listed by. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string

@@ -6,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import { invalidParamHeaders } from '../wire/modern.ts'
 import type { OpenLine } from './introduction.ts'
 import { type Phrase, phrase } from './phrase.ts'
+import { shownDefinition } from './shown-definition.ts'
 import { type Listed, soundDefinition } from './sound-definition.ts'
 
 /** What a server offers, list by list. */
@@ -49,7 +50,10 @@ export async function discover(
       let dropped = 0
       for (const item of items) {
         const reason =
-          needsText(item, key) ?? malformed(item) ?? (kept.has(item[key]) ? 'its name is listed twice' : undefined)
+          needsText(item, key) ??
+          malformed(item) ??
+          shownDefinition(kind, item).problem ??
+          (kept.has(item[key]) ? 'its name is listed twice' : undefined)
         if (!reason) kept.set(item[key], soundDefinition(kind, item))
         else if (++dropped <= maxNamed)
           log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')

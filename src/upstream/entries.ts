@@ -16,6 +16,7 @@ import type { OpenLine } from './introduction.ts'
 import { type Phrase, phrase } from './phrase.ts'
 import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './rounds.ts'
 import { servedResult, servedTaskResult } from './served-uris.ts'
+import { shownDefinition } from './shown-definition.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { relayTask, startedTask } from './tasks.ts'
 import { traitsOf } from './traits.ts'
@@ -43,13 +44,15 @@ export function forwardedEntries(descriptors: Descriptors, options: EntryOptions
     !exclude.some((pattern) => matches(pattern, name as string))
 
   const entry = (kind: Kind, key: string, about: (name: string, definition: Definition) => About, ref?: Ref) => {
-    return (definition: Definition): Entry => {
+    return (listed: Definition): Entry => {
+      const { definition } = shownDefinition(kind, listed)
       const name = definition[key] as string
       return {
         kind,
         server,
         name,
         definition,
+        ...(definition !== listed && { verbatim: listed }),
         traits: traitsOf(kind, name, definition, options),
         run: forward(about(name, definition), options),
         ...(kind === 'tool' && { relay: (method, call) => relay(method, call, options) }),

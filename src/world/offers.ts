@@ -1,5 +1,6 @@
 import type { Offers } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
+import { withoutHidden } from '../core/hidden-characters.ts'
 import { type Advice, joinOffers } from '../upstream/offers.ts'
 import type { Server } from '../upstream/server.ts'
 import { serversOf } from './servers.ts'
@@ -16,7 +17,7 @@ export const offersTo = (caller: Caller, world: World): Offers =>
 /** Instructions that are quarantined are as good as none. */
 function advice({ name, capabilities, instructions }: Server, { pins }: World): Advice {
   const { usable } = pins.checkServer(name, instructions)
-  return { name, capabilities, instructions: usable ? instructions : '' }
+  return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
 }
 
 function mayUseSome(caller: Caller, server: Server, { policy: { decide, closed } }: World): boolean {

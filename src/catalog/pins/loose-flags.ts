@@ -17,7 +17,7 @@ export function createLooseFlags({ queue, notices, flagged }: LooseFlagsOptions)
     if (flags) return flags
     known.set(entry, [])
     queue.add(() => {
-      const look = lookAt(entry.definition)
+      const look = lookAt(entry.verbatim ?? entry.definition)
       const findings = scan(look)
       known.set(entry, verdictOf(findings).flags)
       notices.found(entry.server, `${entry.kind}:${entry.server}.${entry.name}`, look.hash, findings)

@@ -83,7 +83,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     const shelf = shelves.of(entry.server)
     const before = known.get(entry)
     if (before?.generation === shelf.generation) return before.pinned
-    const look = before?.look ?? lookAt(entry.definition)
+    const look = before?.look ?? lookAt(entry.verbatim ?? entry.definition)
     const pinned = judge(shelf, entry as Entry & { readonly kind: PinKind }, look)
     known.set(entry, { look, generation: shelf.generation, pinned })
     return pinned

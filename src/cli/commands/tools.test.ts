@@ -44,15 +44,24 @@ describe('B11: tools and servers', () => {
     })
   })
 
-  test('B5: names that a server gave its tools and arguments cannot act on the terminal', async () => {
+  test('B5: what a server says of its tools cannot act on the terminal, and names that could are not offered', async () => {
     const program = `require('node:readline').createInterface(process.stdin).on('line', (line) => {
       const { id, method } = JSON.parse(line)
       const evil = '\\x1b[2J\\u202e'
-      const inputSchema = { type: 'object', properties: { ['who' + evil]: {} }, required: ['who' + evil] }
+      const description = 'Greets' + evil
+      const inputSchema = { type: 'object', properties: { who: { description } }, required: ['who'] }
+      const hidden = { type: 'object', properties: { ['who' + evil]: {} } }
       const protocolVersion = '2025-11-25'
       const result = {
         initialize: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'rude', version: '1' } },
-        'tools/list': { tools: [{ name: 'greet' + evil, inputSchema }] },
+        'tools/list': {
+          tools: [
+            { name: 'greet', description, inputSchema },
+            { name: 'greet' + evil, inputSchema },
+            { name: 'hide', inputSchema: hidden },
+            { name: 'broken', inputSchema: { type: 'object', $ref: '#/$defs/missing' } },
+          ],
+        },
       }[method]
       const error = { code: -32601, message: 'no' }
       if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...(result ? { result } : { error }) }))
@@ -60,7 +69,11 @@ describe('B11: tools and servers', () => {
     const rude = { command: process.execPath, args: ['-e', program] }
     await using at = await folder({ 'toolway.json': { mcpServers: { rude } } })
     const listed = await toolway(['tools', '--server', 'rude', '--json'], at)
-    const [{ name }] = JSON.parse(listed.stdout).tools
+    const { tools } = JSON.parse(listed.stdout)
+    expect(tools.map(({ tool }: { tool: string }) => tool)).toEqual(['greet', 'broken'])
+    expect(tools[1].problem).toContain('input schema')
+    expect(listed.stderr).toContain('broken cannot be used')
+    const [{ name }] = tools
     const { stdout } = await toolway(['tools', 'show', name], at)
     const why = await toolway(['why', 'default', name], at)
     expect(stdout).toContain('toolway call rude.greet who=…')

@@ -1,6 +1,7 @@
 import type { Served, View } from '../../core/access.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
@@ -30,8 +31,11 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   const hidden = view.list('tool').filter(ofServer).length - tools.length
   const silent = view.servers().filter(({ status, tools }) => tools === 0 && status.reason !== '')
   if (tools.length === 0 && options.server !== undefined) refuseUnknown(view, options.server)
-  if (options.json) output.value({ tools: tools.map(asJson) })
+  const problems = await unusableIn(tools)
+  if (options.json) output.value({ tools: tools.map((tool) => ({ ...asJson(tool), problem: problems.get(tool) })) })
   else print(tools, output)
+  for (const [{ name }, problem] of problems)
+    output.note(output.paintNote('yellow', `${name} cannot be used: ${problem}`))
   for (const { name, status } of silent) {
     if (options.server === undefined || options.server === name) {
       const longer =
@@ -46,6 +50,17 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
     output.note(output.paintNote('dim', more))
   }
   return exit.ok
+}
+
+/** Tools that no call can reach, and why. */
+async function unusableIn(tools: readonly Served[]): Promise<Map<Served, string>> {
+  const problems = new Map<Served, string>()
+  for (const tool of tools) {
+    const { checksItself, definition } = tool.entry
+    const reason = checksItself || !definition.inputSchema ? undefined : await schemaProblem(definition.inputSchema)
+    if (reason !== undefined) problems.set(tool, `its input schema cannot be compiled (${reason})`)
+  }
+  return problems
 }
 
 /** Waits until the servers have said what they have, telling that it does. */

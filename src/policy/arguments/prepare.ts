@@ -6,7 +6,7 @@ export type Prepared = { readonly schema: object } | { readonly unfit: string }
 type Fields = Readonly<Record<string, unknown>>
 
 /** Compiling takes some 50 µs for each of them, and everybody else waits. */
-const mostSubschemas = 1000
+const mostSubschemas = 3000
 const mostValues = 50_000
 const deepest = 64
 

@@ -20,8 +20,10 @@ export type ValidateArguments = (schema: Fields, args: Fields, tool: string) => 
 interface Made {
   /** Says yes to most arguments, of most tools. */
   readonly plain: Fits | undefined
-  /** Made when the plain check does not say yes; nothing where the schema cannot be checked by. */
-  compiled?: Compiled | undefined
+  /** Made when the plain check does not say yes. */
+  compiled?: Compiled
+  /** Why arguments cannot be checked by the schema. */
+  unfit?: string
 }
 
 /** Some 20 KiB each. */
@@ -41,7 +43,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     compile = (await import('./compile.ts')).compile
   }
 
-  const madeOf = (schema: Fields): Made => {
+  const madeOf = (schema: Fields, tool: string): Made => {
     let key = keys.get(schema)
     if (key === undefined) {
       key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
@@ -51,29 +53,32 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     if (known) return known
     if (kept.size >= mostMade) kept.delete(kept.keys().next().value as string)
     const prepared = prepare(schema)
-    const made: Made = { plain: 'unfit' in prepared ? undefined : plainCheck(prepared.schema) }
+    const made: Made =
+      'unfit' in prepared ? { plain: undefined, unfit: prepared.unfit } : { plain: plainCheck(prepared.schema) }
     kept.set(key, made)
+    if (made.unfit !== undefined) giveUp(made, tool, made.unfit)
     return made
   }
 
-  const compiledOf = (made: Made, schema: Fields, tool: string): Compiled | undefined => {
-    if (!('compiled' in made)) {
-      const compiled = compile!(schema)
-      if ('unfit' in compiled) return giveUp(made, tool, compiled.unfit)
-      made.compiled = compiled
-    }
-    return made.compiled
+  const compiledOf = (made: Made, schema: Fields, tool: string): Compiled => {
+    if (made.compiled) return made.compiled
+    if (made.unfit !== undefined) throw unusable(tool, made.unfit)
+    const compiled = compile!(schema)
+    if ('unfit' in compiled) throw giveUp(made, tool, compiled.unfit)
+    made.compiled = compiled
+    return compiled
   }
 
-  /** A schema at fault must not keep anybody from calling the tool; the server still checks for itself. */
-  const giveUp = (made: Made, tool: string, reason: string): undefined => {
-    made.compiled = undefined
-    log.warn({ tool, reason }, 'arguments of this tool are not checked against its schema')
+  /** A tool whose schema is at fault cannot be used: a server could turn the check off with it. */
+  const giveUp = (made: Made, tool: string, reason: string): ToolwayError => {
+    delete made.compiled
+    made.unfit = reason
+    log.warn({ tool, reason }, 'a tool cannot be used, because its input schema cannot be compiled')
+    return unusable(tool, reason)
   }
 
   const check = (made: Made, schema: Fields, args: Fields, tool: string): undefined => {
     const compiled = compiledOf(made, schema, tool)
-    if (!compiled) return
     const refused = (problems: string) =>
       new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems}.`)
     let problems: readonly ErrorObject[] | undefined
@@ -84,7 +89,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     } catch {
       // Members named as methods are (`valueOf`) confuse comparison: who sends them must not turn the check off for all.
       if (!failsForAll(compiled)) throw refused('they cannot be compared with its schema; send plainer ones')
-      return giveUp(made, tool, 'the check of it fails')
+      throw giveUp(made, tool, 'the check of it fails')
     }
     if (problems === undefined) throw refused('they are too many to be checked; send fewer or simpler ones')
     if (problems.length === 0) return
@@ -92,12 +97,26 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
   }
 
   return (schema, args, tool) => {
-    const made = madeOf(schema)
+    const made = madeOf(schema, tool)
     if (made.plain && says(made.plain, args)) return undefined
     if (compile) return check(made, schema, args, tool)
     loading ??= load()
     return loading.then(() => check(made, schema, args, tool))
   }
+}
+
+/** Why a tool with this input schema cannot be used; undefined if it can. */
+export async function schemaProblem(schema: Fields): Promise<string | undefined> {
+  const { compile } = await import('./compile.ts')
+  const compiled = compile(schema)
+  return 'unfit' in compiled ? compiled.unfit : undefined
+}
+
+function unusable(tool: string, reason: string): ToolwayError {
+  const server = tool.slice(0, tool.indexOf('.'))
+  const advice = `Fix it in the server, or leave the tool out with mcpServers.${server}.tools.exclude.`
+  const sentence = `${tool} cannot be used: its input schema cannot be compiled (${reason}). ${advice}`
+  return new ToolwayError('QUARANTINED', sentence, { server, rule: 'inputSchema' })
 }
 
 /** Whether a plain check says yes, as far as it gets. */

@@ -20,7 +20,17 @@ export function openValidator() {
       return (error as Error).message
     }
   }
+  /** Why a tool with this schema cannot be used at all. */
+  const unusable = async (schema: Fields, args: Fields): Promise<string | undefined> => {
+    try {
+      await validate(schema, args, 'files.read')
+      return undefined
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'QUARANTINED', details: { server: 'files', rule: 'inputSchema' } })
+      return (error as Error).message
+    }
+  }
   const problems = async (schema: Fields, args: Fields) =>
     (await refusal(schema, args))?.replace(/^The arguments of files\.read do not fit: /, '')
-  return { warnings, log, validate, refusal, problems }
+  return { warnings, log, validate, refusal, unusable, problems }
 }
