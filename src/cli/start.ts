@@ -17,14 +17,25 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 stderr.on('error', () => {})
 
-// A bug must not leave child processes behind: stop as if asked to, and say so with the exit code.
+// A bug must not leave child processes behind: stop as if asked to, and say so with the exit code. It may also be what
+// keeps the stop from finishing, and a process that no longer listens but stays is never restarted.
+const crashLimitMs = 30_000
 let crashed = false
 process.on('uncaughtException', (error) => {
   if (crashed) process.exit(exit.failed)
   crashed = true
   stderr.write(`error: ${error instanceof Error ? error.stack : error}\n`)
   interrupt.stop()
+  setTimeout(() => process.exit(exit.failed), crashLimitMs)
 })
+
+// A promise that was rejected and not handled failed one piece of work, not the process: a server keeps serving. A
+// command that may be waiting for that work stops, as after any other bug.
+if (['serve', 'stdio'].includes(process.argv[2] ?? '')) {
+  process.on('unhandledRejection', (reason) => {
+    stderr.write(`error: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`)
+  })
+}
 
 /** Whether we were started to outlive the terminal (`nohup`), which a handler of ours would undo. */
 function isDeafToHangup(): boolean {

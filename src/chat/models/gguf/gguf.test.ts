@@ -18,8 +18,11 @@ const long = { name: 'long', schema: { type: 'string', minLength: 4000, maxLengt
 /** One that can. */
 const short = { name: 'short', schema: { type: 'string', maxLength: 3 } }
 
-const ask = (model: Model, constraint = short, signal = patient()) =>
-  gather(model.complete({ messages: hello, signal, constraint }))
+const ask = (
+  model: Model,
+  constraint: { name: string; schema: Readonly<Record<string, unknown>> } = short,
+  signal = patient(),
+) => gather(model.complete({ messages: hello, signal, constraint }))
 
 test('S6: without node-llama-cpp, an error says what to install', async () => {
   const { model } = await running({ load: importLibrary })
@@ -117,6 +120,25 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     const next = ask(model)
     expect(await failure(cancelled)).toBe(reason)
     expect(await next).toMatchObject({ reason: 'stop' })
+  })
+
+  test('a grammar that no token fits fails the answer alone: the next one is answered, and it can be closed', async () => {
+    const unhandled: unknown[] = []
+    const listen = (reason: unknown) => void unhandled.push(reason)
+    process.on('unhandledRejection', listen)
+    const own = await startRandom()
+    try {
+      // Its vocabulary has these bytes only as control tokens, which stand for no text.
+      for (const schema of [{ const: 'é日' }, { type: 'string', pattern: '^[а-я]{3}$' }]) {
+        const thrown = await failure(ask(own.model, { name: 'impossible', schema }))
+        expect(thrown).toMatchObject({ code: 'SERVER_UNAVAILABLE', message: expect.stringContaining('grammar') })
+        expect(await ask(own.model)).toMatchObject({ reason: 'stop' })
+      }
+    } finally {
+      await own[Symbol.asyncDispose]()
+      process.off('unhandledRejection', listen)
+    }
+    expect(unhandled).toEqual([])
   })
 
   test('whoever stops reading stops the model', async () => {

@@ -57,6 +57,8 @@ export function ggufModel(options: GgufModelOptions): Model {
   const weights = keepLoaded({
     load: () => loadWeights({ name, path, context, threads, log, load, ...(free && { free }) }, closing.signal),
     idleMs: config.idle,
+    stuck: () =>
+      log.error({ model: name }, 'the model did not stop when it was told to; the next request loads it again'),
     unloaded: () => log.info({ model: name }, 'the model has been idle and was unloaded'),
     clock,
   })
@@ -113,8 +115,8 @@ export function ggufModel(options: GgufModelOptions): Model {
         tell({ choices: [{ finish_reason: isCut ? 'length' : 'stop' }], usage })
       } catch (thrown) {
         signal.throwIfAborted()
-        throw thrown instanceof ToolwayError ? thrown : failed(name, thrown)
+        throw thrown instanceof ToolwayError ? thrown : failed(name, loaded.samplerFault() ?? thrown)
       }
-    })
+    }, signal)
   }
 }

@@ -56,6 +56,8 @@ export interface LlamaModel {
 export interface LlamaContext {
   readonly contextSize: number
   getSequence(): Sequence
+  /** Internal to the library, and therefore optional: the native context. */
+  readonly _ctx?: { sampleToken?(...given: unknown[]): Promise<unknown> }
 }
 
 /** What the model has before its eyes. */

@@ -6,19 +6,28 @@ interface Loaded {
 
 /** Something large that is in memory only while it is wanted. */
 export interface Residence<Kept> extends AsyncDisposable {
-  /** Does something with it, loading it first where it is not there. One use at a time. */
-  use<Made>(work: (kept: Kept) => Promise<Made>): Promise<Made>
+  /**
+   * Does something with it, loading it first where it is not there. One use at a time. Work that goes on for long after
+   * its signal has aborted is abandoned, and so is what it was done with.
+   */
+  use<Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made>
 }
+
+/** Reading a slice of a prompt takes seconds on a slow machine; after that it will hardly ever end. */
+const stuckAfterMs = 15_000
 
 /** Keeps what is loaded until nobody has used it for so long; 0 means for ever. A failure to load is not kept. */
 export function keepLoaded<Kept extends Loaded>({
   load,
   idleMs,
+  stuck,
   unloaded,
   clock,
 }: {
   load(): Promise<Kept>
   readonly idleMs: number
+  /** It was abandoned. */
+  stuck(): void
   unloaded(): void
   readonly clock: Clock
 }): Residence<Kept> {
@@ -36,7 +45,36 @@ export function keepLoaded<Kept extends Loaded>({
   const drop = async (): Promise<void> => {
     const dropped = kept
     kept = undefined
-    await dropped?.dispose()
+    await within(dropped?.dispose(), stuckAfterMs)
+  }
+
+  /** Settles when the work does, or after so long. */
+  const within = async (work: Promise<unknown> | undefined, ms: number): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    using _ = clock.after(ms, resolve)
+    await Promise.race([work, promise])
+  }
+
+  const orAbandon = async <Made>(work: Promise<Made>, signal: AbortSignal): Promise<Made> => {
+    const { promise, reject } = Promise.withResolvers<never>()
+    let timer: Disposable | undefined
+    const begin = () => {
+      timer = clock.after(stuckAfterMs, () => {
+        // It may still be in use, so it can be neither used again nor waited for.
+        void kept?.dispose().catch(() => {})
+        kept = undefined
+        stuck()
+        reject(signal.reason)
+      })
+    }
+    if (signal.aborted) begin()
+    signal.addEventListener('abort', begin, { once: true })
+    try {
+      return await Promise.race([work, promise])
+    } finally {
+      timer?.[Symbol.dispose]()
+      signal.removeEventListener('abort', begin)
+    }
   }
 
   const rest = (): void => {
@@ -47,12 +85,12 @@ export function keepLoaded<Kept extends Loaded>({
   }
 
   return {
-    use: (work) =>
+    use: (work, signal) =>
       inOrder(async () => {
         timer?.[Symbol.dispose]()
         kept ??= await load()
         try {
-          return await work(kept)
+          return await orAbandon(work(kept), signal)
         } finally {
           rest()
         }

@@ -4,7 +4,7 @@ import { setImmediate as nextMoment } from 'node:timers/promises'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemory } from './failures.ts'
-import type { ChatWrapper, Llama, LlamaLibrary, LlamaModel, Sequence } from './library.ts'
+import type { ChatWrapper, Llama, LlamaContext, LlamaLibrary, LlamaModel, Sequence } from './library.ts'
 import { type Started, startLlama } from './start.ts'
 
 /** A model in memory, and the one conversation that it has before its eyes. */
@@ -16,6 +16,8 @@ export interface Weights {
   readonly wrapper: ChatWrapper
   /** Tokens that it sees at once. */
   readonly context: number
+  /** Why no token could be chosen since it was last asked, if that is why an answer failed. */
+  samplerFault(): unknown
   dispose(): Promise<void>
 }
 
@@ -57,8 +59,10 @@ export async function loadWeights(options: WeightsOptions, signal: AbortSignal):
     const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
     const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
     log.info({ model: name, bytes: size, context: context.contextSize }, 'the model has been loaded')
+    const samplerFault = catchSamplerFaults(context)
     failing.move()
     return {
+      samplerFault,
       ...{ library, llama, model, wrapper, context: context.contextSize, sequence: context.getSequence() },
       dispose: () => model.dispose(),
     }
@@ -71,6 +75,36 @@ export async function loadWeights(options: WeightsOptions, signal: AbortSignal):
     throw cannotLoad(name, path, complaints[0] ?? '', thrown)
   } finally {
     listeners.delete(listen)
+  }
+}
+
+/** What the library takes for "no token": it then fails as it should. */
+const noToken = -1
+
+/**
+ * Turns failures of the sampler into failures of the answer. The library lets them go unhandled: the answer never ends,
+ * the context stays locked, and the process is told of a rejection. A grammar that no token of the vocabulary can go on
+ * with is enough. Gives the last fault, once.
+ */
+function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
+  let fault: unknown
+  const sample = native?.sampleToken
+  if (native && sample) {
+    const caught = async (...given: unknown[]) => {
+      try {
+        return await sample.apply(native, given)
+      } catch (thrown) {
+        fault = thrown
+        return noToken
+      }
+    }
+    // Methods of native classes are read-only, so that an assignment would throw.
+    Object.defineProperty(native, 'sampleToken', { value: caught })
+  }
+  return () => {
+    const last = fault
+    fault = undefined
+    return last
   }
 }
 
