@@ -20,6 +20,7 @@ import { packageFile } from './here.ts'
 import { openLasting } from './lasting.ts'
 import type { Why } from './policy/explanation.ts'
 import { createHistory } from './reload/history.ts'
+import { recordConfiguration } from './reload/record.ts'
 import { createReload, type ReloadStatus } from './reload/reload.ts'
 import { createWorlds, type Worlds } from './reload/worlds.ts'
 import type { OpenDoor } from './serve/admin/door.ts'
@@ -164,8 +165,18 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const { breakers, bulkhead, bulletin, cache } = lasting
   const present = () => worlds.present
   const history = createHistory()
+  const record = recordConfiguration(lasting.audit, await keptAuditKey(config.stores.path), surroundings.redact)
+  let serving = false
+  /** Only what serves clients starts and stops; a command that lists tools does neither. */
+  const startServing = () => {
+    if (serving) return
+    serving = true
+    record.started(worlds.present.loaded.config)
+    running.defer(() => record.stopped(worlds.present.loaded.config))
+  }
   const reload = createReload({
     history,
+    record,
     mayTell,
     current: () => worlds.present.loaded,
     load: () =>
@@ -263,11 +274,13 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         clock,
         log,
       }
+      startServing()
       door = running.use(await openHttpDoor(opening))
       await Promise.all([lasting.fleet?.join(door.address), shared?.join(door.address)])
       return door
     },
     stdio(input, output, agent) {
+      startServing()
       const { maxValues } = config.server
       return serveStdio({ input, output, access, info, caller: localAs(agent), maxValues, clock, log })
     },

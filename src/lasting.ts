@@ -28,6 +28,7 @@ import type { RedisFleet } from './stores/redis/fleet.ts'
 import type { RedisStoresOptions } from './stores/redis/stores.ts'
 import { keptSealSecret } from './stores/seal.ts'
 import { type AuditLog, openAuditLog } from './telemetry/audit/log.ts'
+import { marksFolder } from './telemetry/audit/marks.ts'
 import { openSpool } from './telemetry/audit-archive/spool.ts'
 import { createRecentCalls, type RecentCalls } from './telemetry/calls/recent.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics/metrics.ts'
@@ -114,6 +115,7 @@ export async function openLasting(
       retainMs: auditing.retain,
       ...(archive && { copied: archive.shipped }),
       key: await keptAuditKey(stores.path),
+      marks: marksFolder(stores.path, auditing.path),
       describe: (args) => present().describe(args),
       redact: (text) => present().redactName(text),
       version,

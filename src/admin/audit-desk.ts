@@ -17,6 +17,8 @@ export interface AuditDesk extends AsyncDisposable {
 export interface AuditDeskOptions {
   /** Where the log is. */
   readonly folder: string
+  /** Where its high-water marks are. */
+  readonly marks?: string
   /** Settles when all that was recorded up to now can be read. */
   flushed(): Promise<void>
   /** The records of all replicas, where they are kept together. */
@@ -32,7 +34,7 @@ interface Waiting {
 /** A thread that nobody has asked anything for this long gives its memory back. */
 const idleMs = 60_000
 
-export function createAuditDesk({ folder, flushed, archive, clock }: AuditDeskOptions): AuditDesk {
+export function createAuditDesk({ folder, marks, flushed, archive, clock }: AuditDeskOptions): AuditDesk {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   let idle: Disposable | undefined
@@ -97,7 +99,7 @@ export function createAuditDesk({ folder, flushed, archive, clock }: AuditDeskOp
       return (await askArchive(archive, asked)) ?? { ...(await ask('query', asked)), source: 'local' }
     },
     recordsOf: (call) => ask('records', { call }),
-    verify: (key) => ask('verify', { key }),
+    verify: (key) => ask('verify', { key, marks }),
     [Symbol.asyncDispose]() {
       over = true
       return close()

@@ -7,7 +7,7 @@ export interface AuditWork {
   query: { readonly asked: AuditQuery & { readonly limit: number }; readonly answer: AuditPage }
   records: { readonly asked: { readonly call: string }; readonly answer: CallDetail['audit'] }
   verify: {
-    readonly asked: { readonly key: string }
+    readonly asked: { readonly key: string; readonly marks: string | undefined }
     readonly answer: Pick<VerifyReport, 'ok' | 'records' | 'problems' | 'problemCount'>
   }
 }

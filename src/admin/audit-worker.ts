@@ -33,8 +33,8 @@ const run: Run = {
     const [begin, end] = [phase('before'), phase('after')]
     return { begin: begin ? asRow(begin) : null, end: end ? asRow(end) : null }
   },
-  async verify(folder, { key }) {
-    const { ok, records, problems, problemCount } = await verifyAudit({ folder, key })
+  async verify(folder, { key, marks }) {
+    const { ok, records, problems, problemCount } = await verifyAudit({ folder, key, marks })
     return { ok, records, problems: problems.slice(0, 100), problemCount }
   },
 }

@@ -1,4 +1,5 @@
 import type { Admin, AuditAsked } from '../serve/admin/port.ts'
+import { marksFolder } from '../telemetry/audit/marks.ts'
 import type { AuditQuery } from '../telemetry/audit-search/search.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createAuditDesk } from './audit-desk.ts'
@@ -21,6 +22,7 @@ export function createAdmin(parts: AdminParts): Admin & AsyncDisposable {
   const desk = createAuditDesk({
     // The log stays where it was opened, whatever the configuration says since.
     folder: present().loaded.config.audit.path,
+    marks: marksFolder(present().loaded.config.stores.path, present().loaded.config.audit.path),
     flushed: () => audit.flushed(),
     ...(parts.archive && { archive: parts.archive }),
     clock,

@@ -23,7 +23,7 @@ export async function recorded<T>(audit: Audit, caller: Caller, deed: Deed, work
   }
   const start = performance.now()
   const took = () => Math.round((performance.now() - start) * 100) / 100
-  audit.begin(subject)
+  await audit.begin(subject)
   try {
     const result = await work()
     await audit.end({ ...subject, decision: 'ALLOW', rule: 'admin', is_error: false, latency_ms: took() })

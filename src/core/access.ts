@@ -25,6 +25,10 @@ export interface Access {
     readonly principal?: string
     /** The agent that it asked to be. */
     readonly asked?: string
+    /** What was wrong: the Host or Origin that was refused, why a message could not be read. */
+    readonly detail?: string
+    /** The request broke the protocol. */
+    readonly malformed?: true
     readonly code: ErrorCode
   }): void
   /** What this caller may see and use. */

@@ -58,14 +58,21 @@ export interface AuditEnd extends AuditSubject {
   readonly tokens?: number
   /** For whoever is turned away: the agent that they wanted to be. */
   readonly asked?: string
+  /** Where the call was sent more than once: how each attempt ended, a code or `ok`. */
+  readonly attempts?: readonly string[]
+  /** What was wrong: the Host or Origin that was refused, why a message could not be read. */
+  readonly detail?: string
   /** How many refusals of this principal before it have no record of their own, because there were too many. */
   readonly suppressed?: number
 }
 
 /** The record of every operation. */
 export interface Audit {
-  /** Writes down that an operation begins; throws AUDIT_UNAVAILABLE where it must not go on unrecorded. */
-  begin(event: AuditBegin): void
+  /**
+   * Writes down that an operation begins; throws AUDIT_UNAVAILABLE where it must not go on unrecorded. A promise means
+   * that the disk has failed lately: the operation must wait for it, and must not run where it rejects.
+   */
+  begin(event: AuditBegin): Promise<void> | undefined
   /**
    * Writes down how it ended. A promise settles when the record is on disk, as the configuration wants it for this
    * one; `undefined` means that there is nothing to wait for. Rejects with AUDIT_UNAVAILABLE where the answer must
@@ -75,4 +82,4 @@ export interface Audit {
 }
 
 /** Keeps nothing. */
-export const noAudit: Audit = { begin() {}, end: () => undefined }
+export const noAudit: Audit = { begin: () => undefined, end: () => undefined }

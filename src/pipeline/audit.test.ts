@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
@@ -223,4 +224,51 @@ test('F11, B7: both records of a denied call are brief, those of an allowed one 
   await expect(denied('test', { text: 'x' })).rejects.toMatchObject({ code: 'TOOL_BLOCKED' })
   await allowed()
   expect(records.map(({ brief }) => brief)).toEqual([true, true, undefined, undefined])
+})
+
+test('F11: a decision that throws lets nothing run and leaves a record', async () => {
+  const decide = () => {
+    throw new Error('a rule is broken')
+  }
+  let ran = false
+  const run = async () => {
+    ran = true
+    return textResult('done')
+  }
+  const { handle, records } = openPipeline({ decide })
+  await expect(handle(callOf({ entry: entryOf({ run }) }))).rejects.toMatchObject({ code: 'INTERNAL' })
+  expect(ran).toBe(false)
+  expect(records).toMatchObject([
+    { operation: 'call_tool', tool: 'read', decision: 'ERROR', reason: 'decision_failed', code: 'INTERNAL' },
+  ])
+})
+
+test('F11: a call waits for the record of its beginning where the log wants that, and does not run without it', async () => {
+  let ran = false
+  const run = async () => {
+    ran = true
+    return textResult('done')
+  }
+  const refused = new ToolwayError('AUDIT_UNAVAILABLE', 'The disk fails.')
+  const { handle } = openPipeline({ audit: keptAudit({ begin: () => Promise.reject(refused) }) })
+  await expect(handle(callOf({ entry: entryOf({ run }) }))).rejects.toBe(refused)
+  expect(ran).toBe(false)
+})
+
+test('F11: how each attempt of a repeated call ended is in its record', async () => {
+  const clock = createManualClock()
+  const { handle, ends } = openPipeline({
+    watch: { observers: [{ ended() {} }], clock },
+    retry: async (call, next) => next(call).catch(() => next(call)),
+  })
+  let tried = 0
+  const run = async () => {
+    tried++
+    if (tried === 1) throw new ToolwayError('SERVER_UNAVAILABLE', 'It is down.')
+    return textResult('done')
+  }
+  await handle(callOf({ entry: entryOf({ run }) }))
+  expect(ends()).toMatchObject([{ decision: 'ALLOW', attempts: ['SERVER_UNAVAILABLE', 'ok'] }])
+  await handle(callOf({ entry: entryOf() }))
+  expect(ends()[1]).not.toHaveProperty('attempts')
 })

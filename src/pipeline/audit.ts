@@ -1,6 +1,6 @@
 import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
 import type { Call, Caller, Interceptor } from '../core/call.ts'
-import type { Decide } from '../core/decision.ts'
+import type { Decide, Decision } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
@@ -25,13 +25,31 @@ export const audit = (
   operation: Operation | undefined,
   refusals: Refusals,
 ): Interceptor => {
+  /** A decision that fails is no decision: nothing runs, and that is written down. */
+  const decided = (call: Call): Decision => {
+    try {
+      return decide(call.caller, call.entry)
+    } catch (thrown) {
+      const subject = subjectOf(call, operation ?? operations[call.entry.kind], true)
+      const failure = new ToolwayError('INTERNAL', 'Policy could not decide about this call, so it was not run.', {
+        server: call.entry.server,
+        auditReason: 'decision_failed',
+        cause: thrown,
+      })
+      log.end({ ...subject, ...endingOf(failure), detail: String(thrown), latency_ms: 0 })?.catch(() => {})
+      throw failure
+    }
+  }
+
   return async (call, next) => {
-    const { allowed, rule } = decide(call.caller, call.entry)
+    const { allowed, rule } = decided(call)
     const note = allowed ? refusals.settle() : noteOf(call.caller, whoOf(call.caller), refusals)
     const subject = subjectOf(call, operation ?? operations[call.entry.kind], note !== undefined)
-    log.begin({ ...subject, arguments: argumentsOf(call) })
+    const begun = log.begin({ ...subject, arguments: argumentsOf(call) })
+    if (begun) await begun
     const start = performance.now()
-    const ended = (how: Ending) => log.end({ ...subject, ...how, ...note, latency_ms: since(start) })
+    const ended = (how: Ending) =>
+      log.end({ ...subject, ...how, ...note, ...attemptsOf(call), latency_ms: since(start) })
     try {
       const result = await next(call)
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
@@ -44,6 +62,15 @@ export const audit = (
       throw thrown
     }
   }
+}
+
+/** How each attempt ended, where there were several; the trail has them. */
+function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {
+  const { steps = [] } = trail ?? {}
+  // Nearly all calls have one step or two.
+  if (steps.length < 2) return undefined
+  const attempts = steps.filter(({ name }) => name === 'attempt')
+  return attempts.length < 2 ? undefined : { attempts: attempts.map(({ error }) => error ?? 'ok') }
 }
 
 const outcomeOf = ({ refusal, isError }: Result, rule: string): Ending =>

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import { compose } from '../core/compose.ts'
 import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
 import { approve, type NeedsApproval } from './approve.ts'
 import { audit } from './audit.ts'
@@ -39,6 +40,7 @@ export interface PipelineOptions {
   readonly breaker: Interceptor
   readonly bulkhead: Interceptor
   readonly clock: Clock
+  readonly log: Log
 }
 
 /** The ways in that end at an entry, and the one that shows what there is. */
@@ -89,7 +91,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       await compose([...recorded('subscribe'), guards(options.guards), rateLimit(options.limits)], follow)(call)
       return subscription
     },
-    turnedAway: turnedAway(options.audit, refusals),
+    turnedAway: turnedAway(options.audit, refusals, options.log),
     view: (caller) => auditedView(options.view(caller), caller, options.audit, refusals),
   }
 }

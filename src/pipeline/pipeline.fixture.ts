@@ -7,6 +7,7 @@ import { compose } from '../core/compose.ts'
 import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
 import { audit as auditLayer } from './audit.ts'
 import { auditedView } from './audited-view.ts'
@@ -28,7 +29,10 @@ export function keptAudit(changes: Partial<Audit> = {}): KeptAudit {
     get ends() {
       return records.filter((record) => 'decision' in record)
     },
-    begin: (event) => void records.push(event),
+    begin(event) {
+      records.push(event)
+      return undefined
+    },
     end(event) {
       records.push(event)
       return undefined
@@ -44,6 +48,7 @@ export function openPipeline(changes: Partial<PipelineOptions> = {}) {
   const pipeline = createPipeline({
     view: () => emptyView,
     audit,
+    log: silentLog,
     refusals: createRefusals({ audit: changes.audit ?? audit, clock }),
     watch: { observers: [], clock },
     decide: () => ({ allowed: true, rule: 'everything' }),
@@ -111,7 +116,7 @@ export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
     allowed: (principal?: string) => call('files', principal),
     denied: (principal?: string, args?: Record<string, unknown>) => call('forbidden', principal, args),
     view: (principal = 'test') => auditedView(view, callerOf(principal), audit, refusals),
-    turnedAway: turnedAway(audit, refusals),
+    turnedAway: turnedAway(audit, refusals, silentLog),
     records: audit.records,
     ends: () => audit.ends,
   }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { silentLog } from '../core/log.ts'
 import { openPipeline, refusing } from './pipeline.fixture.ts'
 
 test('F11: whoever is turned away at a door is written down', () => {
@@ -49,4 +50,19 @@ test('F11, B7: a flood of strangers hides nobody who has a credential', () => {
   expect(ends()).toHaveLength(11)
   expect(ends()[10]).toMatchObject({ reason: 'invalid_agent_id' })
   expect(ends()[10]).not.toHaveProperty('suppressed')
+})
+
+test('F11: a malformed request, and what was wrong with it, is written down and logged, cut and escaped', () => {
+  const warned: object[] = []
+  const log = { ...silentLog, warn: (fields: object) => void warned.push(fields) }
+  const { turnedAway, ends } = openPipeline({ log })
+  turnedAway({ principal: 'key:ci', code: 'INVALID_ARGUMENTS', malformed: true, detail: 'not JSON' })
+  turnedAway({ code: 'DENIED_BY_POLICY', detail: `host: evil\n${'x'.repeat(10_000)}` })
+  expect(ends()).toMatchObject([
+    { operation: 'malformed_request', decision: 'ERROR', reason: 'malformed_request', detail: 'not JSON' },
+    { operation: 'authenticate', decision: 'DENY', detail: expect.stringMatching(/^host: evil\\nx{10,300}…$/) },
+  ])
+  expect(warned).toMatchObject([{ principal: 'key:ci', detail: 'not JSON' }, { code: 'DENIED_BY_POLICY' }])
+  for (let count = 0; count < 1000; count++) turnedAway({ code: 'AUTH_REQUIRED' })
+  expect(warned.length).toBeLessThan(20)
 })

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { type Difference, differenceOf, isEmpty, untilNextStart } from './difference.ts'
 import type { ReloadHistory } from './history.ts'
+import type { ConfigurationRecord } from './record.ts'
 import { changesInWords, type MayTell } from './words.ts'
 
 /** One attempt to put another configuration into force. */
@@ -41,6 +42,8 @@ export interface ReloadOptions {
   /** Where it is told what has changed, and of which values; nowhere, if absent. */
   readonly history?: ReloadHistory
   readonly mayTell?: MayTell
+  /** Where each attempt is written down. */
+  readonly record?: Pick<ConfigurationRecord, 'applied' | 'refused'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -77,6 +80,7 @@ export function createReload(options: ReloadOptions): Reload {
       successes++
       lastSuccessAt = at
       keep({ at, difference })
+      options.record?.applied(loaded.config, difference)
       told?.add({ at: began, ok: true, error: null, changes })
       if (!isEmpty(difference)) log.info({ ...difference }, 'The configuration has changed and is in force')
       for (const key of difference.atNextStart)
@@ -85,6 +89,7 @@ export function createReload(options: ReloadOptions): Reload {
       const text = thrown instanceof Error ? thrown.message : String(thrown)
       lastError = { text, at }
       keep({ at, error: text })
+      options.record?.refused(text)
       told?.add({ at: began, ok: false, error: text, changes: [] })
       log.error({ error: text }, 'The changed configuration is not valid; the one before stays in force')
     }

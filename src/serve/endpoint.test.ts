@@ -35,9 +35,11 @@ describe('E1: bad input over HTTP gets a clear, typed error', () => {
       /deep/,
     ],
   ])('%s is a 400', async (_name, body, code, message) => {
-    const { raw } = await openDoor()
+    const { raw, access } = await openDoor()
     const { status, json } = await raw({ body })
     expect(status).toBe(400)
+    // F11: it leaves one record.
+    expect(access.turned).toMatchObject([{ malformed: true, detail: json?.error?.message, address: '127.0.0.1' }])
     expect(json).toMatchObject({ jsonrpc: '2.0', error: { code, message: expect.stringMatching(message) } })
   })
 

@@ -28,6 +28,7 @@ import { createElsewhere } from './fleet/elsewhere.ts'
 import { clientAddress } from './fleet/hand-over.ts'
 import type { HttpRequest } from './http1/request.ts'
 import { type Inbound, type InboundRequest, readInbound, type Unreadable } from './inbound.ts'
+import { recordIfMalformed, recordMalformed } from './malformed.ts'
 import type { Outlet } from './peer.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import type { HttpSession, Sessions } from './sessions.ts'
@@ -146,6 +147,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const session = sessionOf(request, identity)
     const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
     if (messages === undefined) return false
+    for (const inbound of messages) {
+      if (inbound.kind === 'unreadable') recordMalformed(access, session.caller, inbound.message)
+    }
     if (messages.every(({ kind }) => kind === 'answer' || kind === 'notification')) {
       await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller })
       response.writeHead(202, { 'Content-Length': 0 }).end()
@@ -233,6 +237,16 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     // Who has left in the meantime would never be heard leaving.
     if (response.destroyed) return
     if (method === 'GET' || isListening(headers)) lifetimes({ authorization, identity, response })
+    try {
+      await dispatch(request, response, identity)
+    } catch (thrown) {
+      recordIfMalformed(access, { principal: identity.principal, ...addressOf(request) }, thrown)
+      throw thrown
+    }
+  }
+
+  const dispatch = async (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+    const { method, headers } = request
     if (method === 'POST') {
       await post(request, response, identity)
       return

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
 import { Refusal } from './refusal.ts'
 
@@ -44,19 +45,32 @@ function withPort(name: string, port: number): string {
 /** An IPv6 address as URLs and Host headers spell it; everything else as it is. */
 export const bracketed = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
 
+const hostRule = 'server.allowedHosts'
+const originRule = 'server.allowedOrigins'
+
 const wrongHost = (host: string | undefined) =>
   Refusal.of(
     'DENIED_BY_POLICY',
     `${host === undefined ? 'The request has no Host header' : `This gateway does not answer to the host ${shown(host)}`}: use the address it printed at start, or add the name to server.allowedHosts.`,
-    { rule: 'server.allowedHosts' },
+    { rule: hostRule },
   )
 
 const wrongOrigin = (origin: string) =>
   Refusal.of(
     'DENIED_BY_POLICY',
     `Pages from ${shown(origin)} may not use this gateway: add the origin to server.allowedOrigins if they should.`,
-    { rule: 'server.allowedOrigins' },
+    { rule: originRule },
   )
+
+/** Which Host or Origin was refused, for the record of it; nothing where something else was. */
+export function offendingHeader(
+  { headers }: { readonly headers: IncomingHttpHeaders },
+  { details: { data } }: Refusal,
+): { readonly detail?: string } {
+  const { rule } = (data ?? {}) as { rule?: string }
+  if (rule === originRule) return { detail: `origin: ${headers.origin}` }
+  return rule === hostRule ? { detail: `host: ${headers.host ?? '(none)'}` } : {}
+}
 
 /** What a stranger sent is quoted and cut, so that it cannot fill a log or pose as our own words. */
 const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)

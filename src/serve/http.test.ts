@@ -112,7 +112,10 @@ describe('B6: who may come in', () => {
     await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
     await raw({ body: initializeWith(), headers: { origin: 'https://evil.example.com' } })
     const turned = { code: 'DENIED_BY_POLICY', address: '127.0.0.1' }
-    expect(access.turned).toEqual([turned, turned])
+    expect(access.turned).toEqual([
+      { ...turned, detail: 'host: rebound.example.com' },
+      { ...turned, detail: 'origin: https://evil.example.com' },
+    ])
     // Nobody is turned away from where there is nothing.
     await raw({ path: '/nothing', body: '{}' })
     await raw({ method: 'POST', path: '/livez', body: '{}' })

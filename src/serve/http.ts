@@ -22,12 +22,13 @@ import { asRefusal } from './errors.ts'
 import { type EnvironmentsOptions, leadToEnvironments } from './fleet/environments.ts'
 import { clientAddress, handedOver } from './fleet/hand-over.ts'
 import { ledElsewhere, type Workers } from './fleet/lead.ts'
-import { allowedHosts, bracketed } from './hosts.ts'
+import { allowedHosts, bracketed, offendingHeader } from './hosts.ts'
 import { createConnectionLimit } from './http1/connection-limit.ts'
 import { takeConnections } from './http1/connections.ts'
 import type { HttpRequest } from './http1/request.ts'
 import { keepAliveMs } from './http1/response.ts'
 import { listen } from './listen.ts'
+import { recordIfMalformed } from './malformed.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import { cardPath, createCardDoor } from './server-card.ts'
 import { createSessions } from './sessions.ts'
@@ -198,6 +199,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const refused = (request: HttpRequest, response: ServerResponse, thrown: unknown) => {
     const refusal = asRefusal(thrown, log)
     if (refusal.status === 403) turnedAway(request, refusal)
+    else if (refusal.status !== 404) recordIfMalformed(access, remoteOf(request), refusal)
     refuse(response, refusal, clock)
   }
 
@@ -226,9 +228,9 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   server.on('request', serving(route))
 
   /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
-  const turnedAway = ({ socket: { remoteAddress: address } }: HttpRequest, { details }: Refusal) => {
-    const { code } = details.data as { code: ErrorCode }
-    access.turnedAway({ code, ...(address !== undefined && { address }) })
+  const turnedAway = (request: HttpRequest, refusal: Refusal) => {
+    const { code } = refusal.details.data as { code: ErrorCode }
+    access.turnedAway({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
   }
 
   const close = async () => {
@@ -285,6 +287,8 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 }
 
 const ignored = () => {}
+
+const remoteOf = ({ socket: { remoteAddress: address } }: HttpRequest) => (address === undefined ? {} : { address })
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 

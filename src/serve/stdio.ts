@@ -18,6 +18,7 @@ import { modernLine } from './eras/modern-line.ts'
 import { errorAnswer, ProtocolError } from './errors.ts'
 import { type InboundRequest, readInbound } from './inbound.ts'
 import { createLineWriter } from './line-writer.ts'
+import { recordIfMalformed, recordMalformed } from './malformed.ts'
 import type { Outlet } from './peer.ts'
 import { rpc } from './refusal.ts'
 import { createSession, type Session } from './session.ts'
@@ -56,6 +57,7 @@ export async function serveStdio(options: {
       writer.write(resultBytes(id, await era.welcome(session)))
       welcomed = true
     } catch (thrown) {
+      recordIfMalformed(access, caller, thrown)
       writer.write(joined(errorAnswer(id, method, thrown, log).message))
     }
   }
@@ -68,6 +70,7 @@ export async function serveStdio(options: {
   }
 
   const answerAll = async (current: Session, batch: Batch) => {
+    for (const inbound of batch) if (inbound.kind === 'unreadable') recordMalformed(access, caller, inbound.message)
     const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
     const answers = await answerBatch({ era, session: current, batch, outlet, caller: current.caller })
     if (answers.length > 0) writer.write(batchBytes(answers))
@@ -89,6 +92,7 @@ export async function serveStdio(options: {
     const inbound = readInbound(line)
     if (inbound.kind === 'unreadable') {
       const { id, code, message } = inbound
+      recordMalformed(access, caller, message)
       writer.write(errorBytes(id, { code, message }))
     } else if (eraOf(inbound) === 'modern') {
       if (inbound.kind === 'request') track(modernRequests.request(inbound))
@@ -113,6 +117,7 @@ export async function serveStdio(options: {
   }
 
   const tooLong = () => {
+    recordMalformed(access, caller, 'a line is too long')
     const message = `A line is longer than ${maxMessage} bytes and was dropped: send less in one message.`
     writer.write(errorBytes(null, { code: rpc.request, message }))
   }

@@ -97,6 +97,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     breaker: surroundings.breakers.interceptor,
     bulkhead: surroundings.bulkhead.interceptor,
     clock,
+    log,
   })
   const warnings = [...loaded.warnings, ...policyDoubts(config), ...doubts]
   return {

@@ -2,6 +2,8 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { keptAuditKey } from '../../stores/audit-key.ts'
+import { lanesOf } from '../../telemetry/audit/layout.ts'
+import { marksFolder } from '../../telemetry/audit/marks.ts'
 import type { VerifyProblem } from '../../telemetry/audit/problem.ts'
 import { type VerifyReport, verifyAudit } from '../../telemetry/audit/verify.ts'
 import { type ArchiveReport, verifyArchive } from '../../telemetry/audit-archive/verify.ts'
@@ -27,7 +29,8 @@ export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<E
   const keys = await keysFor(shell, options)
   if (options.postgres) return verifyPostgres(shell, options, keys, output)
   const folder = await auditFolder(shell, options)
-  if (!hasRecords(folder, output, shell)) return exit.ok
+  const hasMarks = keys.marks !== undefined && lanesOf(keys.marks).length > 0
+  if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
   const report = await checked(folder, keys, shell)
   if (options.json) {
     output.print(harmlessJson(JSON.stringify({ folder, ...report }, undefined, output.terminal ? 2 : undefined)))
@@ -58,6 +61,8 @@ async function verifyPostgres(shell: Shell, options: VerifyOptions, keys: Keys, 
 interface Keys {
   readonly publicKey?: string
   readonly key?: string
+  /** The high-water marks of the configured log. */
+  readonly marks?: string
 }
 
 /** The public key that was given; else our own secret, which can check the most; else what stands beside the log. */
@@ -75,7 +80,10 @@ async function keysFor(shell: Shell, options: VerifyOptions): Promise<Keys> {
   if (options.path !== undefined) return {}
   const { config } = await load(shell, options)
   // Only read: a verification must not make a key of its own.
-  return existsSync(join(config.stores.path, 'audit-key')) ? { key: await keptAuditKey(config.stores.path) } : {}
+  const marks = marksFolder(config.stores.path, config.audit.path)
+  return existsSync(join(config.stores.path, 'audit-key'))
+    ? { key: await keptAuditKey(config.stores.path), marks }
+    : { marks }
 }
 
 async function checked(folder: string, keys: Keys, shell: Shell): Promise<VerifyReport> {

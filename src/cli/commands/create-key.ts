@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { keyName, newApiKey } from '../../stores/api-key.ts'
 import { keyFile } from '../../stores/key-file.ts'
+import { audited } from '../audited.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { createOutput } from '../output.ts'
@@ -40,10 +41,12 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     const now = systemClock.now()
     const created = new Date(now).toISOString()
     const expires = lifetime === undefined ? undefined : new Date(now + lifetime).toISOString()
-    await changed(config, (keys) => {
-      if (keys.some((other) => other.id === id)) throw taken(id, 'in the key file')
-      return [...keys, { ...entry, agents: [...agents], created, ...(expires !== undefined && { expires }) }]
-    })
+    await audited(config, { operation: 'create_key', arguments: { id, agents, admin, expires: expires ?? null } }, () =>
+      changed(config, (keys) => {
+        if (keys.some((other) => other.id === id)) throw taken(id, 'in the key file')
+        return [...keys, { ...entry, agents: [...agents], created, ...(expires !== undefined && { expires }) }]
+      }),
+    )
     const file = keyFile(config.stores.path)
     if (options.json) output.value({ id, key, agents, admin, created, expires: expires ?? null, file })
     else {

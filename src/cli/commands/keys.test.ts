@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { chmod, readFile } from 'node:fs/promises'
+import { chmod, readFile, rm } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../config/load.ts'
@@ -111,4 +112,20 @@ test('B6, B11: a key file that cannot be trusted is said, and not written over',
   }
   await chmod(file, 0o600)
   expect((await toolway(['keys'], at)).stdout).toContain('bot')
+})
+
+test('F11: making and revoking a key is audited with the user of the operating system, and never with the key', async () => {
+  await using at = await place()
+  const made = (await toolway(['keys', 'create', 'bot', '--agent', 'writer'], at)).stdout.trim()
+  await toolway(['keys', 'revoke', 'bot'], at)
+  const { code } = await toolway(['keys', 'revoke', 'nobody'], at)
+  expect(code).not.toBe(0)
+  const { stdout } = await toolway(['audit', 'query', '--json'], at)
+  expect(stdout).toContain('create_key')
+  expect(stdout).toContain('revoke_key')
+  expect(stdout).toContain(`os:${userInfo().username}`)
+  expect(stdout).not.toContain(made.slice(8))
+  expect((await toolway(['audit', 'verify'], at)).code).toBe(0)
+  await rm(join(at.cwd, 'state', 'audit'), { recursive: true })
+  expect((await toolway(['audit', 'verify'], at)).code).not.toBe(0)
 })

@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../core/near.ts'
 import { changeKeyFile, KeyFileProblem, readKeyFile } from '../../stores/key-file.ts'
+import { audited } from '../audited.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { createOutput, type Output } from '../output.ts'
@@ -91,15 +92,17 @@ export function warnOfAgents(agents: readonly string[], config: Config, output: 
 export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  await changed(config, (keys) => {
-    const rest = keys.filter((key) => key.id !== id)
-    if (rest.length < keys.length) return rest
-    throw notInFile(
-      id,
-      config,
-      keys.map((key) => key.id),
-    )
-  })
+  await audited(config, { operation: 'revoke_key', arguments: { id } }, () =>
+    changed(config, (keys) => {
+      const rest = keys.filter((key) => key.id !== id)
+      if (rest.length < keys.length) return rest
+      throw notInFile(
+        id,
+        config,
+        keys.map((key) => key.id),
+      )
+    }),
+  )
   if (options.json) output.value({ id, revoked: true })
   else output.print(`Revoked ${id}. A running gateway refuses it within a second.`)
   return exit.ok

@@ -1,8 +1,9 @@
 import type { Selection } from '../../catalog/pins/approve.ts'
 import type { OfflinePins } from '../../catalog/pins/offline.ts'
 import { visible } from '../../catalog/scan/visible.ts'
+import { audited } from '../audited.ts'
 import { type ExitCode, exit } from '../exit.ts'
-import type { CommonOptions } from '../load.ts'
+import { type CommonOptions, load } from '../load.ts'
 import { createOutput } from '../output.ts'
 import type { Shell } from '../shell.ts'
 import { UsageError } from '../usage.ts'
@@ -18,7 +19,10 @@ export async function approvePins(shell: Shell, what: string | undefined, option
   const output = createOutput(shell, options.json)
   const pins = await openPins(shell, options)
   const selection = selectionFor(what, options, pins)
-  const approved = await pins.approve(selection)
+  const { config } = await load(shell, options)
+  const approved = await audited(config, { operation: 'approve_pins', arguments: { ...selection } }, () =>
+    pins.approve(selection),
+  )
   if (options.json) {
     output.value({ approved })
     return exit.ok

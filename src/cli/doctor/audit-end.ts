@@ -39,7 +39,7 @@ async function readEnd(
   // First of all: the log may only be longer than this.
   const read = await steadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
-  const check = createLaneCheck({ lane, head, verifiers, problem: (one) => problems.push(one) })
+  const check = createLaneCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
   // One that was only just made holds nothing yet.
   const newest = segmentsOf(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
   if (newest !== undefined) {

@@ -134,7 +134,11 @@ describe('B6: who may come in', () => {
       expect((await raw('/metrics', { headers: { authorization, ...headers } })).status).toBe(403)
     }
     expect(access.turned).toHaveLength(24)
-    expect(access.turned[0]).toEqual({ code: 'DENIED_BY_POLICY', address: '127.0.0.1' })
+    expect(access.turned[0]).toEqual({
+      code: 'DENIED_BY_POLICY',
+      detail: 'host: rebound.example.com',
+      address: '127.0.0.1',
+    })
     const own = { authorization, origin: `http://127.0.0.1:${port}` }
     expect((await raw('/admin/api/config', { headers: own })).status).toBe(200)
     const preflight = { ...own, 'access-control-request-method': 'POST' }

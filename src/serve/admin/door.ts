@@ -9,7 +9,7 @@ import { type Admit, type Authenticate, createLifetimes } from '../authenticate/
 import type { Bodies } from '../body.ts'
 import { asRefusal } from '../errors.ts'
 import { untilGone } from '../gone.ts'
-import type { Hosts } from '../hosts.ts'
+import { type Hosts, offendingHeader } from '../hosts.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './answer.ts'
 import { createChatDesk } from './chat.ts'
@@ -121,7 +121,8 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
     if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
     const { remoteAddress: address } = socket
-    access.turnedAway({ code: codeOf(refusal) as ErrorCode, ...(address !== undefined && { address }) })
+    const what = { code: codeOf(refusal) as ErrorCode, ...offendingHeader(request, refusal) }
+    access.turnedAway({ ...what, ...(address !== undefined && { address }) })
   }
 
   /** Runs what answers a request, and refuses where it cannot. */

@@ -19,6 +19,7 @@ import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { legacyTools } from '../legacy-tools.ts'
 import { isLogLevel } from '../log-level.ts'
+import { recordIfMalformed } from '../malformed.ts'
 import { createOperations, missingKey } from '../operations.ts'
 import { type Outlet, RequestPeer } from '../peer.ts'
 import { checkProgressToken } from '../progress.ts'
@@ -161,7 +162,9 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
         const result = await perform(session, request, acting, peer)
         return peer.signal.aborted ? undefined : { message: resultPieces(id, result) }
       } catch (thrown) {
-        return peer.signal.aborted ? undefined : errorAnswer(id, method, thrown, log)
+        if (peer.signal.aborted) return undefined
+        recordIfMalformed(access, caller, thrown)
+        return errorAnswer(id, method, thrown, log)
       } finally {
         peer.answered()
       }

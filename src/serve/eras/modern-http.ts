@@ -13,6 +13,7 @@ import type { LeadCall } from '../fleet/environments.ts'
 import { clientAddress } from '../fleet/hand-over.ts'
 import type { HttpRequest } from '../http1/request.ts'
 import type { Inbound, InboundRequest } from '../inbound.ts'
+import { recordIfMalformed } from '../malformed.ts'
 import { Refusal } from '../refusal.ts'
 import { admitNotification, admitRequest } from './admit.ts'
 import { eraOf } from './choose.ts'
@@ -68,6 +69,7 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
         end: (answer) => exchange.answer([answer]),
       })
     } catch (thrown) {
+      recordIfMalformed(access, request.caller, thrown)
       const { message, status, headers } = modernFailure(request, thrown, log)
       exchange.answer(message, status, headers)
     }

@@ -10,6 +10,7 @@ import { actingAs, agentOfParams } from '../agent.ts'
 import { definedNotice } from '../defined-params.ts'
 import type { InboundNotification, InboundRequest } from '../inbound.ts'
 import type { LineWriter } from '../line-writer.ts'
+import { recordIfMalformed } from '../malformed.ts'
 import type { Outlet } from '../peer.ts'
 import { rpc } from '../refusal.ts'
 import { admitRequest } from './admit.ts'
@@ -90,6 +91,7 @@ export function modernLine(options: {
         await answer(admitted(inbound))
       } catch (thrown) {
         requests.delete(id)
+        recordIfMalformed(access, options.caller, thrown)
         const request = { ...inbound, envelope: { capabilities: {} } }
         writer.write(joined(modernFailure(request, thrown, log).message))
       }

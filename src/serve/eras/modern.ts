@@ -18,6 +18,7 @@ import { capabilities } from '../capabilities.ts'
 import { definedParams } from '../defined-params.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { createListenStreams, type ListenStreams } from '../listen-streams.ts'
+import { recordIfMalformed } from '../malformed.ts'
 import { type Leg, OpenCall } from '../open-call.ts'
 import { createOperations, missingKey, type Waiter } from '../operations.ts'
 import { createParked, invalidState } from '../parked.ts'
@@ -192,6 +193,7 @@ export function modernEra(options: {
         const result = await answer(request, outlet)
         return result && { message: resultPieces(request.id, result) }
       } catch (thrown) {
+        recordIfMalformed(access, request.caller, thrown)
         return modernFailure(request, thrown, log)
       }
     },

@@ -3,7 +3,7 @@ import { type ErrorCode, errorKinds } from '../../core/errors.ts'
 import { type Admit, type Authenticate, createLifetimes, throttleRule } from '../authenticate/index.ts'
 import { allowOrigin, answerPreflight, isPreflight } from '../cors.ts'
 import { asRefusal } from '../errors.ts'
-import type { Hosts } from '../hosts.ts'
+import { type Hosts, offendingHeader } from '../hosts.ts'
 import { Refusal, refuse, wrongMethod } from '../refusal.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
@@ -61,11 +61,12 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
   }
 
   /** Who is not let in leaves a record, as at the MCP door (F11); who asks for an agent has left it already. */
-  const turnedAway = ({ socket: { remoteAddress: address } }: IncomingMessage, { details: { data } }: Refusal) => {
-    const { code, rule = '' } = (data ?? {}) as { code?: ErrorCode; rule?: string }
+  const turnedAway = (request: IncomingMessage, refusal: Refusal) => {
+    const { remoteAddress: address } = request.socket
+    const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
     const told = code === 'AUTH_REQUIRED' || rule === throttleRule || rule.startsWith('server.allowed')
     if (code === undefined || !told) return
-    access.turnedAway({ code, ...(address !== undefined && { address }) })
+    access.turnedAway({ code, ...offendingHeader(request, refusal), ...(address !== undefined && { address }) })
   }
 
   return {

@@ -76,7 +76,7 @@ async function verifyChain(
 ): Promise<ChainReport> {
   const name = nameOf(chain)
   const problem = (found: VerifyProblem) => add({ ...found, lane: name })
-  const check = createLaneCheck({ lane: chain.lane, head: undefined, verifiers, problem })
+  const check = createLaneCheck({ lane: chain.lane, heads: [], verifiers, problem })
   // Copied before the records are read: there may only be more records than these.
   const signed = await signedOf(archive, chain)
   let read = 0

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AuditEnd } from '../../core/audit.ts'
@@ -65,6 +66,7 @@ test('F11: long arguments are cut to their beginning and their length', () => {
   expect(JSON.parse(described ?? '')).toEqual({
     truncated: true,
     bytes: 40_011,
+    sha256: hash('sha256', JSON.stringify({ text: 'é'.repeat(20_000) })),
     start: `{"text":"${'é'.repeat(4096 - 9)}`,
   })
 })
@@ -120,6 +122,7 @@ test('B7: whoever is refused gets little room, whatever they send', () => {
   expect(JSON.parse(described ?? '')).toEqual({
     truncated: true,
     bytes: 45_011,
+    sha256: hash('sha256', JSON.stringify({ text: '€'.repeat(15_000) })),
     start: `{"text":"${'€'.repeat(512 - 9)}`,
   })
   expect(describedArguments({ text: 'short' }, same, true)).toBe('{"text":"short"}')

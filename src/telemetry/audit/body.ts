@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { remember } from '../redact/remember.ts'
 import { bounded, longestArguments, longestStart, longestText } from './bounds.ts'
@@ -41,6 +42,8 @@ const whileItWorks =
 /** What is kept of names that are often long: rules, and tools, which may be URIs. */
 const longestRule = 1024
 const longestTool = 2048
+/** More are never configured. */
+const mostAttempts = 32
 
 /**
  * What one of the two records of an operation says; `described` is canonical JSON already. Every call writes two of
@@ -61,9 +64,11 @@ export function eventBody(
     (event.anonymous ? ',"anonymous":true' : '') +
     (described === undefined ? '' : `,"arguments":${described}`) +
     name(',"asked":', how.asked) +
+    (how.attempts === undefined ? '' : `,"attempts":${JSON.stringify(how.attempts.slice(-mostAttempts))}`) +
     `,"call":${plain(event.call)}` +
     (how.code === undefined ? '' : `,"code":${plain(how.code)}`) +
     (how.decision === undefined ? '' : `,"decision":"${how.decision}"`) +
+    name(',"detail":', how.detail) +
     number(',"is_error":', how.is_error) +
     (event.kind === undefined ? '' : `,"kind":"${event.kind}"`) +
     number(',"latency_ms":', how.latency_ms) +
@@ -119,6 +124,7 @@ function within(described: unknown, kept: typeof wholeArguments): string {
     if (!(error instanceof TooLong)) throw error
     const text = JSON.stringify(described)
     const start = text.slice(0, kept.start).toWellFormed()
-    return canonical({ truncated: true, bytes: Buffer.byteLength(text), start } satisfies Truncated)
+    const sha256 = hash('sha256', text)
+    return canonical({ truncated: true, bytes: Buffer.byteLength(text), sha256, start } satisfies Truncated)
   }
 }

@@ -13,6 +13,6 @@ export const longestLine = 128 * 1024
 /** A text that is too long is cut, and its hash keeps it apart from others with the same beginning. */
 export function bounded(text: string, most = longestText): string {
   if (text.length <= most) return text
-  const mark = `… (${text.length} characters, SHA-256 ${hash('sha256', text).slice(0, 16)})`
+  const mark = `… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
   return text.slice(0, most - mark.length).toWellFormed() + mark
 }

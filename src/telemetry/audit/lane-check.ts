@@ -8,7 +8,8 @@ import { openLine } from './seal-line.ts'
 
 export interface LaneCheckOptions {
   readonly lane: string
-  readonly head: Head | undefined
+  /** Which records are known to have been on disk. */
+  readonly heads: readonly (Head | undefined)[]
   readonly verifiers: readonly Verifier[]
   problem(problem: VerifyProblem): void
 }
@@ -41,7 +42,7 @@ export interface LaneCheck {
   end(): LaneFacts
 }
 
-export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOptions): LaneCheck {
+export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOptions): LaneCheck {
   let file = ''
   let number = 0
   /** Where the file before ended, and what stands in it after its last newline. */
@@ -75,7 +76,7 @@ export function createLaneCheck({ lane, head, verifiers, ...told }: LaneCheckOpt
     records++
     place(found)
     const signed = isEvent(found) ? event(found) : own(found)
-    if (head?.seq === found.seq && head.hash !== found.hash) {
+    if (heads.some((head) => head?.seq === found.seq && head.hash !== found.hash)) {
       problem('changed', `record ${found.seq} is not the one that was on disk when \`head\` was written`, found.seq)
     }
     if (number === 1 && file !== '') opening(found, signed)

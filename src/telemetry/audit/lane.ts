@@ -5,8 +5,9 @@ import { type Chain, createChain } from './chain.ts'
 import type { Claim } from './claim.ts'
 import { type Commit, createCommit } from './commit.ts'
 import type { Files } from './files.ts'
-import { headFile, openHead, readHead } from './head.ts'
+import { headFile, openHead } from './head.ts'
 import type { Signer } from './keys.ts'
+import { lastKnown, openMark } from './marks.ts'
 import { type Resumption, resumeLane } from './recover.ts'
 import { openReserve, type Reserve } from './reserve.ts'
 
@@ -19,8 +20,12 @@ export interface LaneOptions {
   readonly segmentBytes: number
   readonly segmentMs: number
   readonly reserveBytes: number
+  /** Where the high-water marks of the lanes are kept, outside the log; nowhere, if absent. */
+  readonly marks?: string | undefined
   /** Records that were held could not be written. */
   lost(records: number): void
+  /** All that was written up to now is on disk. */
+  synced?(): void
   /** A sync failed; see `CommitOptions`. The segment is abandoned already. */
   failed(error: unknown, records: number): void
 }
@@ -46,10 +51,12 @@ export function openLane(claim: Claim, options: LaneOptions): Lane {
   const here = join(folder, name)
   using opening = new DisposableStack()
   opening.use(claim)
-  const resumption = resumeLane(folder, name, readHead(folder, name, signer))
+  const resumption = resumeLane(folder, name, lastKnown(name, options))
   const { seq, hash } = resumption
   const head = openHead(headFile(folder, name), { lane: name, seq, hash }, files, signer)
   opening.defer(() => head.close())
+  const mark = openMark(name, options, { lane: name, seq, hash })
+  opening.defer(() => mark?.close())
   const reserve = openReserve(join(here, 'reserve'), options.reserveBytes, files)
   opening.defer(() => reserve.close())
 
@@ -61,12 +68,14 @@ export function openLane(claim: Claim, options: LaneOptions): Lane {
     synced: (position) => {
       try {
         head.write({ lane: name, ...position })
+        mark?.write({ lane: name, ...position })
         headFails = false
       } catch (error) {
         // The records themselves are safe; only a tail that somebody cuts off might go unnoticed until the next time.
         if (!headFails) log.warn({ lane: name, error: String(error) }, 'the head of the audit log cannot be written')
         headFails = true
       }
+      options.synced?.()
     },
     failed: (error, records) => {
       chain.abandon()

@@ -31,6 +31,8 @@ export interface AuditLogOptions {
   /** Of this program, for the record of its start. */
   readonly version?: string
   readonly segmentBytes?: number
+  /** Where the high-water marks of the lanes are kept; see marks.ts. */
+  readonly marks?: string | undefined
   /** Kept for the ends of writes on a full disk. */
   readonly reserveBytes?: number
   readonly files?: Files
@@ -108,15 +110,25 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
 
   const onDisk = ({ seq, commit }: Placed, event: AuditEnd) => commit.wait(seq).catch(() => unrecorded(event))
 
+  const notBegun = () =>
+    unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
+
+  /** After a failed sync only what is surely on disk may begin. */
+  const durable = ({ seq, commit }: Placed) =>
+    commit.wait(seq).catch(() => {
+      outage.missed('refused')
+      throw notBegun()
+    })
+
   return {
     begin: (event: AuditBegin) => {
       const described = describedArguments(event.arguments, options.describe, event.brief)
-      if (recorder.record(eventBody('before', event, quote, described), event.write ? 'should' : 'may')) return
+      const placed = recorder.record(eventBody('before', event, quote, described), event.write ? 'should' : 'may')
       const refused = event.write || unrecordedReads === 'refuse'
+      if (placed) return recorder.doubtful && refused && sync !== 'none' ? durable(placed) : undefined
       outage.missed(refused ? 'refused' : 'reads')
-      if (refused) {
-        throw unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
-      }
+      if (refused) throw notBegun()
+      return undefined
     },
     end: (event: AuditEnd) => {
       const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'

@@ -254,3 +254,24 @@ test('F11: after it was closed a write is refused', async () => {
   await audit[Symbol.asyncDispose]()
   expect(() => audit.begin(write)).toThrow(/closed/)
 })
+
+test('F11: after a failed sync no write begins before its record is on disk', async () => {
+  const files = unreliableFiles()
+  await using audit = await openLog(folder.path, { files })
+  await audit.flushed()
+  expect(audit.begin(write)).toBeUndefined()
+  files.syncFails = 'EIO'
+  await expect(audit.end(wrote)).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+  // Each write waits for its own record; none runs while the disk fails.
+  for (let round = 0; round < 3; round++) {
+    await expect(audit.begin(write)).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+    expect(audit.status().recording).toBe(false)
+  }
+  files.syncFails = undefined
+  await expect(audit.begin(write)).resolves.toBeUndefined()
+  expect(audit.status().recording).toBe(true)
+  expect(audit.begin(write)).toBeUndefined()
+  expect(
+    recordsIn(folder.path).filter((record) => 'reason' in record && record.reason === 'abandoned').length,
+  ).toBeGreaterThan(0)
+})

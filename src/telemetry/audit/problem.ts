@@ -14,6 +14,8 @@ export type ProblemKind =
   | 'segment'
   /** The end of the lane is missing. */
   | 'cut'
+  /** The lane is behind its high-water mark. */
+  | 'rolled_back'
   | 'head'
   /** Toolway itself found something when it started, and wrote it down. */
   | 'found_before'

@@ -26,6 +26,8 @@ export interface AfterRecord extends Link, AuditEnd {
 export interface Truncated {
   readonly truncated: true
   readonly bytes: number
+  /** Of the whole, as it would have been written. */
+  readonly sha256: string
   readonly start: string
 }
 

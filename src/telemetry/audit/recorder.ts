@@ -7,7 +7,7 @@ import { createOutage, type Outage } from './outage.ts'
 import { publishKey } from './publish-key.ts'
 import { retire } from './retire.ts'
 
-export interface RecorderOptions extends Omit<LaneOptions, 'failed' | 'lost'> {
+export interface RecorderOptions extends Omit<LaneOptions, 'failed' | 'lost' | 'synced'> {
   /** Whether what may be written can wait for the end of the turn, to be written together with others. */
   readonly holds: boolean
   readonly retainMs: number
@@ -33,6 +33,8 @@ export interface Placed {
 export interface Recorder extends AsyncDisposable {
   readonly lane: Lane | undefined
   readonly outage: Outage
+  /** The last sync failed: that a record was written says nothing about whether the disk has it. */
+  readonly doubtful: boolean
   /** Undefined where it could not be written: whoever wanted it says what became of that in `outage.missed`. */
   record(body: Body, weight: Weight): Placed | undefined
 }
@@ -50,6 +52,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const outage = createOutage({ clock, log })
   let lane: Lane | undefined
   let closed = false
+  let doubtful = false
   /** Events since the last signature. */
   let unsigned = 0
   let triedMs = Number.NEGATIVE_INFINITY
@@ -65,6 +68,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   const failed = (of: Lane, error: unknown, records: number) => {
+    doubtful = true
     outage.unsynced(error, records)
     // Only opening the lane anew finds out what is left of it.
     if (error instanceof ForeignHand && lane === of) leave()
@@ -81,6 +85,10 @@ export function createRecorder(options: RecorderOptions): Recorder {
       ...options,
       lost: (records) => outage.missed('reads', records),
       failed: (...what) => failed(opened, ...what),
+      synced: () => {
+        doubtful = false
+        if (opened.reserve.held) outage.ends()
+      },
     })
     try {
       introduce(opened, options)
@@ -174,7 +182,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     try {
       lane ??= open()
       const seq = place(lane, body, weight)
-      if (lane.reserve.held) outage.ends()
+      if (lane.reserve.held && !doubtful) outage.ends()
       unsigned++
       if (unsigned >= checkpointEvery) checkpoint()
       wrote()
@@ -209,6 +217,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
       return lane
     },
     outage,
+    get doubtful() {
+      return doubtful
+    },
     record,
     [Symbol.asyncDispose]: async () => {
       if (closed) return

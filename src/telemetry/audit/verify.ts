@@ -5,6 +5,7 @@ import { type Signer, signerOf, type Verifier, verifiersOf } from './keys.ts'
 import { createLaneCheck, type LaneFacts } from './lane-check.ts'
 import { lanesOf, publicKeyFile, segmentsOf } from './layout.ts'
 import { linesOf } from './lines.ts'
+import { markProblem, readMarks } from './marks.ts'
 import { createProblems, type VerifyProblem } from './problem.ts'
 
 export interface VerifyOptions {
@@ -13,6 +14,8 @@ export interface VerifyOptions {
   readonly key?: Buffer | string
   /** One or more public keys in PEM form. Without key and secret the file beside the log is believed. */
   readonly publicKey?: string
+  /** Where the high-water marks of the log are; see marks.ts. */
+  readonly marks?: string | undefined
   onProgress?(progress: { readonly lane: string; readonly file: string; readonly records: number }): void
 }
 
@@ -35,8 +38,8 @@ export interface VerifyReport {
 
 /**
  * Reads a whole log and finds what was changed, removed, moved, put in or cut off. It may run while others write.
- * What it cannot find: that a lane was put back, as a whole and with its `head`, to what it was at an earlier time; and
- * that the last second of unsynced reads of a process that was killed is missing.
+ * What it cannot find without marks: that a lane was put back, as a whole and with its `head`, to what it was at an
+ * earlier time; and never that the last second of unsynced reads of a process that was killed is missing.
  */
 export async function verifyAudit(options: VerifyOptions): Promise<VerifyReport> {
   const { folder } = options
@@ -45,11 +48,21 @@ export async function verifyAudit(options: VerifyOptions): Promise<VerifyReport>
   const verifiers = verifiersFor(options, signer, problems.add)
   const lanes: LaneReport[] = []
   const named = new Set<string>()
+  // First of all: the log may only be longer than they say.
+  const marks = readMarks(options.marks, signer)
   for (const lane of lanesOf(folder)) {
-    const { report, named: mentioned, found } = await verifyLane(lane, options, signer, verifiers)
+    const mark = marks.get(lane)
+    const { report, named: mentioned, found } = await verifyLane(lane, { ...options, mark }, signer, verifiers)
     lanes.push(report)
+    const behind = mark && markProblem(lane, mark, report.last?.seq ?? 0)
+    if (behind) problems.add(behind)
     for (const name of mentioned) named.add(name)
     for (const problem of found) problems.add(problem)
+  }
+  for (const [lane, mark] of marks) {
+    const gone = lanes.some((report) => report.lane === lane) ? undefined : markProblem(lane, mark, undefined)
+    if (gone) problems.add(gone)
+    named.delete(lane)
   }
   for (const lane of named) {
     if (lanes.some((report) => report.lane === lane)) continue
@@ -84,6 +97,10 @@ function verifiersFor(
   return beside
 }
 
+interface LaneOptions extends VerifyOptions {
+  readonly mark: ReadHead | undefined
+}
+
 interface Verified {
   readonly report: LaneReport
   readonly named: ReadonlySet<string>
@@ -93,7 +110,7 @@ interface Verified {
 /** Retention may remove a file before it is read: then the lane is read once more. */
 async function verifyLane(
   lane: string,
-  options: VerifyOptions,
+  options: LaneOptions,
   signer: Signer | undefined,
   verifiers: readonly Verifier[],
 ): Promise<Verified> {
@@ -108,7 +125,7 @@ async function verifyLane(
 
 async function readLane(
   lane: string,
-  { folder, onProgress }: VerifyOptions,
+  { folder, mark, onProgress }: LaneOptions,
   signer: Signer | undefined,
   verifiers: readonly Verifier[],
 ): Promise<Verified> {
@@ -117,7 +134,8 @@ async function readLane(
   const read = await steadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
   const files = segmentsOf(folder, lane)
-  const check = createLaneCheck({ lane, head, verifiers, problem: problems.add })
+  const heads = [head, mark?.state === 'read' ? mark.head : undefined]
+  const check = createLaneCheck({ lane, heads, verifiers, problem: problems.add })
   let records = 0
   for (const file of files) {
     check.file(file)

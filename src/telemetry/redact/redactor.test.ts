@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { describeArguments } from './describe.ts'
@@ -105,7 +106,9 @@ describe('F11: redaction of arguments', () => {
       expect(text.length).toBeLessThan(4200)
     }
     const texts = clean(Array.from({ length: 100 }, () => 'x'.repeat(4000))) as string[]
-    expect(texts.at(-1)).toBe('[4000 characters]')
+    expect(texts.at(-1)).toBe(`[4000 characters, SHA-256 ${hash('sha256', 'x'.repeat(4000))}]`)
+    const cut = clean('y'.repeat(5000)) as string
+    expect(cut.endsWith(`… (5000 characters, SHA-256 ${hash('sha256', 'y'.repeat(5000))})`)).toBe(true)
   })
 
   test('a field that cannot be redacted is dropped, its siblings stay', () => {

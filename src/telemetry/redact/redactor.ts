@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { concealAssignments } from './assignments.ts'
 import { bounds } from './bounds.ts'
 import { createKeyMatcher } from './keys.ts'
@@ -108,7 +109,7 @@ const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? und
 function shorten(text: string, most: number, clean: Conceal): string {
   if (text.length <= most) return clean(text)
   const part = clean(text.slice(0, most + bounds.beyond))
-  return `${part.slice(0, -bounds.beyond).toWellFormed()}… (${text.length} characters)`
+  return `${part.slice(0, -bounds.beyond).toWellFormed()}… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
 }
 
 function parsed(text: string): unknown {

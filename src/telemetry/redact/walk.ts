@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** How each part of a value is treated, and how much of it there may be. */
 export interface Visit {
   readonly depth: number
@@ -22,7 +24,7 @@ export function walk(value: unknown, visit: Visit, from = 0): unknown {
   let characters = visit.total
 
   const text = (value: string, depth: number): string => {
-    if (characters <= 0) return `[${value.length} characters]`
+    if (characters <= 0) return `[${value.length} characters, SHA-256 ${hash('sha256', value)}]`
     characters -= value.length
     return visit.text(value, depth)
   }
