@@ -1,0 +1,192 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { rawSession } from '../../fixtures/raw-http.ts'
+import { until } from '../../fixtures/until.ts'
+import { callerOf, startDesign } from './start.ts'
+
+const namesOf = async (caller: Awaited<ReturnType<typeof callerOf>>, server: string) =>
+  (await caller.tools()).filter((tool) => tool.server === server).map(({ name }) => name)
+
+describe('a YAML file with mcp_endpoints', () => {
+  test('J2: a read-only endpoint lists and runs its reads, and refuses its writes before they are sent', async () => {
+    await using design = await startDesign({ 'executor.yaml': 'executor.yaml' })
+    const caller = await callerOf(design)
+    expect(await namesOf(caller, 'tickets')).toEqual(['tickets__get_ticket'])
+    expect((await namesOf(caller, 'intake')).length).toBe(4)
+    expect(await namesOf(caller, 'archive')).toEqual([])
+    expect(await caller.call('tickets__get_ticket', { id: '7' })).toBe('get_ticket 1')
+    expect(await caller.call('tickets__close_ticket', { id: '7' })).toBe('WRITE_NOT_ALLOWED')
+    const args = { server: 'tickets', tool: 'close_ticket', args: { id: '7' } }
+    expect(await caller.call('execute_tool', args)).toBe('WRITE_NOT_ALLOWED')
+    expect(design.tickets.called).toEqual(['get_ticket'])
+    expect(await caller.call('intake__close_ticket', { id: '7' })).toBe('close_ticket 2')
+    expect(design.loaded.notes.join()).toContain('trustAnnotations')
+  })
+
+  test('J2: where a read-only server can show nothing, warnings and its status say so', async () => {
+    await using design = await startDesign(
+      { 'executor.yaml': 'executor.yaml' },
+      { mcpServers: { tickets: { trustAnnotations: false } } },
+    )
+    const caller = await callerOf(design)
+    expect(await namesOf(caller, 'tickets')).toEqual([])
+    const status = design.gateway.servers().find(({ name }) => name === 'tickets')?.status.reason
+    const { result } = await (await rawSession(design)).answer('tools/call', { name: 'tickets__get_ticket' })
+    for (const said of [JSON.stringify(design.log.lines), status, JSON.stringify(result)]) {
+      expect(said).toContain('readTools')
+      expect(said).toContain('trustAnnotations')
+    }
+  })
+
+  test('J2: an agent that may only read sees and runs reads, directly and through meta-tools', async () => {
+    const agents = { jobs: { allow: { servers: ['*'] }, readOnly: true } }
+    await using design = await startDesign(
+      { 'executor.yaml': 'executor.yaml' },
+      { agents, mcpServers: { intake: { trustAnnotations: true } } },
+    )
+    const caller = await callerOf(design, 'jobs')
+    expect(await namesOf(caller, 'intake')).toEqual(['intake__get_ticket'])
+    expect(await caller.call('intake__get_ticket')).toBe('get_ticket 1')
+    expect(await caller.call('intake__close_ticket')).toBe('WRITE_NOT_ALLOWED')
+    expect(await caller.call('execute_tool', { server: 'intake', tool: 'close_ticket', args: {} })).toBe(
+      'WRITE_NOT_ALLOWED',
+    )
+    const batch = { calls: [{ server: 'intake', tool: 'close_ticket', args: {} }] }
+    expect(await caller.call('execute_tools', batch)).toContain('WRITE_NOT_ALLOWED')
+    expect(design.tickets.called).toEqual(['get_ticket'])
+  })
+})
+
+describe('a TOML file with tool_forwarding', () => {
+  test('F1, F2, F7, F9, F13: it does what its text says', async () => {
+    await using design = await startDesign({ 'server.toml': 'forwarding.toml' })
+    const caller = await callerOf(design)
+    const note = join(design.notes, 'note.txt')
+
+    // Names: those of the map, all others with the prefix; namespaces that are not allowed and blocked tools are not there.
+    const files = await namesOf(caller, 'filesystem')
+    expect(files).toEqual(expect.arrayContaining(['read_note', 'filesystem__write_file', 'filesystem__list_directory']))
+    for (const gone of ['filesystem__move_file', 'filesystem__edit_file']) expect(files).not.toContain(gone)
+    expect(await namesOf(caller, 'tickets')).toContain('ticket')
+    expect(await namesOf(caller, 'memory')).toEqual([])
+    expect(await caller.call('memory__read_graph')).toBe('NAMESPACE_NOT_ALLOWED')
+    expect(await caller.call('filesystem__move_file', { source: note, destination: `${note}2` })).toBe('TOOL_BLOCKED')
+
+    // Native tools are usable beside the forwarded ones.
+    expect((await namesOf(caller, 'native')).length).toBeGreaterThan(0)
+    expect(await caller.call('native::hash', { data: 'abc', algorithm: 'md5' })).toContain('900150983cd24fb0')
+
+    // A second read comes from the cache, and the log says what is cached.
+    expect(await caller.call('read_note', { path: note })).toBe('hello')
+    await writeFile(note, 'changed behind its back')
+    expect(await caller.call('read_note', { path: note })).toBe('hello')
+    expect(await caller.call('ticket', { id: '1' })).toBe('get_ticket 1')
+    expect(await caller.call('ticket', { id: '1' })).toBe('get_ticket 1')
+    expect(JSON.stringify(design.log.lines)).toContain('tools of filesystem with readOnlyHint')
+
+    // Authenticated callers may write; what was written is read again.
+    const written = await caller.call('filesystem__write_file', { path: note, content: 'new' })
+    expect(written).toContain('Successfully')
+    expect(await readFile(note, 'utf8')).toBe('new')
+    expect(await caller.call('read_note', { path: note })).toBe('new')
+
+    // Paths stay in the folder that the file gives to the server.
+    for (const path of ['/etc/passwd', `${design.notes}/../x`, 'note.txt', `${design.notes}/%2e%2e/x`]) {
+      expect(await caller.call('read_note', { path }), path).toBe('INVALID_PATH')
+    }
+    expect(await caller.call('tickets__attach_file', { path: '../../etc/passwd' })).toBe('INVALID_PATH')
+    expect(await caller.call('tickets__attach_file', { path: '/data/a.txt' })).toMatch(/^attach_file/)
+
+    // The third call within a minute is one too many.
+    const counts = [1, 2, 3].map(() => caller.call('tickets__count_tickets'))
+    expect((await Promise.all(counts)).filter((answer) => answer === 'RATE_LIMITED')).toHaveLength(1)
+  })
+
+  test('F7: auth_required keeps anonymous callers from the tools that it names, and from no others', async () => {
+    await using design = await startDesign({ 'server.toml': 'forwarding.toml' }, { auth: { token: 'none' } })
+    const caller = await callerOf(design)
+    const note = join(design.notes, 'note.txt')
+    expect(await caller.call('read_note', { path: note })).toBe('hello')
+    expect(await caller.call('filesystem__write_file', { path: note, content: 'x' })).toBe('AUTH_REQUIRED')
+    expect(await caller.call('tickets__close_ticket')).toBe('AUTH_REQUIRED')
+    expect(await namesOf(caller, 'filesystem')).not.toContain('filesystem__write_file')
+    expect(await readFile(note, 'utf8')).toBe('hello')
+  })
+})
+
+describe('two JSON files, servers and rules', () => {
+  const pair = { '.mcp.json': 'mcp.json', '.mcp-gateway-rules.json': 'mcp-gateway-rules.json' }
+
+  test('G6, G7: a tool needs its server and itself allowed; a caller without an agent may use nothing', async () => {
+    await using design = await startDesign(pair)
+    const path = join(design.notes, 'note.txt')
+    const researcher = await callerOf(design, 'researcher')
+    const files = await namesOf(researcher, 'filesystem')
+    expect(files).toContain('filesystem__read_text_file')
+    for (const gone of ['filesystem__write_file', 'filesystem__read_media_file']) expect(files).not.toContain(gone)
+    expect(await researcher.call('filesystem__read_text_file', { path })).toBe('hello')
+    expect(await researcher.call('filesystem__write_file', { path, content: 'x' })).toBe('DENIED_BY_POLICY')
+    // Its tool is listed, its server is not.
+    expect(await namesOf(researcher, 'memory')).toEqual([])
+    expect(await researcher.call('memory__read_graph')).toBe('DENIED_BY_POLICY')
+    expect(await researcher.call('execute_tool', { server: 'memory', tool: 'read_graph', args: {} })).toBe(
+      'DENIED_BY_POLICY',
+    )
+    expect(JSON.stringify(design.log.lines)).toContain('agents.researcher.allow.tools.memory has no effect')
+
+    const backend = await callerOf(design, 'backend')
+    expect(await backend.call('memory__read_graph')).toContain('entities')
+    expect(await backend.call('filesystem__write_file', { path, content: 'x' })).toBe('DENIED_BY_POLICY')
+    // Inherits the servers of its parent, and narrows the tools.
+    const reader = await callerOf(design, 'backend.reader')
+    expect(await reader.call('memory__read_graph')).toContain('entities')
+    expect(await reader.call('memory__create_entities', { entities: [] })).toBe('DENIED_BY_POLICY')
+
+    const nobody = await callerOf(design)
+    expect(await namesOf(nobody, 'filesystem')).toEqual([])
+    expect(await nobody.call('filesystem__read_text_file', { path })).not.toBe('hello')
+  })
+
+  test('G8: a server that leaves the rules, or the servers, is gone for those who used it', async () => {
+    await using design = await startDesign(pair)
+    const path = join(design.notes, 'note.txt')
+    const researcher = await callerOf(design, 'researcher')
+    const backend = await callerOf(design, 'backend')
+    expect(await researcher.call('filesystem__read_text_file', { path })).toBe('hello')
+    expect(await backend.call('memory__read_graph')).toContain('entities')
+
+    await design.change('.mcp-gateway-rules.json', (text) => text.replace('"servers": ["filesystem"]', '"servers": []'))
+    await until(async () => (await researcher.call('filesystem__read_text_file', { path })) === 'DENIED_BY_POLICY', {
+      what: 'the server to be revoked',
+      withinMs: 10_000,
+    })
+    expect(await namesOf(researcher, 'filesystem')).toEqual([])
+    expect(await backend.call('filesystem__read_text_file', { path })).toBe('hello')
+
+    await design.change('.mcp.json', (text) => {
+      const { mcpServers } = JSON.parse(text)
+      return JSON.stringify({ mcpServers: { filesystem: mcpServers.filesystem } })
+    })
+    await until(async () => (await namesOf(backend, 'memory')).length === 0, { what: 'memory to go', withinMs: 10_000 })
+    expect(await backend.call('memory__read_graph')).toMatch(/^(TOOL|SERVER)_NOT_FOUND$/)
+  })
+})
+
+describe('the smaller files', () => {
+  test('T1, T2: a TOML file with [mcp] proxies calls to its servers', async () => {
+    await using design = await startDesign({ 'registry.toml': 'registry.toml' })
+    const caller = await callerOf(design)
+    expect(await caller.call('memory__read_graph')).toContain('entities')
+    expect(await caller.call('tickets__close_ticket')).toBe('close_ticket 1')
+    expect(await caller.call('execute_tool', { server: 'nowhere', tool: 'x', args: {} })).toBe('SERVER_NOT_FOUND')
+    expect(await caller.call('native::hash', { data: 'abc', algorithm: 'md5' })).toContain('900150983cd24fb0')
+  })
+
+  test('G1: a plain file with mcpServers serves them to the single user', async () => {
+    await using design = await startDesign({ 'claude_desktop_config.json': 'mcp.json' })
+    const caller = await callerOf(design)
+    expect(await caller.call('filesystem__read_text_file', { path: join(design.notes, 'note.txt') })).toBe('hello')
+    expect(await caller.call('memory__read_graph')).toContain('entities')
+  })
+})
