@@ -83,17 +83,28 @@ describe('G1: answers over HTTP/1.1', () => {
     expect(read(['HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n']).answers[0]?.head.reuse).toBe(false)
   })
 
-  test('one with a length and chunks is read by its chunks, and its connection is not used again', () => {
-    const both = chunked('hello').replace('\r\n\r\n', '\r\nContent-Length: 3\r\n\r\n')
-    expect(read([both]).answers).toMatchObject([{ body: 'hello', head: { reuse: false } }])
-  })
-
   const bad: Record<string, string> = {
     'another protocol': 'SSH-2.0-OpenSSH_9.2\r\n',
     'another protocol that says little': 'RFB',
     'a status that is none': 'HTTP/1.1 999 What\r\n\r\n',
     'another version': 'HTTP/2.0 200 OK\r\n\r\n',
     'a switch of protocols': 'HTTP/1.1 101 Switching Protocols\r\n\r\n',
+    'a length and chunks': chunked('hello').replace('\r\n\r\n', '\r\nContent-Length: 3\r\n\r\n'),
+    'one length twice': 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc',
+    'two codings': chunked('hello').replace('\r\n\r\n', '\r\nTransfer-Encoding: gzip\r\n\r\n'),
+    'a length before a space': 'HTTP/1.1 200 OK\r\nContent-Length: 3 \r\n\r\nabc',
+    'a line of the head that ends with LF': 'HTTP/1.1 200 OK\r\nA: b\nContent-Length: 3\r\n\r\nabc',
+    'a head that ends with LF': 'HTTP/1.1 200 OK\nA: b\n\n',
+    'CR in a value': 'HTTP/1.1 200 OK\r\nA: b\rc\r\nContent-Length: 3\r\n\r\nabc',
+    'NUL in a value': 'HTTP/1.1 200 OK\r\nA: \0\r\nContent-Length: 3\r\n\r\nabc',
+    'a chunk line that ends with LF': chunked('hello').replace('x=y\r\n', 'x=y\n'),
+    'a chunk that ends with LF': chunked('hello').replace('hello\r\n', 'hello\n'),
+    'a space behind the size of a chunk': chunked('hello').replace('5;x=y', '5 '),
+    'CR in the extension of a chunk': chunked('hello').replace('x=y', 'x=\ry'),
+    'a trailer that ends with LF': chunked('hello').replace('Trailer: t\r\n', 'Trailer: t\n'),
+    'a trailer without a name': chunked('hello').replace('Trailer: t', 'Trailer'),
+    'a length in a trailer': chunked('hello').replace('Trailer: t', 'Content-Length: 3'),
+    'leave to go on': `HTTP/1.1 100 Continue\r\n\r\n${sized('hello')}`,
     'two lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd',
     'a length with a sign': 'HTTP/1.1 200 OK\r\nContent-Length: +3\r\n\r\nabc',
     'a header without a name': 'HTTP/1.1 200 OK\r\n: 3\r\n\r\n',

@@ -1,5 +1,5 @@
 import { BadAnswer } from './bad-answer.ts'
-import { type AnswerHead, headLength, readHead } from './head.ts'
+import { type AnswerHead, headLength, longestHead, readField, readHead, refuseBareLf } from './head.ts'
 
 /** What is told of answers as their bytes arrive, one answer after another. */
 export interface AnswerListener {
@@ -24,8 +24,7 @@ export interface AnswerReader {
 
 type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
 
-/** A head, the size line of a chunk, a trailer: none needs more. */
-const longestHead = 32 * 1024
+/** The size line of a chunk, a trailer: none needs more. */
 const longestLine = 4 * 1024
 
 /** An answer that is wanted in one piece and is longer than this is not put together of pieces. */
@@ -46,6 +45,9 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
     // Tells that another one follows.
     if (head.status < 200) {
       if (head.status === 101) throw new BadAnswer('it wants to speak another protocol')
+      // As undici does: nobody has asked whether to go on.
+      if (head.status === 100) throw new BadAnswer('it says that we may go on, which was not asked')
+      if (!head.reuse) throw new BadAnswer('it announces an answer, and that none follows')
       return
     }
     part = head.body === 'chunked' ? 'chunk size' : head.body === 'until end' ? 'until end' : 'length'
@@ -71,12 +73,13 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
   /** The next line, where it is whole, and where it ends. */
   const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
     const end = bytes.indexOf(10, at)
+    if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new BadAnswer('a line ends with LF alone')
     if (end === -1) {
       if (bytes.length - at > longestLine) throw new BadAnswer('a line is too long')
       begun = Buffer.from(bytes.subarray(at))
       return undefined
     }
-    return { text: bytes.toString('latin1', at, end).replace(/\r$/, ''), next: end + 1 }
+    return { text: bytes.toString('latin1', at, end - 1), next: end + 1 }
   }
 
   const push = (chunk: Buffer) => {
@@ -88,10 +91,12 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
         const length = headLength(bytes, at)
         if (length === 0) {
           if (!beginsWell(bytes, at)) throw new BadAnswer('it does not begin like an answer')
+          refuseBareLf(bytes, at)
           if (bytes.length - at > longestHead) throw new BadAnswer('its head is too long')
           begun = Buffer.from(bytes.subarray(at))
           return
         }
+        if (length > longestHead) throw new BadAnswer('its head is too long')
         const head = readHead(bytes.toString('latin1', at, at + length))
         at += length
         start(head)
@@ -123,6 +128,7 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
           if (found.text !== '') throw new BadAnswer('a chunk is longer than it says')
           part = 'chunk size'
         } else if (found.text === '') finish()
+        else checkTrailer(found.text)
       }
     }
   }
@@ -144,9 +150,20 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
 const beginsWell = (bytes: Buffer, at: number): boolean =>
   'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
 
-/** Extensions of chunks mean nothing to us. */
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const quoted = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"'
+/** Thirteen digits are more than anybody sends, and no more than a number can hold. */
+const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
+
+/** Extensions of chunks mean nothing to us, but have a form. */
 function chunkSize(line: string): number {
-  const digits = /^([0-9a-fA-F]{1,8})[ \t]*(?:;|$)/.exec(line)?.[1]
+  const digits = chunkLine.exec(line)?.[1]
   if (digits === undefined) throw new BadAnswer('the size of a chunk is no number')
   return Number.parseInt(digits, 16)
+}
+
+/** Nothing in a trailer is used; what would change how the body was read is refused. */
+function checkTrailer(line: string): void {
+  const [name] = readField(line)
+  if (name === 'content-length' || name === 'transfer-encoding') throw new BadAnswer('it says twice how long it is')
 }

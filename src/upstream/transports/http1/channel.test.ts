@@ -126,6 +126,22 @@ describe('G1: HTTP to a server', () => {
     expect(sockets.length).toBeGreaterThan(1)
   })
 
+  test('F12: a response that is refused may belong to a request that has run', async () => {
+    const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n'
+    for (const bytes of [
+      `${head}Content-Length: 2\r\n\r\n`,
+      `${head}A: b\nC: d\r\n\r\n`,
+      'HTTP/1.1 200 OK\nA: b\r\n',
+    ]) {
+      const server = createRawServer((socket) => socket.on('error', () => {}).once('data', () => socket.write(bytes)))
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      onTestFinished(() => void server.close())
+      const channel = open(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      await expect(ask(channel)).rejects.toMatchObject({ written: true, cause: { code: 'BAD_HTTP' } })
+    }
+  })
+
   test('F12: a server that is not there was surely not written to, one that breaks off may have been', async () => {
     const gone = await serving(echo)
     const { url } = gone

@@ -3,7 +3,7 @@ import type { connect as TlsConnect } from 'node:tls'
 import type { WebProxy } from '../../../outbound/proxy.ts'
 import { proxyRefused } from '../../../outbound/proxy-failure.ts'
 import { BadAnswer } from './bad-answer.ts'
-import { headLength, readHead } from './head.ts'
+import { headLength, longestHead, readHead, refuseBareLf } from './head.ts'
 
 export interface SocketOptions {
   /** What reads it, where it is not read as a stream. */
@@ -27,7 +27,6 @@ export const readyEvent = ({ protocol }: URL): 'secureConnect' | 'connect' =>
   protocol === 'https:' ? 'secureConnect' : 'connect'
 
 /** No proxy says more than this to a request for a tunnel. */
-const longestHead = 32 * 1024
 
 /** Asks a proxy to lead us to an origin. `opened` gets the connection once it does; `lost` hears why it does not. */
 export function openTunnel(
@@ -45,6 +44,7 @@ export function openTunnel(
     try {
       const length = headLength(said, 0)
       if (length === 0) {
+        refuseBareLf(said, 0)
         if (said.length > longestHead) throw new BadAnswer('its head is too long')
         return
       }

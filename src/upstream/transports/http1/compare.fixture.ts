@@ -1,0 +1,77 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { anyAnswer } from './answers.fixture.ts'
+import { type Reading, readByNode, readByteByByte, readByUndici, readByUs } from './readers.fixture.ts'
+
+/** What undici and node:http both take, and we refuse on purpose, by the reason that we give. */
+const stricter: ReadonlySet<string> = new Set([
+  // Line breaks before the status line, HTTP/0.9 and 2.0, a status of 600 and more, control characters in the reason.
+  'it does not begin like an answer',
+  // Any transfer coding but chunked: nobody here could undo it.
+  'it is coded in a way that was not asked for',
+  // Two Transfer-Encoding lines; Transfer-Encoding among the trailers.
+  'it says twice how long it is',
+  // Extensions with an empty name or value, and sizes of more than 13 digits.
+  'the size of a chunk is no number',
+  // More than 15 digits.
+  'its length is no number',
+])
+
+export interface Compared {
+  readonly cases: number
+  /** Taken by all. */
+  readonly taken: number
+  readonly refused: number
+  /** Taken by undici and node:http, and refused by us. */
+  readonly stricter: number
+  /** Where undici and node:http disagree. */
+  readonly disputed: number
+  /** What must not be: the bytes, and what each made of them. */
+  readonly wrong: readonly string[]
+}
+
+/** Lets all readers read generated responses, and finds those on which ours is laxer, or stricter without a reason. */
+export async function compareReaders(cases: number, seed: number): Promise<Compared> {
+  const counts = { taken: 0, refused: 0, stricter: 0, disputed: 0 }
+  const wrong: string[] = []
+  const one = async (pieces: readonly Buffer[]) => {
+    const { reading: ours, left } = readByteByByte(pieces)
+    const [node, undici] = await Promise.all([readByNode(pieces), readByUndici(pieces)])
+    const agree = isDeepStrictEqual(node, undici) || ('refused' in node && 'refused' in undici)
+    if (!agree) counts.disputed++
+    const fault = faultOf({ ours, node, undici, left, agree, cut: readByUs(pieces) })
+    if (fault !== undefined) {
+      const bytes = JSON.stringify(pieces.map((piece) => piece.toString('latin1')))
+      wrong.push(`${fault}: ${bytes}\n${JSON.stringify({ ours, node, undici })}`)
+    } else if (!('refused' in ours)) counts.taken++
+    else if (agree && !('refused' in node)) counts.stricter++
+    else counts.refused++
+  }
+  const batch = 100
+  for (let done = 0; done < cases; done += batch) {
+    const samples = fc.sample(anyAnswer, { numRuns: Math.min(batch, cases - done), seed: seed + done })
+    await Promise.all(samples.map(one))
+  }
+  return { cases, ...counts, wrong }
+}
+
+function faultOf(read: {
+  readonly ours: Reading
+  readonly cut: Reading
+  readonly node: Reading
+  readonly undici: Reading
+  readonly left: number
+  readonly agree: boolean
+}): string | undefined {
+  const { ours, cut, node, undici, left, agree } = read
+  // A refusal may be found out earlier or later, by another sign.
+  if (!isDeepStrictEqual(ours, cut) && !('refused' in ours && 'refused' in cut)) return 'it depends on the pieces'
+  if (!('refused' in ours)) {
+    if (!isDeepStrictEqual(ours, undici)) return 'undici does not take it like this'
+    // Bytes behind a response make node:http refuse it if they come together; to us the connection is lost then.
+    if (left === 0 && !isDeepStrictEqual(ours, node)) return 'node:http does not take it like this'
+    return undefined
+  }
+  if (agree && !('refused' in node) && !stricter.has(ours.refused)) return 'undici and node:http take it'
+  return undefined
+}
