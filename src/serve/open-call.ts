@@ -99,7 +99,10 @@ export class OpenCall implements Waiter {
     const held = this.#held
     this.#held = []
     for (const { method, params } of held) this.#deliver(method, params)
-    if (this.#end !== undefined) return Promise.resolve(this.#end)
+    if (this.#end !== undefined) {
+      this.#dropQuestions()
+      return Promise.resolve(this.#end)
+    }
     if (this.#questions.size > 0) this.#tellSoon()
     return new Promise((resolve) => {
       this.#settle = resolve
@@ -108,6 +111,7 @@ export class OpenCall implements Waiter {
 
   cancel(): void {
     this.#finish({ kind: 'cancelled' })
+    this.#dropQuestions()
     this.#controller.abort(new ToolwayError('CANCELLED', 'The caller cancelled this call.'))
   }
 
@@ -193,8 +197,14 @@ export class OpenCall implements Waiter {
   #finish(end: Turn): void {
     if (this.#end !== undefined) return
     this.#end = end
+    // The caller is away to answer questions: those of other calls of its, which came through this one, are answered.
+    if (this.#settle === undefined && this.#asked > 0 && end.kind === 'done') return
     this.#settle?.(end)
     this.#settle = undefined
+    this.#dropQuestions()
+  }
+
+  #dropQuestions(): void {
     for (const question of this.#questions.values()) question.drop(nobodyWaits(question.method))
   }
 }

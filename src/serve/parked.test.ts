@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { until } from '../../tests/fixtures/until.ts'
+import { Json } from '../core/json.ts'
 import { type Answer, events } from './door.fixture.ts'
 import { type Asked, openModernDoor, type Sending } from './eras/modern.fixture.ts'
 import { OpenCall } from './open-call.ts'
@@ -241,6 +242,21 @@ describe('B2: who may come back', () => {
     expect(() => begin('carl')).toThrow('Too many calls')
     parked.forget(anna)
     begin('carl')
+  })
+
+  test('G3: a question that came through a call which ends meanwhile is still answered', async () => {
+    const leg = { id: 1, revision: '2026-07-28', logLevel: undefined, progressToken: 1, send: () => true }
+    const capabilities = { elicitation: {} }
+    const call = new OpenCall({ ...leg, capabilities }, () => {})
+    const work = Promise.withResolvers<[Buffer]>()
+    const asked = call.turn({ ...leg, capabilities })
+    call.run(() => work.promise)
+    const answer = call.ask('elicitation/create', Json.of({}), new AbortController().signal)
+    expect(await asked).toMatchObject({ kind: 'asked' })
+    work.resolve([Buffer.from('{}')])
+    await work.promise
+    expect(await call.turn({ ...leg, capabilities }, { q1: { action: 'accept' } })).toMatchObject({ kind: 'done' })
+    expect((await answer).value).toEqual({ action: 'accept' })
   })
 
   test('calls that wait are bounded, and the server hears why it gets no answer', async () => {

@@ -4,7 +4,7 @@ import type { Capabilities } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { type Connection, openConnection } from './connection.ts'
+import { type Connection, type ConnectionOptions, openConnection } from './connection.ts'
 import { initialize } from './eras/legacy.ts'
 import type { Identity, OpenLine } from './introduction.ts'
 import { createLastWords } from './last-words.ts'
@@ -38,8 +38,7 @@ export interface Tenancy {
   readonly owned: boolean
   /** Whose credential it goes by, where each has its own. */
   readonly principal?: string | undefined
-  /** The owner's ways to be reached outside the requests that are under way, best first. */
-  readonly host?: (() => readonly Peer[]) | undefined
+  readonly host?: ConnectionOptions['host']
   /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
   /** The server asks its client for roots; the promise settles when it has them. */

@@ -14,7 +14,7 @@ const ask = (method: string, signal = never) => ({ method, params: () => Buffer.
 const open = async (...script: Parameters<typeof scriptedPeer>) => {
   const peer = scriptedPeer(...script)
   const hosts: Peer[] = []
-  const options = { server: 's', owned: false, host: () => hosts, log: silentLog }
+  const options = { server: 's', owned: false, host: () => ({ calls: [], session: hosts }), log: silentLog }
   return { peer, hosts, connection: await openConnection(peer.transport, options, never) }
 }
 const peer = (changes: Partial<Peer>): Peer => ({ ...callOf().peer, ...changes })

@@ -28,7 +28,7 @@ export interface Connection extends AsyncDisposable {
   readonly taskNews: TaskNews
   /** Only one caller uses this connection, so that whatever the server says is for that caller. */
   owned: boolean
-  /** Set where the owner may be several clients of one kind, and nothing tells which call the server speaks for. */
+  /** Set where nothing tells which of the owner's calls the server speaks for. */
   turns: Turns | undefined
   /** The server has asked something when there was nobody to answer it. */
   unheard: boolean
@@ -74,8 +74,8 @@ interface Pending {
 export interface ConnectionOptions {
   readonly server: string
   readonly owned: boolean
-  /** The owner's ways to be reached outside the requests that are under way, best first. */
-  readonly host?: (() => readonly Peer[]) | undefined
+  /** Calls of the owner that wait for the connection, and the way to its session, if it has one. */
+  readonly host?: (() => { readonly calls: readonly Peer[]; readonly session: readonly Peer[] }) | undefined
   /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
   /** The server asks its client for roots; the promise settles when it has them. */
@@ -262,9 +262,13 @@ export async function openConnection(
       options.onRoots?.(told)
       return
     }
-    // Where it is certain which call asks, the question ends with that call.
-    const certain = connection.turns !== undefined && first.length === 1
-    void questions.answer(question, () => (certain ? first : addressees(method, exchange)))
+    const { turns } = connection
+    const speaker = exchange === undefined ? turns?.speaker() : undefined
+    void questions.answer(question, () => {
+      if (!speaker) return addressees(method, exchange)
+      // It is certain which call asks: the question ends with that call.
+      return turns?.runs(speaker) ? [speaker, ...host().session] : []
+    })
   }
 
   /**
@@ -281,15 +285,23 @@ export async function openConnection(
     const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
     if (transport.kind === 'http' && peers.length > 0) connection.onAside()
     if (connection.owned) {
-      const speakers = connection.turns?.speakers() ?? []
-      const callers = speakers.length > 0 ? speakers : [...new Set([...peers.reverse(), ...(options.host?.() ?? [])])]
+      const { turns } = connection
+      const callers = turns && (turns.strict || !logs) ? turns.speakers() : peers.reverse()
       // Stateless callers ask for log messages with each call; a session that set no level gets all of them.
-      return logs ? callers.filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined) : callers
+      const { calls, session } = host()
+      if (logs) return [...callers, ...session].filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined)
+      if (callers.length === 0) return [...calls, ...session]
+      // A question that is sent through the session outlasts whichever of several calls ends first.
+      return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
     }
     // Only a server that is told with each request who wants to hear keeps silent towards the others.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
     // A cancelled call of another caller may go on at the server, and speak.
     return wanting.length === 1 && !someGoOn() ? wanting : []
+  }
+
+  function host() {
+    return options.host?.() ?? { calls: [], session: [] }
   }
 
   function someGoOn(): boolean {

@@ -203,8 +203,8 @@ export function createLines(options: LinesOptions): Lines {
     }
     const prepared = (open: OpenLine) => {
       const { connection } = open
-      if (peer.rounds && connection.owned && (isOneStream() || speaksAside)) {
-        connection.turns ??= createTurns(clock, habits)
+      if (connection.owned && (isOneStream() || speaksAside)) {
+        connection.turns ??= createTurns(clock, habits, peer.rounds)
       }
       const settling = owner?.greeting || owner?.rooting || (!rooted && needsRoots(user))
       return owner && settling ? settled(open, owner) : logged(open)
@@ -326,7 +326,7 @@ export function createLines(options: LinesOptions): Lines {
       capabilities,
       owned: true,
       principal,
-      host: () => [...[...owner.users].map(({ peer }) => peer), ...(owner.peer ? [owner.peer] : [])],
+      host: () => ({ calls: [...owner.users].map(({ peer }) => peer), session: owner.peer ? [owner.peer] : [] }),
       roots: ([first]) => (first && owner.key !== undefined ? tellingRoots(line, owner, first) : undefined),
       onRoots(told) {
         const rooting = told

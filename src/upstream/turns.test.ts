@@ -62,9 +62,7 @@ test('G3: what is said while one call runs and the others wait for answers is of
   const answer = turns.speakers()[0]?.ask('elicitation/create', Json.of({}), never)
   await nextTurn()
   expect(sent).toEqual(['a', 'b'])
-  const [speaker, ...others] = turns.speakers()
-  expect(others).toEqual([])
-  speaker?.notify('notifications/message', Json.of({}))
+  turns.speaker()?.notify('notifications/message', Json.of({}))
   expect(log).toEqual(['b'])
   expect(await Promise.race([answer, nextTurn().then(() => 'held back')])).toBe('held back')
 })
@@ -74,13 +72,14 @@ test('G3: a tool that was quiet and asks takes turns from then on', async () => 
   habits.set('write', 'quiet')
   for (const call of ['a', 'b']) void run('write', call)
   await nextTurn()
+  expect(turns.speaker()).toBeUndefined()
   expect(turns.speakers()).toHaveLength(2)
   await turns.speakers()[0]?.ask('elicitation/create', Json.of({}), never)
   expect(habits.get('write')).toBe('speaks')
   void run('write', 'c')
   await nextTurn()
   expect(sent).toEqual(['a', 'b'])
-  await end('a')
+  await end('b')
   expect(sent).toEqual(['a', 'b', 'c'])
 })
 
@@ -104,4 +103,21 @@ test('B7: when the connection is closed nobody waits any more', async () => {
   await nextTurn()
   expect(sent).toEqual(['a', 'b'])
   expect(clock.pending).toBe(0)
+})
+
+test('V3: calls of one session wait for one another only if their tool is known to ask', async () => {
+  const sent: string[] = []
+  const turns = createTurns(createManualClock(), new Map(), false)
+  const run = (call: string) =>
+    turns.run('write', peerOf(call, []), never, () => {
+      sent.push(call)
+      return new Promise<void>(() => {})
+    })
+  for (const call of ['a', 'b']) void run(call)
+  await nextTurn()
+  expect(sent).toEqual(['a', 'b'])
+  void turns.speakers()[0]?.ask('elicitation/create', Json.of({}), never)
+  for (const call of ['c', 'd']) void run(call)
+  await nextTurn()
+  expect(sent).toEqual(['a', 'b', 'c'])
 })

@@ -14,8 +14,14 @@ export type Habit = 'speaks' | 'quiet'
 export interface Turns {
   /** Sends a call when it is its turn, and follows it until it ends. `name` says what is called. */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
-  /** The calls that may have spoken just now, the likeliest first; a single one if that is certain. */
+  /** The call that has spoken just now, where that is certain. */
+  speaker(): Peer | undefined
+  /** All calls that may have spoken just now, the likeliest first. */
   speakers(): readonly Peer[]
+  /** Whether the call of a speaker is still under way. */
+  runs(speaker: Peer): boolean
+  /** Whether log messages are told apart, too. */
+  readonly strict: boolean
   /** Lets everybody go: the connection is closed. */
   close(): void
 }
@@ -32,7 +38,11 @@ interface Turn {
 /** How long a silent call keeps others waiting. */
 const silenceMs = 250
 
-export function createTurns(clock: Clock, habits: Map<string, Habit>): Turns {
+/**
+ * With `strict`, calls of tools of which nothing is known take turns, too: their owner may be several clients. The
+ * calls of one session wait for one another only if their tools are known to ask.
+ */
+export function createTurns(clock: Clock, habits: Map<string, Habit>, strict = true): Turns {
   /** Calls that the server works on, in the order in which they were sent. */
   const running = new Set<Turn>()
   const waiting = new Map<Turn, () => void>()
@@ -40,18 +50,18 @@ export function createTurns(clock: Clock, habits: Map<string, Habit>): Turns {
   let silence: Disposable | undefined
   let closed = false
 
-  return { run, speakers, close }
+  return { run, speaker: certain, speakers, runs, strict, close }
 
   async function run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const turn = newTurn(name, peer)
     const leave = () => depart(turn)
     signal.addEventListener('abort', leave, { once: true })
     try {
-      if (habits.get(name) !== 'quiet') await take(turn)
+      if (strict ? habits.get(name) !== 'quiet' : habits.get(name) === 'speaks') await take(turn)
       signal.throwIfAborted()
       running.add(turn)
       const answer = await work()
-      if (!turn.spoke && !habits.has(name)) becomeQuiet(name)
+      if (strict && !turn.spoke && !habits.has(name)) becomeQuiet(name)
       return answer
     } finally {
       signal.removeEventListener('abort', leave)
@@ -137,18 +147,32 @@ export function createTurns(clock: Clock, habits: Map<string, Habit>): Turns {
     }
   }
 
-  function speakers(): readonly Peer[] {
-    const free = [...running].filter((turn) => turn === speaker || turn.open === 0)
-    const likely = free.filter(({ name }) => habits.get(name) !== 'quiet')
-    if (speaker && likely.length === 1 && likely[0] === speaker) return [speaker.voice]
-    // Whatever else a call that waits for an answer says, it is the last to be suspected.
-    const others = [...running].reverse().filter((turn) => !free.includes(turn))
-    return [...free.sort((a, b) => rank(a) - rank(b)), ...others].map(({ voice }) => voice)
+  /** Calls that do not wait for an answer; the speaker may have sent several questions at once. */
+  function free(): Turn[] {
+    return [...running].filter((turn) => turn === speaker || turn.open === 0)
   }
 
-  function rank({ name }: Turn): number {
-    const habit = habits.get(name)
-    return habit === 'speaks' ? 0 : habit === 'quiet' ? 2 : 1
+  function certain(): Peer | undefined {
+    const [only, ...others] = free().filter(({ name }) => habits.get(name) !== 'quiet')
+    return only !== undefined && only === speaker && others.length === 0 ? only.voice : undefined
+  }
+
+  function speakers(): readonly Peer[] {
+    // Who asks mostly asks soon: the call that was sent last is the likeliest.
+    const suspects = free().reverse()
+    // Whatever else a call that waits for an answer says, it is the last to be suspected.
+    const others = [...running].reverse().filter((turn) => !suspects.includes(turn))
+    return [...suspects.sort((a, b) => rank(a) - rank(b)), ...others].map(({ voice }) => voice)
+  }
+
+  function runs(voice: Peer): boolean {
+    return [...running].some((turn) => turn.voice === voice)
+  }
+
+  function rank(turn: Turn): number {
+    if (turn === speaker) return 0
+    const habit = habits.get(turn.name)
+    return habit === 'speaks' ? 1 : habit === 'quiet' ? 3 : 2
   }
 
   function close(): void {
