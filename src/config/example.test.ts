@@ -68,6 +68,7 @@ test('the example means what its comments say, section by section', async () => 
     expose: 'meta',
     perMinute: 120,
     concurrency: 8,
+    readOnly: false,
     debug: false,
   })
   expect(config.defaults).toEqual({

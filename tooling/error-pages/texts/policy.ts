@@ -55,17 +55,18 @@ export const policy = {
     related: ['DENIED_BY_POLICY', 'NAMESPACE_NOT_ALLOWED'],
   },
   WRITE_NOT_ALLOWED: {
-    happened: 'The server is read-only here',
+    happened: 'The server or the agent is read-only here',
     remedy: 'Use a tool that reads',
     causes: [
       'The server has `readOnly: true`, and the tool is not known to be a read: it is not in `readTools`, and its own `readOnlyHint` does not count unless `trustAnnotations` is set.',
+      'The agent, or one that it inherits from, has `readOnly: true`: it may only read, on every server.',
     ],
     model: ['Use a tool that reads. Nothing was sent, so nothing was changed.'],
     operator: [
       'If the tool only reads, list it in `mcpServers.*.readTools`.',
       'Set `trustAnnotations: true` only for servers whose word you take for it.',
     ],
-    keys: ['mcpServers.*.readOnly', 'mcpServers.*.readTools', 'mcpServers.*.trustAnnotations'],
+    keys: ['mcpServers.*.readOnly', 'mcpServers.*.readTools', 'mcpServers.*.trustAnnotations', 'agents.*.readOnly'],
     commands: ['toolway why AGENT TOOL'],
     related: ['DENIED_BY_POLICY', 'UNSAFE_SQL'],
   },
