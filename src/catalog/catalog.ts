@@ -37,6 +37,8 @@ export interface CatalogOptions {
   exposure(caller: Caller): Exposure
   /** What is suspicious about a definition. */
   readonly flagsOf?: FlagsOf
+  /** What a caller may not use is answered as if it did not exist. */
+  readonly hideDenied?: boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -110,6 +112,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     exposure: options.exposure,
     decide: options.decide,
     closed: options.closed,
+    hideDenied: options.hideDenied ?? false,
   }
 
   return {

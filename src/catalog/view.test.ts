@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { ToolwayError } from '../core/errors.ts'
 import { listed, ownTools, setUp } from './catalog.fixture.ts'
 import { decideBy, fakeSource, namingOf } from './source.fixture.ts'
 
@@ -344,5 +345,64 @@ describe('finding', () => {
     const { catalog } = setUp([fakeSource('files', { resources: ['x://1'] })])
     expect(catalog.servedUri('files', 'x://1')).toBe('x://files/1')
     expect(catalog.servedUri('files', 'x://2')).toBe('x://files/2')
+  })
+})
+
+describe('policy.hideDenied', () => {
+  const sources = () => [
+    ...own,
+    fakeSource('files', { tools: ['read', 'write'], prompts: ['greet', 'secret'] }),
+    fakeSource('vault', { tools: ['open'], prompts: ['ask'] }),
+    fakeSource('mute', { tools: ['a'] }),
+  ]
+  const denied = ['files.write', 'files.secret', 'mute.a']
+  const hidden = () =>
+    setUp(sources(), {
+      hideDenied: true,
+      decide: decideBy((_, { server, name }) => server !== 'vault' && !denied.includes(`${server}.${name}`)),
+      closed: (_, server) =>
+        server === 'vault'
+          ? { allowed: false, code: 'NAMESPACE_NOT_ALLOWED', rule: 'agents.a', reason: 'Not for you.' }
+          : undefined,
+    }).view
+  const thrown = async (work: Promise<unknown>) => {
+    const error = await work.then(
+      () => undefined,
+      (one: unknown) => one,
+    )
+    return error as ToolwayError
+  }
+  /** What a caller sees of an error, without the name that it asked for. */
+  const seen = ({ message, data }: ToolwayError, name: string) =>
+    JSON.stringify([message.replaceAll(name, 'NAME'), data]).replaceAll(name, 'NAME')
+
+  test.each([
+    ['a tool', 'tool', 'files__write', 'files__wxyte'],
+    ['a tool in another spelling', 'tool', 'files.write', 'files.wxyte'],
+    ['a prompt', 'prompt', 'files__secret', 'files__sxyret'],
+    ['a tool of a closed server', 'tool', 'vault__open', 'vxylt__open'],
+    ['a prompt of a closed server', 'prompt', 'vault__ask', 'vxylt__ask'],
+    ['a tool of a server of which everything is denied', 'tool', 'mute__a', 'mxye__a'],
+  ] as const)('B6: %s that is denied gets the error of one that is missing', async (_, kind, denied, missing) => {
+    const view = hidden()
+    const [one, other] = [await thrown(view.resolve(kind, denied)), await thrown(view.resolve(kind, missing))]
+    const [server, name] = [denied.split(/__|\./)[0] as string, missing.split(/__|\./)[0] as string]
+    expect(seen(one, denied).replaceAll(server, name)).toBe(seen(other, missing))
+    expect(one.truth.kind.denial).toBe(true)
+    expect(other.truth).toBe(other)
+  })
+
+  test('B6: also by server and name, and what is allowed is found', async () => {
+    const view = hidden()
+    expect(seen(await thrown(view.find('tool', 'files', 'write')), 'write')).toBe(
+      seen(await thrown(view.find('tool', 'files', 'wxyte')), 'wxyte'),
+    )
+    expect(seen(await thrown(view.find('tool', 'vault', 'open')), 'vault')).toBe(
+      seen(await thrown(view.find('tool', 'vxylt', 'open')), 'vxylt'),
+    )
+    expect((await view.find('tool', 'files', 'read')).entry.name).toBe('read')
+    expect((await view.resolve('tool', 'files.read')).entry.name).toBe('read')
+    expect(view.refusal('vault')).toBeUndefined()
+    expect(view.concealed?.('vault')).toMatchObject({ code: 'NAMESPACE_NOT_ALLOWED' })
   })
 })

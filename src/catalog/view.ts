@@ -3,6 +3,7 @@ import type { Exposure, Served, View } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
+import { ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import type { Wait } from '../core/waiting.ts'
 import { ambiguous, nothingUsable, ownName, unheard, unknownEntry, unknownServer } from './missing.ts'
@@ -24,6 +25,8 @@ export interface ViewOptions {
   exposure(caller: Caller): Exposure
   readonly decide: Decide
   closed(caller: Caller, server: string): Denial | undefined
+  /** What the caller may not use is answered as if it did not exist. */
+  readonly hideDenied: boolean
 }
 
 /**
@@ -31,9 +34,10 @@ export interface ViewOptions {
  * a reason and an audit record, when it is called. Everything that is listed or hinted at is what the caller may use.
  */
 export function createView(caller: Caller, options: ViewOptions): View {
-  const { sources, readiness, naming } = options
+  const { readiness, naming, hideDenied } = options
+  const sources = hideDenied ? knownSources() : options.sources
 
-  return {
+  const view: View = {
     ready: (brief) => readiness.all(brief),
     started: async (server, wait) => {
       const source = sources.get(server)
@@ -53,19 +57,19 @@ export function createView(caller: Caller, options: ViewOptions): View {
       return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind]).page(cursor)
     },
     resolve: async (kind, spelling, wait) => {
-      const found = meanings(kind, spelling)
+      const found = usable(meanings(kind, spelling))
       if (found.length === 1) return found[0] as Served
       if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
       return resolveLater(kind, spelling, wait)
     },
     find: async (kind, server, name, wait) => {
-      const known = options.snapshot().registry.get(server)?.[kind].get(name)
+      const [known] = usable(entryOf(kind, server, name))
       if (known) return known
       const source = sources.get(server)
       if (!source) throw unknownServer(server, serverNames())
       openAmong([server])
       const late = await readiness.of([source], wait)
-      const found = options.snapshot().registry.get(server)?.[kind].get(name)
+      const [found] = usable(entryOf(kind, server, name))
       if (found) return found
       throw unheard(source, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
     },
@@ -75,16 +79,69 @@ export function createView(caller: Caller, options: ViewOptions): View {
       return { tools: items, total }
     },
     servers: () => options.visible(caller).servers(),
-    refusal: (server) => {
-      const source = sources.get(server)
-      const closed = source && options.closed(caller, server)
-      if (closed) return refusalOf(closed, server)
-      const entries = source?.entries() ?? []
-      const decisions = entries.map((entry) => options.decide(caller, entry))
-      const denial = decisions.find((decision) => !decision.allowed)
-      if (!denial || denial.allowed || decisions.some(({ allowed }) => allowed)) return undefined
-      return refusalOf({ ...denial, reason: nothingUsable(server, denial.rule) }, server)
-    },
+    refusal: closedServer,
+  }
+  return hideDenied ? hiding(view) : view
+
+  /** The same view, whose errors say why for the record alone. */
+  function hiding(shown: View): View {
+    const conceal = (truth: () => ToolwayError | undefined) => (thrown: unknown) => {
+      throw thrown instanceof ToolwayError ? thrown.concealing(truth()) : thrown
+    }
+    const firstDenial = (found: readonly Served[]): ToolwayError | undefined => {
+      for (const { entry } of found) {
+        const decision = options.decide(caller, entry)
+        if (!decision.allowed) return refusalOf(decision, entry.server)
+      }
+      return undefined
+    }
+    const named = (kind: Kind, spelling: string) =>
+      kind === 'resource' || kind === 'template'
+        ? serversInUri(options.sources.keys(), spelling)
+        : namedServers(options.sources.keys(), spelling, naming.separator).servers
+    return {
+      ...shown,
+      resolve: (kind, spelling, wait) => {
+        const truth = () =>
+          firstDenial(meanings(kind, spelling)) ??
+          named(kind, spelling)
+            .map(closedServer)
+            .find((refusal) => refusal)
+        return shown.resolve(kind, spelling, wait).catch(conceal(truth))
+      },
+      find: (kind, server, name, wait) => {
+        const truth = () => firstDenial(entryOf(kind, server, name)) ?? closedServer(server)
+        return shown.find(kind, server, name, wait).catch(conceal(truth))
+      },
+      refusal: () => undefined,
+      concealed: closedServer,
+    }
+  }
+
+  function closedServer(server: string): ToolwayError | undefined {
+    const source = options.sources.get(server)
+    const closed = source && options.closed(caller, server)
+    if (closed) return refusalOf(closed, server)
+    const entries = source?.entries() ?? []
+    const decisions = entries.map((entry) => options.decide(caller, entry))
+    const denial = decisions.find((decision) => !decision.allowed)
+    if (!denial || denial.allowed || decisions.some(({ allowed }) => allowed)) return undefined
+    return refusalOf({ ...denial, reason: nothingUsable(server, denial.rule) }, server)
+  }
+
+  /** Without those of which the caller may use nothing, unless it is shown their names anyway. */
+  function knownSources(): ReadonlyMap<string, Source> {
+    const shown = new Set(serverNames())
+    return new Map([...options.sources].filter(([name]) => shown.has(name) || closedServer(name) === undefined))
+  }
+
+  function usable(found: readonly Served[]): readonly Served[] {
+    return hideDenied ? found.filter(({ entry }) => options.decide(caller, entry).allowed) : found
+  }
+
+  function entryOf(kind: Kind, server: string, name: string): readonly Served[] {
+    const known = options.snapshot().registry.get(server)?.[kind].get(name)
+    return known ? [known] : []
   }
 
   function meanings(kind: Kind, spelling: string): readonly Served[] {
@@ -104,9 +161,9 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const named = servers.map((server) => sources.get(server) as Source)
     // With several candidates, the one that has the entry is enough: the others do not hold the call up.
     const candidates = named.length > 0 ? named : starting((server) => byUri || couldBeNamed(server, spelling, naming))
-    const late = await readiness.of(candidates, wait, () => meanings(kind, spelling).length > 0)
+    const late = await readiness.of(candidates, wait, () => usable(meanings(kind, spelling)).length > 0)
 
-    const found = meanings(kind, spelling)
+    const found = usable(meanings(kind, spelling))
     if (found.length === 1) return found[0] as Served
     if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
     for (const source of named.length > 0 ? named : late) {

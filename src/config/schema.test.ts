@@ -26,6 +26,7 @@ test('an empty document is a complete configuration', () => {
       blockedTools: [],
       requireAuth: [],
       toolsNeedServer: false,
+      hideDenied: false,
       pins: 'warn',
     },
     auth: { token: 'generated', keys: [] },

@@ -70,6 +70,8 @@ export interface ErrorDetails {
   readonly resendable?: true
   /** This process was paused when the time of the call ran out, which says nothing about the server. */
   readonly late?: true
+  /** Why it was really refused, where the caller is told that there is no such thing (`policy.hideDenied`). */
+  readonly concealed?: ToolwayError
   readonly cause?: unknown
 }
 
@@ -94,6 +96,17 @@ export class ToolwayError extends Error {
 
   get kind(): ErrorKind {
     return errorKinds[this.code]
+  }
+
+  /** What audit and metrics call it: the true reason, where the caller is not told. */
+  get truth(): ToolwayError {
+    return this.details.concealed ?? this
+  }
+
+  /** The same to the caller, with the true reason for the record. */
+  concealing(truth: ToolwayError | undefined): ToolwayError {
+    if (truth === undefined) return this
+    return new ToolwayError(this.code, this.message, { ...this.details, concealed: truth })
   }
 
   /** The object that callers find in `_meta["dev.toolway/error"]` or in a JSON-RPC error's `data`. */

@@ -272,3 +272,40 @@ test('F11: how each attempt of a repeated call ended is in its record', async ()
   await handle(callOf({ entry: entryOf() }))
   expect(ends()[1]).not.toHaveProperty('attempts')
 })
+
+test('F11: a denial that the caller is not told of is recorded as what it is', async () => {
+  const missing = new ToolwayError('TOOL_NOT_FOUND', 'There is no tool "read".')
+  const { handle, ends } = openPipeline({
+    hideDenied: true,
+    decide: () => ({ allowed: false, code: 'TOOL_BLOCKED', rule: 'policy.blockedTools', reason: 'It is blocked.' }),
+    view: () => ({ ...emptyView, find: () => Promise.reject(missing) }),
+  })
+  const told = await handle(callOf()).catch((thrown: ToolwayError) => thrown)
+  expect(told).toMatchObject({ message: missing.message, data: missing.data })
+  expect(ends()).toMatchObject([{ decision: 'DENY', code: 'TOOL_BLOCKED', rule: 'policy.blockedTools' }])
+})
+
+test('F11: a call is recorded and observed as the agent that its agent_id names', async () => {
+  const clock = createManualClock()
+  const observed: string[] = []
+  const { handle, records } = openPipeline({
+    watch: { observers: [{ ended: ({ call }) => void observed.push(call.caller.agent) }], clock },
+    actAs({ caller }, asked) {
+      if (asked !== 'researcher') throw new ToolwayError('INVALID_AGENT_ID', 'You may not be that one.')
+      return { ...caller, agent: asked }
+    },
+  })
+  const call = (server: string, agent_id: unknown) => {
+    const input = { arguments: Json.of({ agent_id }), meta: {} }
+    const caller = { ...callOf().caller, agent: '(none)' }
+    return handle(callOf({ caller, input, entry: entryOf({ server }) }))
+  }
+  await call('toolway', 'researcher')
+  await call('toolway', 'root')
+  await call('toolway', 7)
+  // Arguments of other servers' tools mean nothing to us.
+  await call('files', 'researcher')
+  const expected = ['researcher', '(none)', '(none)', '(none)']
+  expect(observed).toEqual(expected)
+  expect(records.map(({ agent }) => agent)).toEqual(expected.flatMap((agent) => [agent, agent]))
+})

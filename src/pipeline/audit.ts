@@ -81,7 +81,7 @@ type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 /** How a failure is written down. */
 export function endingOf(thrown: unknown): Ending {
   if (thrown instanceof ServerError) return { decision: 'ERROR', reason: 'server_error', is_error: true }
-  const { code, kind, details } = ToolwayError.from(thrown)
+  const { code, kind, details } = ToolwayError.from(thrown).truth
   const decision = kind.denial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
   const { rule, auditReason = code.toLowerCase() } = details
   return { decision, reason: auditReason, ...(rule !== undefined && { rule }), code, is_error: true }

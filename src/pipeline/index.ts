@@ -7,12 +7,13 @@ import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
+import { type ActAs, acting } from './acting.ts'
 import { approve, type NeedsApproval } from './approve.ts'
 import { audit } from './audit.ts'
 import { auditedView } from './audited-view.ts'
 import { type Check, guards } from './guards.ts'
 import { attempt, observe, type Watch } from './observe.ts'
-import { policy } from './policy.ts'
+import { policy, refuseBy } from './policy.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Recheck, recheck } from './recheck.ts'
 import type { Refusals } from './refusals.ts'
@@ -28,6 +29,10 @@ export interface PipelineOptions {
   /** Keeps refusals from filling the record; it outlives a configuration. */
   readonly refusals: Refusals
   readonly decide: Decide
+  /** What is denied is answered as if it did not exist. */
+  readonly hideDenied?: boolean
+  /** The caller as the agent that the arguments of a meta-tool name; throws where it may not be that one. */
+  readonly actAs?: ActAs
   readonly validate: Validate
   /** What looks at the arguments of a server's tools, by server. */
   readonly guards: ReadonlyMap<string, Check>
@@ -52,10 +57,12 @@ export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { decide, refusals, watch, clock } = options
+  const refuse = refuseBy(options.view, options.hideDenied ?? false)
   const recorded = (operation?: Operation): Interceptor[] => [
+    ...acting(options.actAs),
     ...observe(watch, operation),
     audit(options.audit, decide, operation, refusals),
-    policy(decide),
+    policy(decide, refuse),
   ]
   const checked = [
     validate(options.validate),
@@ -65,7 +72,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     options.cache,
   ]
   const repeated = [timeout(clock), options.retry]
-  const perAttempt = [...attempt(watch), options.breaker, options.bulkhead, recheck(options.recheck)]
+  const perAttempt = [...attempt(watch), options.breaker, options.bulkhead, recheck(options.recheck, refuse)]
 
   const handle = compose([...recorded(), ...checked, ...repeated, ...perAttempt], (call) => call.entry.run(call))
   const complete = compose(

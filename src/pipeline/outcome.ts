@@ -12,13 +12,13 @@ export const outcomeOf = ({ refusal, isError }: Result): Outcome =>
 /** How a call ended that has none. */
 export function failureOf(thrown: unknown): Outcome {
   if (thrown instanceof ServerError) return { kind: 'failed', code: codeOf(thrown) }
-  const { code, kind } = ToolwayError.from(thrown)
+  const { code, kind } = ToolwayError.from(thrown).truth
   return { kind: kind.denial ? 'denied' : 'failed', code }
 }
 
 /** What a failure is called: by our code, or by the number of a server's own error, if that is one at all. */
 export function codeOf(thrown: unknown): string {
-  if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).code
+  if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).truth.code
   const code: unknown = thrown.error.value?.code
   return `rpc ${typeof code === 'number' ? code : 'unknown'}`
 }

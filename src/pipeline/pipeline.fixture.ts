@@ -12,7 +12,7 @@ import { textResult } from '../core/result.ts'
 import { audit as auditLayer } from './audit.ts'
 import { auditedView } from './audited-view.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
-import { policy } from './policy.ts'
+import { policy, refuseBy } from './policy.ts'
 import { createRefusals } from './refusals.ts'
 import { turnedAway } from './turned-away.ts'
 
@@ -98,8 +98,15 @@ export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
   const decide = denyForbidden
   const clock = createManualClock()
   const refusals = createRefusals({ audit, clock })
-  const handle = compose([auditLayer(audit, decide, undefined, refusals), policy(decide)], async () =>
-    textResult('ran'),
+  const handle = compose(
+    [
+      auditLayer(audit, decide, undefined, refusals),
+      policy(
+        decide,
+        refuseBy(() => emptyView, false),
+      ),
+    ],
+    async () => textResult('ran'),
   )
   const callerOf = (principal: string): Caller => ({ ...callOf().caller, principal })
   const call = (server: string, principal = 'test', args: Record<string, unknown> = {}) =>

@@ -1,10 +1,27 @@
-import type { Interceptor } from '../core/call.ts'
-import { type Decide, refusalOf } from '../core/decision.ts'
+import type { Access } from '../core/access.ts'
+import type { Call, Interceptor } from '../core/call.ts'
+import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
+import { ToolwayError } from '../core/errors.ts'
+
+/** What a caller is told whose call is denied. */
+export type Refuse = (call: Call, denial: Denial) => Promise<never>
 
 /** Lets through what policy allows. */
-export const policy = (decide: Decide): Interceptor => {
+export const policy = (decide: Decide, refuse: Refuse): Interceptor => {
   return (call, next) => {
     const decision = decide(call.caller, call.entry)
-    return decision.allowed ? next(call) : Promise.reject(refusalOf(decision, call.entry.server))
+    return decision.allowed ? next(call) : refuse(call, decision)
   }
 }
+
+/** Says why; or, where denials are hidden, what is said of an entry that does not exist. */
+export const refuseBy =
+  (view: Access['view'], hideDenied: boolean): Refuse =>
+  async ({ caller, entry }, denial) => {
+    const refusal = refusalOf(denial, entry.server)
+    if (!hideDenied) throw refusal
+    const missing = await view(caller)
+      .find(entry.kind, entry.server, entry.name)
+      .catch((thrown: unknown) => thrown)
+    throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
+  }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ToolwayError } from '../core/errors.ts'
-import { type AgentSelection, selectAgent } from './agents.ts'
+import { type AgentSelection, refusalOfNone, selectAgent } from './agents.ts'
 
 const rules = new Set(['researcher', 'researcher.junior', 'backend', 'default'])
 
@@ -156,4 +156,17 @@ test('G7: whoever is selected has rules, and is one of the agents of the credent
     { numRuns: 2_000 },
   )
   expect(selected).toBeGreaterThan(200)
+})
+
+test('G7: the error for a missing agent shows a model how to name one, and no agent that it may not be', () => {
+  const selection = {
+    credential: { agents: ['a', 'b'] },
+    agents: new Set(['a', 'b', 'secret']),
+    defaults: { denyOnMissingAgent: true },
+  }
+  const { code, message } = refusalOfNone(selection)
+  expect(code).toBe('NO_FALLBACK_CONFIGURED')
+  expect(message).toContain('"agent_id": "a"')
+  expect(message).toContain('Toolway-Agent: a')
+  expect(refusalOfNone({ ...selection, credential: { agents: [] } }).message).not.toMatch(/secret|"a"/)
 })

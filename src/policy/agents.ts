@@ -49,7 +49,9 @@ export function agentOrNone(selection: AgentSelection): string {
 /** Why a caller without an agent may do nothing. */
 export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): ToolwayError {
   const found = fallback({ ...selection, asked: undefined })
-  return isName(found) ? new ToolwayError('NO_FALLBACK_CONFIGURED', 'Name the agent that you act as.') : found
+  return isName(found)
+    ? new ToolwayError('NO_FALLBACK_CONFIGURED', `Name the agent that you act as: ${waysToName('your-agent')}.`)
+    : found
 }
 
 /** The agent of a caller that asked for none, or why there is none. */
@@ -69,11 +71,17 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
     return new ToolwayError('FALLBACK_AGENT_NOT_IN_RULES', sentence, { rule: 'defaults.agent' })
   }
   if (!denyOnMissingAgent && agents.has(defaultAgent) && mayBe(defaultAgent)) return defaultAgent
+  // Agents that the credential may not be are not named.
+  const [example = 'your-agent'] = credential.agents === '*' ? agents : mine
   const which = mine.size === 0 ? 'an agent' : listed([...mine])
-  const sentence = `No agent was named, and none is configured to fall back on; name ${which} (header Toolway-Agent, ?agent= or _meta["dev.toolway/agent"]), or set defaults.agent.`
+  const sentence = `No agent was named, and none is configured to fall back on; name ${which}: ${waysToName(example)}. An operator can set defaults.agent.`
   const details = denyOnMissingAgent ? { rule: 'defaults.denyOnMissingAgent' } : {}
   return new ToolwayError('NO_FALLBACK_CONFIGURED', sentence, details)
 }
+
+/** A model can only set arguments, a client also headers. */
+const waysToName = (agent: string): string =>
+  `pass "agent_id" in the arguments of a Toolway tool, for example execute_tool {"agent_id": "${agent}", …}, or send the header "Toolway-Agent: ${agent}", ?agent=${agent} or _meta["dev.toolway/agent"]`
 
 const isName = (found: string | ToolwayError): found is string => typeof found === 'string'
 

@@ -10,6 +10,7 @@ const open = {
   blockedTools: [],
   requireAuth: [],
   toolsNeedServer: false,
+  hideDenied: false,
   pins: 'warn' as const,
 }
 const { caller } = callOf()

@@ -6,7 +6,7 @@ import { createReplay, type PastCall } from './replay.ts'
 
 const policyOf = (changes: Partial<Config>) => {
   const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 1, debug: false } as const
-  const policy = { ...openPolicy, toolsNeedServer: false, pins: 'warn' as const }
+  const policy = { ...openPolicy, toolsNeedServer: false, hideDenied: false, pins: 'warn' as const }
   return createPolicy({ config: { agents: {}, policy, defaults, mcpServers: {}, ...changes } })
 }
 
@@ -179,7 +179,13 @@ describe('B12: a proposed policy over recorded calls', () => {
   })
 
   test('knows who was anonymous', () => {
-    const policy = { ...openPolicy, toolsNeedServer: false, pins: 'warn' as const, requireAuth: ['files.*'] }
+    const policy = {
+      ...openPolicy,
+      toolsNeedServer: false,
+      hideDenied: false,
+      pins: 'warn' as const,
+      requireAuth: ['files.*'],
+    }
     const { denied } = replay({ policy }, [past(), past({ anonymous: true })])
     expect(denied).toMatchObject([{ calls: 1, after: 'policy.requireAuth[0]' }])
   })

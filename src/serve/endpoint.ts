@@ -14,6 +14,7 @@ import {
   createLifetimes,
   hasSameRights,
   type Identity,
+  scopesRule,
   throttleRule,
 } from './authenticate/index.ts'
 import { answerBatch, isBatch, readBatch } from './batch.ts'
@@ -222,7 +223,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: HttpRequest) => {
     // Who asks for an agent that they may not be is written down where that is decided.
     const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
-    if (code === undefined || !(status === 401 || rule === throttleRule)) return
+    if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
     access.turnedAway({ code, ...(address !== undefined && { address }) })
   }
 

@@ -14,6 +14,10 @@ export const policySection = z.strictObject({
     .describe(
       "Whether an agent's allow.tools count only for servers that its allow.servers (or its parent's) list too; rules of an agent gateway set it.",
     ),
+  hideDenied: z
+    .boolean()
+    .default(false)
+    .describe('Answer as if a server or tool that the caller may not use did not exist. Audit records the denial.'),
   pins: z
     .enum(['off', 'warn', 'quarantine'])
     .default('warn')

@@ -9,6 +9,7 @@ import { equals, unknownToken } from './token.ts'
 
 export { type Authenticate, hasSameRights, type Identity } from './identity.ts'
 export { createLifetimes } from './lifetime.ts'
+export { scopesRule } from './refusals.ts'
 export { type Admit, createAdmit, type FailureSettings, throttleRule } from './throttle.ts'
 export { authenticateToken, bearerTokens } from './token.ts'
 

@@ -17,9 +17,11 @@ export const wrong = (sentence: string): Refusal => refused(sentence, invalid)
 /** A real credential that is not valid here or now; it does not count as a guess. */
 export const outdated = (sentence: string): Refusal => refused(sentence, invalid, true)
 
+export const scopesRule = 'auth.jwt.scopes'
+
 /** The token is good, and good for nothing here: another one of the same provider may be good for more. */
 export const insufficient = (sentence: string, header: string): Refusal =>
-  Refusal.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: 'auth.jwt.scopes' })
+  Refusal.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: scopesRule })
 
 /** A refusal that tells clients that speak OAuth where to get a token; one that says nothing about tokens stays. */
 export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {

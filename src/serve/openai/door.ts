@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
-import { type Admit, type Authenticate, createLifetimes, throttleRule } from '../authenticate/index.ts'
+import { type Admit, type Authenticate, createLifetimes, scopesRule, throttleRule } from '../authenticate/index.ts'
 import { allowOrigin, answerPreflight, isPreflight } from '../cors.ts'
 import { asRefusal } from '../errors.ts'
 import { type Hosts, offendingHeader } from '../hosts.ts'
@@ -64,7 +64,8 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
   const turnedAway = (request: IncomingMessage, refusal: Refusal) => {
     const { remoteAddress: address } = request.socket
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
-    const told = code === 'AUTH_REQUIRED' || rule === throttleRule || rule.startsWith('server.allowed')
+    const told =
+      code === 'AUTH_REQUIRED' || rule === throttleRule || rule === scopesRule || rule.startsWith('server.allowed')
     if (code === undefined || !told) return
     access.turnedAway({ code, ...offendingHeader(request, refusal), ...(address !== undefined && { address }) })
   }

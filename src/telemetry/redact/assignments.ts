@@ -1,4 +1,4 @@
-import type { IsSecretKey } from './keys.ts'
+import { type IsSecretKey, isCount } from './keys.ts'
 import { redacted } from './known.ts'
 
 /** Names of passwords in connection strings and signed addresses, whatever else is configured. */
@@ -23,7 +23,7 @@ export function concealAssignments(text: string, isSecretKey: IsSecretKey): stri
       place[0] === '=' ? afterEquals(text, at) : place[0] === ':' ? afterColon(text, at) : afterFlag(text, at)
     if (!value || !(always.test(value.name) || isSecretKey(value.name))) continue
     const [start, end] = extentOf(text, value)
-    if (end === start) continue
+    if (end === start || (/^\d{1,12}$/.test(text.slice(start, end)) && isCount(value.name))) continue
     result += text.slice(done, start) + redacted
     done = end
   }

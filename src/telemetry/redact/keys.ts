@@ -27,6 +27,13 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   }
 }
 
+/** `max_tokens`, `tokens_used`, `token_count`, `max_schema_tokens`: how many there are, not what they are. */
+const count =
+  /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
+
+/** Whether a number under this name is a count: then it is no secret, whatever the name matches. */
+export const isCount = (name: string): boolean => count.test(plain(name))
+
 /** Letters, digits and `*`, in lower case; full-width and other look-alikes as their plain forms. */
 const plain = (name: string): string =>
   name

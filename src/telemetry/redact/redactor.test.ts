@@ -19,7 +19,7 @@ describe('F11: redaction of arguments', () => {
     const named = { api_key: 1, apiKey: { a: 1 }, 'x-api-key': ['a'], APIKEY: null, ApiKey: true, 'API Key': 'x' }
     for (const value of Object.values(clean(named) as object)) expect(value).toBe('[redacted]')
     expect(clean({ max_tokens: 5, path: 'x', ke: 'y', api: 'z' })).toEqual({
-      max_tokens: '[redacted]',
+      max_tokens: 5,
       path: 'x',
       ke: 'y',
       api: 'z',
@@ -166,4 +166,23 @@ test('B6: tokens that come while it is in use go like other secrets, and those t
   expect(text(said)).toBe('[redacted] and access-4711')
   const long = `${'x'.repeat(20_000)} access-4712`
   expect(line(long)).toBe(`${'x'.repeat(20_000)} [redacted]`)
+})
+
+test('F11: counts of tokens are no secrets; texts under such names, and numbers under others, are', () => {
+  const counts = {
+    max_tokens: 5,
+    maxSchemaTokens: 6,
+    max_schema_tokens: 7,
+    tokens_used: 8,
+    token_count: 9,
+    total_tokens: 1,
+  }
+  expect(clean(counts)).toEqual(counts)
+  const text = 'max_tokens=500&token=abcdef&"max_schema_tokens": 4096, "token": "abc"'
+  expect(clean(text)).toBe('max_tokens=500&token=[redacted]&"max_schema_tokens": 4096, "token": "[redacted]"')
+  expect(clean({ max_tokens: 'abc', token: 123456, tokens: ['a'] })).toEqual({
+    max_tokens: '[redacted]',
+    token: '[redacted]',
+    tokens: '[redacted]',
+  })
 })

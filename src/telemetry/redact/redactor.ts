@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { concealAssignments } from './assignments.ts'
 import { bounds } from './bounds.ts'
-import { createKeyMatcher } from './keys.ts'
+import { createKeyMatcher, isCount } from './keys.ts'
 import { type Conceal, createConceal, redacted } from './known.ts'
 import { concealPatterns } from './patterns.ts'
 import { dropped, type Visit, walk } from './walk.ts'
@@ -60,7 +60,7 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
   const visit: Visit = {
     ...bounds,
     key: (name) => shorten(name, bounds.name, (part) => concealPatterns(conceal(part))),
-    hides: isSecretKey,
+    hides: (name, value) => isSecretKey(name) && !(typeof value === 'number' && isCount(name)),
     text: cleanText,
     number: cleanNumber,
   }

@@ -7,7 +7,7 @@ export interface Visit {
   readonly total: number
   key(name: string): string
   /** Whether the value under this name is not to be seen. */
-  hides(name: string): boolean
+  hides(name: string, value: unknown): boolean
   text(text: string, depth: number): string
   number(value: number): unknown
 }
@@ -61,7 +61,7 @@ export function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (left-- <= 0) return Object.fromEntries([...kept, ['…', more(Object.keys(record).length - kept.length)]])
       const member = memberOf(record, name)
       const key = visit.key(name)
-      const clean = visit.hides(name) ? hidden : part(member, depth + 1)
+      const clean = visit.hides(name, member) ? hidden : part(member, depth + 1)
       changed ||= clean !== member || key !== name
       if (clean !== dropped) kept.push([key, clean])
     }

@@ -25,5 +25,6 @@ export const missingFrom = (view: View, server?: string): readonly MissingServer
 export function serverNotFound(view: View, server: string): ToolwayError {
   const names = view.servers().map(({ name }) => name)
   const hint = didYouMean(server, names, '; list_servers shows those that you may use.')
-  return new ToolwayError('SERVER_NOT_FOUND', `There is no server "${server.slice(0, 100)}"${hint}`)
+  const error = new ToolwayError('SERVER_NOT_FOUND', `There is no server "${server.slice(0, 100)}"${hint}`)
+  return error.concealing(view.concealed?.(server))
 }
