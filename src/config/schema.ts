@@ -16,6 +16,7 @@ import { nativeSection } from './schema/native.ts'
 import { policySection } from './schema/policy.ts'
 import { retrySection } from './schema/retry.ts'
 import { sandboxSection } from './schema/sandbox.ts'
+import { scanSection } from './schema/scan.ts'
 import { serverSection } from './schema/server.ts'
 import { sinksSection } from './schema/sinks.ts'
 import { storesSection } from './schema/stores.ts'
@@ -42,6 +43,7 @@ export const configSchema = z
     cache: cacheSection.prefault({}).describe('Results that are kept for a while.'),
     retry: retrySection.prefault({}).describe('When a failed call is sent again.'),
     breaker: breakerSection.prefault({}).describe('When a failing server is left alone; also per server.'),
+    scan: scanSection.prefault({}).describe('What is looked for in the answers of servers.'),
     health: healthSection.prefault({}).describe('How servers are checked.'),
     audit: auditSection.prefault({}).describe('The record of every call.'),
     telemetry: telemetrySection.prefault({}).describe('Log, metrics and traces.'),

@@ -52,6 +52,8 @@ export interface AuditEnd extends AuditSubject {
   /** The result of the tool says that it failed. */
   readonly is_error: boolean
   readonly latency_ms: number
+  /** What a scan found in the result, by kind. */
+  readonly findings?: readonly string[]
   /** For listings: how many were asked for by name, how many were shown, and what they cost a model. */
   readonly requested?: number
   readonly returned?: number

@@ -23,7 +23,8 @@ const honestSources: readonly string[] = [
 const honestOrUnseen = new RegExp(`(${honestSources.join('|')})|${unseenSource}`, 'gu')
 const rightToLeft = /(?=\p{L})[\p{sc=Arab}\p{sc=Hebr}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}]/u
 const directionMark = /^[\u200e\u200f\u061c]$/
-const lineEnds = /\r\n?|[\u2028\u2029]/g
+const everyLineEnd = /\r\n?|[\u2028\u2029]/g
+const loneReturns = /\r(?!\n)/g
 const anyLineEnd = /[\r\u2028\u2029]/
 
 export interface HiddenCharacter {
@@ -43,10 +44,15 @@ export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
   return found
 }
 
-/** A text without its hidden characters, and with plain line ends. */
-export function withoutHidden(text: string): string {
-  const lines = anyLineEnd.test(text) ? text.replace(lineEnds, '\n') : text
+/** Commands to a terminal: colours, moves of the cursor, titles. */
+const terminal = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g
+
+/** A text without its hidden characters. Carriage returns that end no line become line ends; with `plain` all do. */
+export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'): string {
+  let lines = text
+  if (anyLineEnd.test(text)) lines = text.replace(lineEnds === 'plain' ? everyLineEnd : loneReturns, '\n')
   if (!unseen.test(lines)) return lines
+  lines = lines.replace(terminal, '')
   const marks = rightToLeft.test(lines)
   return lines.replace(honestOrUnseen, (character, honest) =>
     honest !== undefined || (marks && directionMark.test(character)) ? character : '',

@@ -11,6 +11,8 @@ export interface Result {
   readonly listing?: Listing
   /** What was refused, where the result tells it in a form of its own. */
   readonly refusal?: ToolwayError
+  /** What a scan found in it, by kind. */
+  readonly findings?: readonly string[]
   /** It was not fetched for this call: it had been kept, or another call that asked for the same has brought it. */
   readonly cached?: true
 }

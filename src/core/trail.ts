@@ -7,6 +7,8 @@ import type { TraceContext } from './trace-context.ts'
 export interface Trail {
   /** How the cache dealt with it, where it was asked. */
   cache?: 'hit' | 'miss' | 'joined'
+  /** What a scan found in its result, by kind. */
+  findings?: readonly string[]
   /** Stretches of time within the call, in the order in which they began. */
   readonly steps: Step[]
   /** The place of the call itself in a trace, where it has one. */

@@ -73,8 +73,8 @@ function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {
   return attempts.length < 2 ? undefined : { attempts: attempts.map(({ error }) => error ?? 'ok') }
 }
 
-const outcomeOf = ({ refusal, isError }: Result, rule: string): Ending =>
-  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule, is_error: isError }
+const outcomeOf = ({ refusal, isError, findings }: Result, rule: string): Ending =>
+  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule, is_error: isError, ...(findings && { findings }) }
 
 type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 

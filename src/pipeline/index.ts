@@ -41,6 +41,8 @@ export interface PipelineOptions {
   /** What policy says now, where it is no longer the one of this pipeline. */
   readonly recheck: Recheck
   readonly cache: Interceptor
+  /** Scans results, where that is asked for. */
+  readonly scan?: Interceptor | undefined
   readonly retry: Interceptor
   readonly breaker: Interceptor
   readonly bulkhead: Interceptor
@@ -71,10 +73,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     approve(options.needsApproval, clock),
     options.cache,
   ]
+  const scanned = options.scan ? [options.scan] : []
   const repeated = [timeout(clock), options.retry]
   const perAttempt = [...attempt(watch), options.breaker, options.bulkhead, recheck(options.recheck, refuse)]
 
-  const handle = compose([...recorded(), ...checked, ...repeated, ...perAttempt], (call) => call.entry.run(call))
+  const handle = compose([...recorded(), ...checked, ...scanned, ...repeated, ...perAttempt], (call) =>
+    call.entry.run(call),
+  )
   const complete = compose(
     [...recorded('complete'), rateLimit(options.limits), ...repeated, ...perAttempt],
     (call) => call.entry.complete?.(call) ?? Promise.resolve(noCompletions),
@@ -83,7 +88,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     handle,
     complete,
     relay: (method, call) =>
-      compose([...recorded(method), timeout(clock), ...perAttempt], (allowed) => relayed(method, allowed))(call),
+      compose([...recorded(method), ...scanned, timeout(clock), ...perAttempt], (allowed) => relayed(method, allowed))(
+        call,
+      ),
     async subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
       // Who may no longer read it hears no more of it.

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { createCatalogs } from '../catalog/profiles.ts'
+import { scanResults } from '../catalog/scan/results.ts'
 import type { Config } from '../config/schema.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
@@ -96,6 +97,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     recheck: (call) =>
       surroundings.policy() === policy ? undefined : surroundings.policy().decide(call.caller, call.entry),
     cache: surroundings.cache.interceptor(cacheRules(config, needsApproval)),
+    scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
     retry: retry({ ...config.retry, clock }),
     breaker: surroundings.breakers.interceptor,
     bulkhead: surroundings.bulkhead.interceptor,

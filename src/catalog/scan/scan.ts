@@ -22,8 +22,11 @@ const blanks = 80
 const emptyLines = 20
 
 /** Looks at every text of a definition, or at a server's instructions, for what a model might obey and a person not see. */
-export function scanDefinition(definition: Readonly<Record<string, unknown>>): Finding[] {
-  const { texts, cut } = textsOf(definition)
+export function scanDefinition(
+  definition: Readonly<Record<string, unknown>>,
+  skipped?: ReadonlySet<string>,
+): Finding[] {
+  const { texts, cut } = textsOf(definition, skipped)
   const findings: Finding[] = []
   for (const { where, text } of texts) {
     if (findings.length >= maxFindings) break

@@ -16,7 +16,10 @@ const maxTexts = 20_000
 const maxDepth = 64
 
 /** Every text of a definition: values and names of members, at any depth. `_meta` is for programs and changes freely. */
-export function textsOf(definition: Readonly<Record<string, unknown>>): DefinitionTexts {
+export function textsOf(
+  definition: Readonly<Record<string, unknown>>,
+  skipped: ReadonlySet<string> = none,
+): DefinitionTexts {
   const texts: DefinitionText[] = []
   let characters = 0
   let cut = false
@@ -44,7 +47,7 @@ export function textsOf(definition: Readonly<Record<string, unknown>>): Definiti
       return
     }
     for (const [key, item] of Object.entries(value)) {
-      if (depth === 0 && key === '_meta') continue
+      if ((depth === 0 && key === '_meta') || skipped.has(key)) continue
       const inside = where === '' ? key : `${where}.${key.slice(0, maxKey)}`
       // Words of the protocol and of JSON Schema say nothing; names that the server chose may.
       if (!isPlainKey(key)) add(inside, key)
@@ -56,6 +59,7 @@ export function textsOf(definition: Readonly<Record<string, unknown>>): Definiti
   return { texts, cut }
 }
 
+const none: ReadonlySet<string> = new Set()
 const maxKey = 100
 
 /** A key too short to say anything, made of letters alone. */

@@ -69,6 +69,7 @@ export function eventBody(
     (how.code === undefined ? '' : `,"code":${plain(how.code)}`) +
     (how.decision === undefined ? '' : `,"decision":"${how.decision}"`) +
     name(',"detail":', how.detail) +
+    (how.findings === undefined ? '' : `,"findings":${JSON.stringify(how.findings)}`) +
     number(',"is_error":', how.is_error) +
     (event.kind === undefined ? '' : `,"kind":"${event.kind}"`) +
     number(',"latency_ms":', how.latency_ms) +

@@ -43,6 +43,12 @@ export function callMetrics(labels: Labels): CallMetrics {
     labels: ['agent'],
   })
 
+  const findings = counterFamily({
+    name: 'toolway_result_findings_total',
+    help: 'Results in which a scan found something, by kind; where scan.results is on.',
+    labels: ['kind'],
+  })
+
   const byAgent = byLabel(labels.agent, (agent) => ({
     outcomes: byOutcome(agents, agent),
     limited: limited.of(agent),
@@ -55,8 +61,9 @@ export function callMetrics(labels: Labels): CallMetrics {
   for (const [code, kind] of Object.entries(errorKinds)) if ('denial' in kind) byCode(code)
 
   return {
-    families: [operations, duration, agents, denials, limited],
-    count({ call, operation, ms, outcome }, bucket) {
+    families: [operations, duration, agents, denials, limited, findings],
+    count({ call, operation, ms, outcome, trail }, bucket) {
+      for (const found of trail.findings ?? []) findings.of(found).value++
       const { kind, code = 'DENIED_BY_POLICY' } = outcome
       const agent = byAgent(call.caller.agent)
       const kindOf = byOperation(operation)

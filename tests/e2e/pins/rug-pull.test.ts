@@ -28,6 +28,28 @@ const helper = async (toolway: LocalToolway) => (await tools(toolway)).find(({ n
 const pins = (toolway: LocalToolway, ...words: string[]) =>
   command(['pins', ...words, '--config', toolway.configFile], { cwd: toolway.folder, env: process.env })
 
+test('B5: where results are scanned, hidden characters are taken out of them and marked, counted and recorded', async () => {
+  await using toolway = await startToolway({
+    mcpServers: { probe: stdioServers.probe() },
+    scan: { results: 'strip' },
+  })
+  const session = await rawSession(toolway)
+  const { result } = await session.answer('tools/call', { name: 'probe__echo', arguments: { message: 'a\u200bb' } })
+  expect(result).toMatchObject({
+    content: [{ type: 'text', text: 'Echo: ab' }],
+    _meta: { 'dev.toolway/findings': [{ kind: 'hidden-character', where: 'content[0].text' }] },
+  })
+  const metrics = await fetch(new URL('/metrics', toolway.url), {
+    headers: { authorization: `Bearer ${toolway.token}` },
+  })
+  expect(await metrics.text()).toContain('toolway_result_findings_total{kind="hidden-character"} 1')
+  const found = await command(['audit', 'query', '--json', '--config', toolway.configFile], {
+    cwd: toolway.folder,
+    env: process.env,
+  })
+  expect(found.stdout).toContain('hidden-character')
+})
+
 describe('B5: a tool that changes what it says of itself', () => {
   test('is out of use until somebody has approved it, where changes are quarantined', async () => {
     await using toolway = await start('quarantine')
