@@ -21,7 +21,8 @@ export default defineConfig({
           globalSetup: ['tests/parts.setup.ts'],
           // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
           isolate: false,
-          testTimeout: 10_000,
+          // A hang, not slowness: a busy machine takes a multiple of the usual time.
+          testTimeout: 30_000,
         },
       },
       {

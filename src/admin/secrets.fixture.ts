@@ -5,7 +5,7 @@ export const secretive = (n: number) => {
     `${scheme}://user${n}:${secret('pass')}@host.example.com/path?key=${secret('query')}#${secret('hash')}`
   return {
     auth: {
-      token: secret('gateway'),
+      token: secret('gateway-token'),
       keys: [{ id: 'ci', hash: `sha256:${String(n).repeat(64)}`, agents: [] }],
       jwt: { issuer: 'https://issuer.example.com', audience: 'toolway', jwksUrl: address('https') },
     },

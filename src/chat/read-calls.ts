@@ -72,7 +72,8 @@ async function problemWith(
     await validate(served?.definition.inputSchema ?? callable.parameters, args, callable.name)
     return undefined
   } catch (error) {
-    if (error instanceof ToolwayError && error.code === 'INVALID_ARGUMENTS') return error.message
+    const told = error instanceof ToolwayError && (error.code === 'INVALID_ARGUMENTS' || error.code === 'QUARANTINED')
+    if (told) return error.message
     throw error
   }
 }

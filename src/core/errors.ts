@@ -51,7 +51,7 @@ export const errorKinds = {
 export type ErrorCode = keyof typeof errorKinds
 
 export interface ErrorDetails {
-  readonly server?: string
+  readonly server?: string | undefined
   readonly rule?: string
   /** When the same call may be tried again: a whole number of at least 1. */
   readonly retryAfterMs?: number | undefined

@@ -113,8 +113,9 @@ export async function schemaProblem(schema: Fields): Promise<string | undefined>
 }
 
 function unusable(tool: string, reason: string): ToolwayError {
-  const server = tool.slice(0, tool.indexOf('.'))
-  const advice = `Fix it in the server, or leave the tool out with mcpServers.${server}.tools.exclude.`
+  const dot = tool.indexOf('.')
+  const server = dot === -1 ? undefined : tool.slice(0, dot)
+  const advice = `Fix it in the server, or leave the tool out with mcpServers.${server ?? 'NAME'}.tools.exclude.`
   const sentence = `${tool} cannot be used: its input schema cannot be compiled (${reason}). ${advice}`
   return new ToolwayError('QUARANTINED', sentence, { server, rule: 'inputSchema' })
 }
