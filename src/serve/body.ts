@@ -16,8 +16,6 @@ export interface Bodies {
    * undefined where nobody has been authenticated yet; `limit` is in the place of `server.maxBody`.
    */
   read(asked: Asked): Promise<Buffer> | Buffer
-  /** Bytes that are held now. */
-  readonly held: number
 }
 
 interface Asked {
@@ -48,9 +46,6 @@ export function createBodies({ maxBody, maxValues, ...limits }: BodyLimits): Bod
   }
 
   return {
-    get held() {
-      return budget.held
-    },
     read(asked) {
       const { request, limit = maxBody } = asked
       checkHeaders(request, limit)

@@ -8,6 +8,7 @@ export const running = {
     causes: [
       'The agent has made as many calls as a limit allows. The most particular one counts: of the tool (`limits.tools`), else of the server (`limits.servers`), else of whatever has none of its own (`limits.perMinute`); `agents.*.perMinute` is a total beside it.',
       'All spellings of a tool count as one. Each agent has its own count, also where it inherits the number. Tools that carry other calls (`execute_tool`, `execute_tools`) are not counted, since what they carry is.',
+      'More than `auth.maxFailures` wrong credentials came from one address, or the bodies of requests in flight take more memory than `server.maxInFlightPerCaller` or `server.maxInFlight` allow. Both are refused at the door, with HTTP status 429.',
     ],
     model: [
       'Wait for `retryAfterMs`, then call again. A refused call costs nothing, but calling sooner is in vain.',
@@ -17,7 +18,10 @@ export const running = {
       'The `rule` is the key to change. A limit may be used up at once; each call counts for 60 seconds, so that no 60 seconds hold more calls than the limit.',
       'Over HTTP the answer also has a `Retry-After` header.',
     ],
-    keys: ['limits.perMinute', 'limits.servers', 'limits.tools', 'agents.*.perMinute'],
+    keys: [
+      ...['limits.perMinute', 'limits.servers', 'limits.tools', 'agents.*.perMinute'],
+      ...['auth.maxFailures', 'auth.failureInterval', 'server.maxInFlight', 'server.maxInFlightPerCaller'],
+    ],
     commands: [],
     related: ['OVERLOADED'],
   },
