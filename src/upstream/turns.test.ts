@@ -121,3 +121,17 @@ test('V3: calls of one session wait for one another only if their tool is known 
   await nextTurn()
   expect(sent).toEqual(['a', 'b', 'c'])
 })
+
+test('G3: all answers to questions that a call asked at once reach it, before calls that have not begun', async () => {
+  const { turns, sent, run, end } = started()
+  for (const call of ['a', 'b', 'c']) void run('talk', call)
+  await nextTurn()
+  const [asking] = turns.speakers()
+  const answers = ['q1', 'q2'].map((method) => asking?.ask(method, Json.of({}), never))
+  await nextTurn()
+  await nextTurn()
+  expect(sent).toEqual(['a', 'b'])
+  await end('b')
+  expect(await Promise.all(answers)).toHaveLength(2)
+  expect(sent).toEqual(['a', 'b'])
+})

@@ -45,7 +45,7 @@ const silenceMs = 250
 export function createTurns(clock: Clock, habits: Map<string, Habit>, strict = true): Turns {
   /** Calls that the server works on, in the order in which they were sent. */
   const running = new Set<Turn>()
-  const waiting = new Map<Turn, () => void>()
+  const waiting = new Map<Turn, PromiseWithResolvers<void>>()
   let speaker: Turn | undefined
   let silence: Disposable | undefined
   let closed = false
@@ -109,9 +109,14 @@ export function createTurns(clock: Clock, habits: Map<string, Habit>, strict = t
 
   function take(turn: Turn): Promise<void> | undefined {
     if (closed || speaker === turn) return undefined
-    if (speaker) return new Promise((resolve) => waiting.set(turn, resolve))
-    give(turn)
-    return undefined
+    if (!speaker) {
+      give(turn)
+      return undefined
+    }
+    // Several questions of one call may have been answered.
+    const place = waiting.get(turn) ?? Promise.withResolvers<void>()
+    waiting.set(turn, place)
+    return place.promise
   }
 
   function give(turn: Turn): void {
@@ -122,29 +127,29 @@ export function createTurns(clock: Clock, habits: Map<string, Habit>, strict = t
   function pass(): void {
     silence?.[Symbol.dispose]()
     speaker = undefined
-    const [next] = waiting
+    // Calls that the server has begun come before those that it has not.
+    const turns = [...waiting.keys()]
+    const next = turns.find((turn) => running.has(turn)) ?? turns[0]
     if (!next) return
-    const [turn, go] = next
+    give(next)
+    go(next)
+  }
+
+  function go(turn: Turn): void {
+    waiting.get(turn)?.resolve()
     waiting.delete(turn)
-    give(turn)
-    go()
   }
 
   function depart(turn: Turn): void {
     running.delete(turn)
-    waiting.get(turn)?.()
-    waiting.delete(turn)
+    go(turn)
     if (speaker === turn) pass()
   }
 
   /** Calls of a tool that answered without a word need not wait for one another. */
   function becomeQuiet(name: string): void {
     habits.set(name, 'quiet')
-    for (const [turn, go] of waiting) {
-      if (turn.name !== name || running.has(turn)) continue
-      waiting.delete(turn)
-      go()
-    }
+    for (const turn of [...waiting.keys()]) if (turn.name === name && !running.has(turn)) go(turn)
   }
 
   /** Calls that do not wait for an answer; the speaker may have sent several questions at once. */
@@ -179,7 +184,6 @@ export function createTurns(clock: Clock, habits: Map<string, Habit>, strict = t
     closed = true
     silence?.[Symbol.dispose]()
     speaker = undefined
-    for (const go of waiting.values()) go()
-    waiting.clear()
+    for (const turn of [...waiting.keys()]) go(turn)
   }
 }
