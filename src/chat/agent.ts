@@ -9,7 +9,7 @@ import { direct } from './stages/direct.ts'
 import { rawAnswer } from './stages/raw.ts'
 import { type Spoken, speak } from './stages/speak.ts'
 import { type AgentStep, noCircles, type StopCondition, stepLimit, timesMade } from './stop.ts'
-import { type Loop, reasonOf, stage, type Turn } from './turn.ts'
+import { hasEnded, type Loop, reasonOf, stage, type Turn } from './turn.ts'
 
 /** Ways to take part in the agent loop. */
 export interface AgentHooks {
@@ -65,7 +65,7 @@ export async function* agent(turn: Turn, hooks: AgentHooks = {}): Loop {
 
     yield stage('execute', round)
     const said = spoken.held === '' ? spoken.text.trim() : ''
-    const calls = await readCalls(freshIds(made, messages), offered, turn.validate)
+    const calls = await readCalls(freshIds(made, messages), offered, turn.validate, hasEnded(spoken.reason))
     const ours = calls.filter((call) => !isForClient(call))
     const ran = warned(steps, yield* execute(turn, ours))
     added.push(...roundMessages(said, calls, ran))

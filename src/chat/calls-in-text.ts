@@ -17,7 +17,9 @@ export function callsInText(text: string, offer: Offer): readonly FunctionCall[]
     isObject(value) && typeof value.name === 'string' && offer.find(value.name) !== undefined
   const calls = text.split(/<\/tool_call>/i).flatMap((part) => {
     const found = repair(part, { accepts: (value) => writtenIn(value).some(isCall) })
-    return 'value' in found && found.complete ? writtenIn(found.value).filter(isCall) : []
+    return 'value' in found && (found.complete || found.lacks === 'brackets')
+      ? writtenIn(found.value).filter(isCall)
+      : []
   })
   return calls.map(({ name, arguments: given, parameters = {} }) => ({
     id: newCallId(),

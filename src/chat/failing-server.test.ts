@@ -94,7 +94,13 @@ describe('S5: a model server that fails in one stage', () => {
     ['an interpretation that hangs up once', { interpret: [hangsUp(), good.interpret] }, sunny, 4],
     ['an interpretation that hangs up', { interpret: hangsUp() }, raw, 4],
     ['an interpretation that is too busy', { interpret: busy }, raw, 3],
-    ['an interpretation that is prose', { interpret: says('Sunny!') }, raw, 4],
+    ['an interpretation that is prose', { interpret: says('Sunny!') }, { ...sunny, text: 'Sunny!' }, 3],
+    [
+      'an interpretation that is prose with brackets',
+      { interpret: says('Rome is sunny [1], with {21} degrees.') },
+      { ...sunny, text: 'Rome is sunny [1], with {21} degrees.' },
+      3,
+    ],
     ['an interpretation that is empty', { interpret: says('{"content": " "}') }, raw, 4],
     [
       'an interpretation that is cut off by its length',
@@ -154,7 +160,7 @@ describe('S5: a model server that fails in mid-stream', () => {
       { text: 'Sun', reason: 'length', notes: [] },
     ],
     ['forgets the last brace', part('{"content": "Sunny all day."', piece('', 'stop')), sunny],
-    ['turns to prose', says('Sunny!'), raw],
+    ['turns to prose', says('Sunny!'), { ...sunny, text: 'Sunny!' }],
     ['forgets to escape quotes', says('{"content": "Sun "shines" now"}'), { ...sunny, text: 'Sun "shines" now' }],
     ['keeps its backslashes', says('{"content": "C:\\dir"}'), { ...sunny, text: 'C:\\dir' }],
     ['thinks first', says('<think>Well.</think>{"content": "Sunny all day."}'), sunny],

@@ -18,25 +18,34 @@ export interface ReadCall {
 /** More in one answer are more than anybody can mean. */
 const mostCalls = 32
 
-/** Looks at the calls of one answer: whether there are such tools, and whether the arguments fit them. */
+/**
+ * Looks at the calls of one answer: whether there are such tools, and whether the arguments fit them. `ended` says that
+ * the answer was not cut off.
+ */
 export function readCalls(
   calls: readonly FunctionCall[],
   offer: Offer,
   validate: ValidateArguments,
+  ended = false,
 ): Promise<readonly ReadCall[]> {
   return Promise.all(
     calls.map(async (call, index) => {
-      const read = await readCall(call, offer, validate)
+      const read = await readCall(call, offer, validate, ended)
       const tooMany = `Too many calls at once: only the first ${mostCalls} are made.`
       return index < mostCalls ? read : { ...read, problem: tooMany }
     }),
   )
 }
 
-async function readCall(call: FunctionCall, offer: Offer, validate: ValidateArguments): Promise<ReadCall> {
+async function readCall(
+  call: FunctionCall,
+  offer: Offer,
+  validate: ValidateArguments,
+  ended: boolean,
+): Promise<ReadCall> {
   const { name } = call.function
   const tool = offer.find(name)
-  const given = argumentsIn(call.function.arguments, tool)
+  const given = argumentsIn(call.function.arguments, tool, ended)
   const args = 'value' in given ? { ...given.value, ...tool?.preset } : {}
   const read = (problem?: string): ReadCall => ({
     call: {
@@ -57,10 +66,10 @@ async function readCall(call: FunctionCall, offer: Offer, validate: ValidateArgu
 }
 
 /** The object that a model meant by its arguments. */
-function argumentsIn(text: string, tool: Offered | undefined): ReturnType<typeof readObject> {
+function argumentsIn(text: string, tool: Offered | undefined, ended: boolean): ReturnType<typeof readObject> {
   if (text.trim() === '' || text.trim() === 'null') return { value: {} }
   const required = strings(tool?.callable.parameters.required)
-  return readObject(text, { accepts: (value) => required.every((name) => name in value) })
+  return readObject(text, { accepts: (value) => required.every((name) => name in value), ended })
 }
 
 async function problemWith(

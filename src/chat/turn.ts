@@ -63,6 +63,9 @@ export type Loop = AsyncGenerator<ChatEvent, Ending>
 export const reasonOf = (reason: EndReason): Ending['reason'] =>
   reason === 'length' || reason === 'filtered' ? reason : 'stop'
 
+/** Whether the model has ended its answer itself, and nothing of it was cut off. */
+export const hasEnded = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
+
 /** Whether asking again may help: a server that broke off may not do so again; one that is slow or busy was waited for. */
 export const isWorthAnother = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'

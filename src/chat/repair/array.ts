@@ -1,6 +1,6 @@
 import { skipGap } from './gap.ts'
 import { isQuotedKey } from './keys.ts'
-import { atEnd, cutOff, enter, type Reader } from './reader.ts'
+import { atEnd, cutOff, enter, type Reader, unclosed } from './reader.ts'
 import { endsAnswer, signAt } from './signs.ts'
 
 /** Reads the list whose bracket stands here. */
@@ -14,7 +14,8 @@ export function readArray(reader: Reader, readValue: (reader: Reader, role: 'ite
   for (;;) {
     skipGap(reader)
     if (atEnd(reader) || endsAnswer(text, reader.at)) {
-      cutOff(reader)
+      if (items.length === 0) cutOff(reader)
+      else unclosed(reader, separated ? 'maybe-more' : 'brackets')
       break
     }
     const sign = signAt(text, reader.at)

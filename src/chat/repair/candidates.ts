@@ -2,7 +2,7 @@ import { skipGap } from './gap.ts'
 import { isNextMember, isQuotedKey } from './keys.ts'
 import { readMembers } from './object.ts'
 import { noValue, type Purse, type Reader, readerAt, tooCostly } from './reader.ts'
-import type { Repair } from './report.ts'
+import type { Lack, Repair } from './report.ts'
 import { pastSpaces } from './signs.ts'
 import { readValue } from './value.ts'
 
@@ -11,6 +11,7 @@ export interface Candidate {
   readonly value: unknown
   readonly repairs: readonly Repair[]
   readonly complete: boolean
+  readonly lacks: Lack | undefined
   readonly from: number
   readonly past: number
   /** How much of the text it explains, less what may be prose. */
@@ -50,9 +51,9 @@ function attempt(reader: Reader, read: (reader: Reader) => unknown): Candidate |
   const from = reader.at
   try {
     const value = read(reader)
-    const { at: past, repairs, complete, unquoted } = reader
+    const { at: past, repairs, complete, lacks, unquoted } = reader
     if (repairs.size === 0 && !isJson(reader.text.slice(from, past))) repairs.add('replaced odd characters')
-    return { value, repairs: [...repairs], complete, from, past, worth: past - from - 2 * unquoted }
+    return { value, repairs: [...repairs], complete, lacks, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error
     reader.purse.left = error === tooCostly ? 0 : reader.purse.left - stepsPerFailure

@@ -1,5 +1,5 @@
 import { pastGap } from './gap.ts'
-import { isPlainKey, isQuotedKey, signAfterQuoted } from './keys.ts'
+import { isPlainKey, isProseLine, isQuotedKey, signAfterQuoted } from './keys.ts'
 import { type Reader, spend } from './reader.ts'
 import { endsAnswer, endsValue, isQuote, pastSpaces, signAt } from './signs.ts'
 
@@ -43,7 +43,7 @@ function endsMember(reader: Reader, at: number, next: number, sign: string): boo
     return isPlainKey(text, after) || text.startsWith('...', after)
   }
   if (isQuote(sign)) return next > at + 1 && isQuotedKey(text, next)
-  return text.slice(at, next).includes('\n') && isPlainKey(text, next)
+  return text.slice(at, next).includes('\n') && (isPlainKey(text, next) || isProseLine(text, next))
 }
 
 /** A key whose end is out of sight may be one, too; one without a colon only where nothing else can follow. */

@@ -44,3 +44,12 @@ export function isPlainKey(text: string, at: number): boolean {
 export function isNextMember(text: string, at: number): boolean {
   return signAt(text, at) === ',' && isQuotedKey(text, pastGap(text, at + 1))
 }
+
+const keyOnLine = /[^:={}[\]"'`\n：]{0,160}[:={}[\]"'`：]/y
+
+/** Whether a sentence follows on a line of its own, with nothing in it that a key or a value has. */
+export function isProseLine(text: string, at: number): boolean {
+  if (!/\p{Lu}/u.test(text.charAt(at)) || !/\n\s*$/.test(text.slice(Math.max(0, at - 16), at))) return false
+  keyOnLine.lastIndex = at
+  return !keyOnLine.test(text)
+}

@@ -8,7 +8,10 @@ const thousands = /,\d{3}(?!\d)/y
 
 /** Reads a number if one stands here and nothing sticks to it that numbers have not: `12px`, `2026-11-03`. */
 export function readNumber(reader: Reader): number | string | null | undefined {
-  return readPlain(reader) ?? readLoose(reader)
+  const number = readPlain(reader) ?? readLoose(reader)
+  // More digits may have been cut off.
+  if (number !== undefined && atEnd(reader)) reader.lacks ??= 'maybe-more'
+  return number
 }
 
 function readPlain(reader: Reader): number | null | undefined {

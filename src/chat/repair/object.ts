@@ -1,5 +1,6 @@
 import { skipGap } from './gap.ts'
-import { atEnd, cutOff, enter, noValue, type Reader, spend } from './reader.ts'
+import { isProseLine } from './keys.ts'
+import { atEnd, cutOff, enter, noValue, type Reader, spend, unclosed } from './reader.ts'
 import { endsAnswer, isQuote, signAt } from './signs.ts'
 import { readString } from './string.ts'
 
@@ -21,7 +22,8 @@ export function readMembers(reader: Reader, members: Members, readValue: ReadVal
   for (;;) {
     skipGap(reader)
     if (atEnd(reader) || endsAnswer(text, reader.at)) {
-      cutOff(reader)
+      if (Object.keys(members).length === 0) cutOff(reader)
+      else unclosed(reader, separated ? 'maybe-more' : 'brackets')
       break
     }
     const sign = signAt(text, reader.at)
@@ -37,6 +39,9 @@ export function readMembers(reader: Reader, members: Members, readValue: ReadVal
     } else if (sign === '{' && separated && reader.open.includes('[')) {
       // The next item of the list around this object, which lacks its closing brace.
       reader.repairs.add('mended brackets')
+      break
+    } else if (!separated && isProseLine(text, reader.at)) {
+      unclosed(reader, 'brackets')
       break
     } else {
       if (!separated) reader.repairs.add('mended commas')

@@ -1,4 +1,4 @@
-import type { Repair } from './report.ts'
+import type { Lack, Repair } from './report.ts'
 
 export type Opener = '{' | '['
 
@@ -10,6 +10,8 @@ export interface Reader {
   readonly open: Opener[]
   readonly repairs: Set<Repair>
   complete: boolean
+  /** What is missing, where the text ended between two values. Anything else that was cut off makes it `more`. */
+  lacks: Lack | undefined
   /** How many characters had to be taken for text although nothing marked them so: they may well be prose. */
   unquoted: number
   /** How often a string that never ends may still be looked at again. */
@@ -49,6 +51,7 @@ export const readerAt = (text: string, at: number, purse: Purse): Reader => ({
   open: [],
   repairs: new Set(),
   complete: true,
+  lacks: undefined,
   unquoted: 0,
   rescues: mostRescues,
   purse,
@@ -72,5 +75,13 @@ export const atEnd = (reader: Reader): boolean => reader.at >= reader.text.lengt
 export function cutOff(reader: Reader): void {
   reader.at = reader.text.length
   reader.complete = false
+  reader.lacks = 'more'
+  reader.repairs.add('closed what was cut off')
+}
+
+/** The text has ended, or something else has begun, where a container should be closed or go on. */
+export function unclosed(reader: Reader, lacks: Lack): void {
+  reader.complete = false
+  reader.lacks ??= lacks
   reader.repairs.add('closed what was cut off')
 }

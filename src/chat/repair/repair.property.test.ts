@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { readObject } from '../read-object.ts'
+import { documents, flawed, pairs } from './flaws.fixture.ts'
 import { repair } from './repair.ts'
 import type { Repaired } from './report.ts'
 import { containers, isPrefix, sloppiness, written } from './sloppy.fixture.ts'
@@ -146,3 +148,36 @@ test('S4: what is read leniently is JSON when it is written down, and stays the 
     { numRuns: 3000 },
   )
 })
+
+test.each(pairs)('S4: two flaws at once are mended: %s and %s', (...pair) => {
+  fc.assert(
+    fc.property(documents, fc.integer({ min: 1, max: 1_000_000 }), (value, seed) => {
+      const text = flawed(value, pair, seed)
+      fc.pre(text !== undefined)
+      expect(readObject(text, { accepts: () => true, ended: true }), text).toEqual({ value })
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('S4: what was cut off inside of a value is not acted upon, and what lacks its last brackets is', () => {
+  fc.assert(
+    fc.property(documents, fc.double({ min: 0, max: 1, noNaN: true }), (value, share) => {
+      const text = JSON.stringify(value)
+      const cut = text.slice(0, 1 + Math.floor(share * (text.length - 1)))
+      const read = readObject(cut, { accepts: () => true })
+      const closed = ['', '}', ']}', '}}'].some((end) => isJson(cut + end))
+      expect('value' in read, cut).toBe(closed && !/[\d{[]$/.test(cut))
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

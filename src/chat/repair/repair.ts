@@ -57,7 +57,7 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): Repaired | 
   const around = text.slice(0, best.from).trim() !== '' || text.slice(best.past).trim() !== ''
   const repairs: Repair[] = [...(around ? (['took away text around it'] as const) : []), ...best.repairs]
   if (isRivalled(best, candidates)) repairs.unshift('chose one of several values')
-  return { value: best.value, complete: best.complete, repairs }
+  return { value: best.value, complete: best.complete, lacks: best.lacks, repairs }
 }
 
 const isRivalled = (best: Candidate, candidates: readonly Candidate[]): boolean =>

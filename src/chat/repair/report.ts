@@ -36,7 +36,12 @@ export interface Repaired {
    * shown, and to be asked for again, but not to be acted upon.
    */
   readonly complete: boolean
+  /** What is missing where it is not complete. */
+  readonly lacks?: Lack | undefined
 }
+
+/** Closing brackets alone; perhaps more, after a comma or a digit at the very end; or part of a value. */
+export type Lack = 'brackets' | 'maybe-more' | 'more'
 
 /** No value could be found; the reason reads on from `it`. */
 export interface Unreadable {

@@ -52,6 +52,8 @@ interface End {
   readonly past: number
   /** The text ended before the string. */
   readonly open?: true
+  /** What follows is another member, with its key and the beginning of a value. */
+  readonly certain?: boolean
 }
 
 function findEnd(reader: Reader, role: Role, quote: string): End {
@@ -72,8 +74,13 @@ function findEnd(reader: Reader, role: Role, quote: string): End {
         if (inner) reader.repairs.add('escaped quotes')
         return { end: index, past: index + 1 }
       }
+      rescue ??= forgotten(reader, at, index, role, !inner)
+      // Before any other quote it is as good as certain: `{"a": "x, "b": "y"}` holds no quotation.
+      if (!inner && rescue?.certain) {
+        reader.repairs.add('mended quotes')
+        return rescue
+      }
       inner = true
-      rescue ??= forgotten(reader, at, index, role)
     }
   }
   return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
@@ -86,16 +93,39 @@ function escapedEnd(reader: Reader, at: number, role: Role, quote: string): End 
   return { end: at, past: at + 1 }
 }
 
-/** A quote that opens the next key shows that the string before it was never closed: `{"a": "x, "b": 1}`. */
-function forgotten({ text, purse }: Reader, from: number, at: number, role: Role): End | undefined {
-  if (role !== 'member' || !isQuotedKey(text, at)) return undefined
-  spend(purse, 16)
-  let end = at
-  while (end > from + 1 && /\s/.test(text.charAt(end - 1))) end--
-  const broken = text.slice(end, at).includes('\n')
-  spend(purse, at - end)
-  if (text[end - 1] === ',') return { end: end - 1, past: end - 1 }
-  return broken ? { end, past: end } : undefined
+/** What may stand between the end of a string that lacks its quote and the next key. */
+const beforeKey = /(,)?[^\S\n]*(?:(?<=[,\s])(?:\/\/|#)[^\n]*)?(\n)?\s*$/
+const keyBefore =
+  /,(?:\s?[\p{L}_$][\p{L}\p{N}_$-]{0,63}: ?(?:true|false|null|none|-?[\d.]{1,16}),)*\s{0,8}[\p{L}_$][\p{L}\p{N}_$-]{0,63}\s?[:：]\s?[[{]{0,2}\s?$/iu
+const keyOnNextLine = /,[^\S\n]*(?:\/\/[^\n]*)?\n\s*[\p{L}_$][\p{L}\p{N}_$-]{0,63}[:：]\s/u
+const lookBack = 160
+
+/**
+ * A quote that opens the next key, or a value behind it, shows that the string before it was never closed:
+ * `{"a": "x, "b": 1}`, `{a: "x, b: "y"}`.
+ */
+function forgotten({ text, purse }: Reader, from: number, at: number, role: Role, isFirst: boolean): End | undefined {
+  if (role !== 'member') return undefined
+  const isKey = isQuotedKey(text, at)
+  if (!isKey && !isFirst) return undefined
+  spend(purse, 32)
+  const begin = Math.max(from + 1, at - lookBack)
+  const before = text.slice(begin, at)
+  if (!isKey) {
+    const plain = keyOnNextLine.exec(before) ?? keyBefore.exec(before)
+    return plain ? { end: begin + plain.index, past: begin + plain.index, certain: true } : undefined
+  }
+  const [whole = '', comma, broken] = beforeKey.exec(before) ?? []
+  const end = at - whole.length
+  if (comma === undefined && broken === undefined) return undefined
+  return { end, past: end, certain: (comma !== undefined && broken !== undefined) || beginsMember(text, at) }
+}
+
+const member = /(["'“‘])[\w $.-]{1,64}["'”’]\s{0,8}[:：]\s{0,8}(?:["'“‘[{\d-]|true|false|null|none)/iy
+
+function beginsMember(text: string, at: number): boolean {
+  member.lastIndex = at
+  return member.test(text)
 }
 
 function rescued(reader: Reader, rescue: End | undefined): End | undefined {
@@ -114,6 +144,7 @@ function lostAtTheEnd(reader: Reader, role: Role): End {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open
   reader.complete = false
+  reader.lacks = 'more'
   spend(reader.purse, text.length - reader.at)
   let end = text.length
   if (open.length === 0) return { end, past: end, open: true }

@@ -42,15 +42,16 @@ export function readWord(reader: Reader): unknown {
     if (!json.has(word)) reader.repairs.add('translated words')
     return words[known]
   }
-  if (atEnd(reader) || endsAnswer(text, reader.at)) {
+  // `hello", "b": 1`: the opening quote is missing.
+  const isClosed = isQuote(word.at(-1) as string) && !isQuote(word.charAt(0))
+  if (!isClosed && (atEnd(reader) || endsAnswer(text, reader.at))) {
     const whole = cutWords.find((candidate) => candidate.startsWith(known))
     cutOff(reader)
     if (whole) return words[whole]
   }
   reader.repairs.add('quoted text')
   reader.unquoted += word.length
-  // `hello", "b": 1`: the opening quote is missing.
-  return isQuote(word.at(-1) as string) && !isQuote(word.charAt(0)) ? word.slice(0, -1) : word
+  return isClosed ? word.slice(0, -1) : word
 }
 
 /** Two slashes end a text unless they belong to an address. */

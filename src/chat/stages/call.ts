@@ -5,7 +5,7 @@ import { gather } from '../models/gather.ts'
 import type { Offer } from '../offer.ts'
 import { type ReadCall, readCalls } from '../read-calls.ts'
 import { splitThinking } from '../stream/thinking.ts'
-import { type Ending, reasonOf, type Turn } from '../turn.ts'
+import { type Ending, hasEnded, reasonOf, type Turn } from '../turn.ts'
 import { corrected } from './corrected.ts'
 
 /** What came of asking for calls: some, or an answer in words, because none is needed. */
@@ -32,7 +32,7 @@ export async function call(turn: Turn, offer: Offer): Promise<Called | undefined
       messages = [...messages, ...corrected(answer.text, 'It calls no tool and says nothing.')]
       continue
     }
-    const read = await readCalls(freshIds(given, messages), offer, turn.validate)
+    const read = await readCalls(freshIds(given, messages), offer, turn.validate, hasEnded(answer.reason))
     if (read.every(({ problem }) => problem === undefined)) return { calls: read }
     if (read.some(({ problem }) => problem === undefined)) best = read
     if (!isLast) messages = [...messages, ...refused(read)]

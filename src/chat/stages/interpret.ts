@@ -1,11 +1,12 @@
 import type { ChatEvent, ChatMessage } from '../../core/chat.ts'
+import { beginsLikeCalls } from '../calls-in-text.ts'
 import { type FinalResponse, finalSchema } from '../constrain/stages.ts'
 import { withSystem } from '../conversation.ts'
 import { gathered, type ModelAnswer } from '../models/gather.ts'
 import type { Delta } from '../models/model.ts'
 import { readObject } from '../read-object.ts'
 import { createContentReader } from '../stream/content-reader.ts'
-import { createThinkingSplitter } from '../stream/thinking.ts'
+import { createThinkingSplitter, splitThinking } from '../stream/thinking.ts'
 import { type Ending, isWorthAnother, type Loop, reasonOf, type Turn } from '../turn.ts'
 import { corrected } from './corrected.ts'
 import { rawAnswer } from './raw.ts'
@@ -73,12 +74,30 @@ function readFinal(
   // A refusal is in words of its own.
   if (reason === 'filtered') return { rest: told === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
-  const read = readObject(text, { accepts: ({ content }) => isText(content), partial: reason === 'length' })
+  const read = readObject(text, {
+    accepts: ({ content }) => isText(content),
+    partial: reason === 'length',
+    ended: true,
+  })
+  const prose = told === '' ? proseIn(text) : undefined
+  if (prose !== undefined && ('problem' in read || !isText(read.value.content))) {
+    return { rest: prose, reason: reasonOf(reason) }
+  }
   if ('problem' in read) return { problem: `It ${read.problem}.`, answer: text }
   const { content } = restore(read.value) as Partial<FinalResponse>
   if (!isText(content)) return { problem: 'content is missing, empty, or no text.', answer: text }
   if (!content.startsWith(told)) return { problem: 'It does not go on as it began.', answer: text }
   return { rest: content.slice(told.length), reason: reasonOf(reason) }
+}
+
+const controls = /[\0-\x08\x0e-\x1f\ufffd]/
+const notProse = /^(?:null|true|false|none|undefined)$|"content"\s*:/i
+
+/** An interpretation in plain words instead of the wanted object; undefined where it was meant to be JSON, or is noise. */
+function proseIn(text: string): string | undefined {
+  const said = splitThinking(text).text.trim()
+  const isProse = /\p{L}{2}/u.test(said) && !beginsLikeCalls(said) && !said.startsWith('"')
+  return isProse && !controls.test(said) && !notProse.test(said) ? said : undefined
 }
 
 type Speech = Extract<ChatEvent, { kind: 'text' | 'thinking' }>

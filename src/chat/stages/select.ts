@@ -36,7 +36,7 @@ function readSelection(
   restore: (value: unknown) => unknown,
   offer: Offer,
 ): { readonly tools: readonly Offered[]; readonly problem?: string } {
-  const read = readObject(text, { accepts: (value) => 'selected_tools' in value })
+  const read = readObject(text, { accepts: (value) => 'selected_tools' in value, ended: true })
   if ('problem' in read) return { tools: [], problem: `It ${read.problem}.` }
   const { reasoning, selected_tools: names } = restore(read.value) as Partial<ToolSelectionResponse>
   if (!Array.isArray(names)) return { tools: [], problem: 'selected_tools is missing, or no list.' }

@@ -10,6 +10,13 @@ export const quoting: readonly Case[] = [
     [raw`{'a': 'it\'s', 'b': 'say "hi"'}`, { a: "it's", b: 'say "hi"' }],
     [`{"a": 'mixed', 'b': "up"}`, { a: 'mixed', b: 'up' }],
   ),
+  ...casesOf(
+    'a closing quote that was forgotten',
+    ['{"city": "New York, "gender": "male"}', { city: 'New York', gender: 'male' }],
+    ['{"city": "New York, "age": 7, "tags": ["a"]}', { city: 'New York', age: 7, tags: ['a'] }],
+    ["{'city': 'New York, 'gender': 'male'}", { city: 'New York', gender: 'male' }],
+    ['{city: "New York, gender: "male"}', { city: 'New York', gender: 'male' }],
+  ),
   ...casesOf('apostrophes in single quotes', [
     "{'a': 'it's fine', 'b': 'the dogs' bone'}",
     { a: "it's fine", b: "the dogs' bone" },
