@@ -25,7 +25,7 @@ export const documents = fc
   .map((value) => ({ ...value, last: 'end' }) as Record<string, unknown>)
 
 /** One thing that models do wrong, done to a document that is spread over lines or not; undefined where it cannot be. */
-export const flaws: Readonly<Record<string, (json: string, pick: (count: number) => number) => string | undefined>> = {
+const flaws: Readonly<Record<string, (json: string, pick: (count: number) => number) => string | undefined>> = {
   'missing brace': (json) => json.replace(/\s*\}\s*$/, ''),
   'trailing comma': (json) => json.replace(/(\s*)\}\s*$/, ',$1}'),
   'single quotes': (json) => json.replaceAll('"', "'"),
