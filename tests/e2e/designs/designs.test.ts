@@ -43,7 +43,7 @@ describe('a YAML file with mcp_endpoints', () => {
     const agents = { jobs: { allow: { servers: ['*'] }, readOnly: true } }
     await using design = await startDesign(
       { 'executor.yaml': 'executor.yaml' },
-      { agents, mcpServers: { intake: { trustAnnotations: true } } },
+      { agents, mcpServers: { intake: { trustAnnotations: true } }, sandbox: { minIsolation: 'worker' } },
     )
     const caller = await callerOf(design, 'jobs')
     expect(await namesOf(caller, 'intake')).toEqual(['intake__get_ticket'])
@@ -54,7 +54,13 @@ describe('a YAML file with mcp_endpoints', () => {
     )
     const batch = { calls: [{ server: 'intake', tool: 'close_ticket', args: {} }] }
     expect(await caller.call('execute_tools', batch)).toContain('WRITE_NOT_ALLOWED')
-    expect(design.tickets.called).toEqual(['get_ticket'])
+    const tries = ['get_ticket', 'close_ticket'].map(
+      (tool) => `await tools.intake.${tool}({}).then(() => 'reached', (error) => error.code)`,
+    )
+    const ran = JSON.parse(await caller.call('execute_code', { code: `[${tries.join(', ')}]` }))
+    // Whatever is not shown to an agent cannot be found by its programs either.
+    expect(ran.value).toEqual(['reached', expect.stringMatching(/^(WRITE_NOT_ALLOWED|TOOL_NOT_FOUND)$/)])
+    expect(design.tickets.called).toEqual(['get_ticket', 'get_ticket'])
   })
 })
 
