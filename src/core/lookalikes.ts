@@ -17,3 +17,21 @@ const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu
 /** A name as a reader or a lenient parser takes it: compatible forms made plain, nothing invisible, look-alikes as Latin. */
 export const readAs = (name: string): string =>
   /^[\x21-\x7e]*$/.test(name) ? name : latinFor(name.normalize('NFKD').replace(invisible, '')).trim()
+
+/** Letters and pairs of letters that are drawn alike, in this order. */
+const drawnAlike: readonly (readonly [RegExp, string])[] = [
+  [/[iI|1]/g, 'l'],
+  [/5/g, 's'],
+  [/[0O]/g, 'o'],
+  [/rn/gi, 'm'],
+  [/vv/gi, 'w'],
+  [/cl/gi, 'd'],
+]
+const separators = /[\s._/:-]+/g
+
+/** How a name is spelt, whatever its case and separators: `readFile`, `read_file` and `read-file` are one. */
+export const spellingOf = (name: string): string => name.normalize('NFC').replace(separators, '').toLowerCase()
+
+/** What a name looks like at a glance: two that look alike have the same skeleton. */
+export const skeletonOf = (name: string): string =>
+  drawnAlike.reduce((text, [drawn, as]) => text.replace(drawn, as), readAs(name).replace(separators, '')).toLowerCase()

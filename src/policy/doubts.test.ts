@@ -45,3 +45,11 @@ test('G7: agents that everybody may claim to be are a warning', () => {
   expect(doubtsOf({ agents })).toEqual([])
   expect(doubtsOf({ auth: { token: 'none' } })).toEqual([])
 })
+
+test('B5: servers whose names look alike are told of', () => {
+  const servers = ['github', 'gitlab', 'g1thub', 'files', 'f1les', 'file'].map((name) => [name, { command: 'x' }])
+  expect(doubtsOf({ mcpServers: Object.fromEntries(servers) })).toEqual([
+    expect.stringMatching(/mcpServers\.g1thub looks like mcpServers\.github/),
+    expect.stringMatching(/mcpServers\.f1les looks like mcpServers\.files/),
+  ])
+})

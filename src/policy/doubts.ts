@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.ts'
+import { skeletonOf } from '../core/lookalikes.ts'
 import { didYouMean } from '../core/near.ts'
 import { doubtfulLimits } from './limits/doubtful.ts'
 import { compileRules } from './rules.ts'
@@ -10,6 +11,7 @@ export const policyDoubts = (config: Config): readonly string[] => [
   ...unknownAgents(config),
   ...openAgents(config),
   ...readsNothing(config),
+  ...alikeServers(Object.keys(config.mcpServers)),
 ]
 
 /** Whoever acts as an agent without rules may use nothing. */
@@ -24,6 +26,13 @@ function unknownAgents({ agents, defaults, auth }: Config): string[] {
     .filter(([, agent]) => !known.includes(agent))
     .map(([key, agent]) => `${key}: there is no agent ${agent}${didYouMean(agent, known, '')}`)
 }
+
+/** Names that a person cannot tell apart at a glance. */
+const alikeServers = (names: readonly string[]): string[] =>
+  names.flatMap((name, index) => {
+    const other = names.slice(0, index).find((one) => skeletonOf(one) === skeletonOf(name))
+    return other === undefined ? [] : [`mcpServers.${name} looks like mcpServers.${other}; rename one of them`]
+  })
 
 /** A read-only server whose tools can all only be taken for writes. */
 const readsNothing = ({ mcpServers }: Config): string[] =>

@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import { createCatalogs } from '../catalog/profiles.ts'
+import { createAlikeNames } from '../catalog/scan/alike.ts'
 import { scanResults } from '../catalog/scan/results.ts'
 import type { Config } from '../config/schema.ts'
 import type { Chat } from '../core/chat.ts'
@@ -25,7 +26,7 @@ import { type Entrance, entranceOf } from './entrance.ts'
 import { lazyChat } from './lazy-chat.ts'
 import { ownSources } from './own-sources.ts'
 import type { Chosen } from './prepare.ts'
-import { type Servers, tendAll } from './servers.ts'
+import { type Servers, serversOf, tendAll } from './servers.ts'
 import type { Surroundings } from './surroundings.ts'
 
 /** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
@@ -62,6 +63,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
   const servers = tendAll(config, surroundings, before?.servers)
   const engines = createEngines(config, surroundings, before)
   const own = ownSources({ config, policy, engines, plugins: chosen.plugins.value }, surroundings)
+  const alikeFlags = createAlikeNames(serversOf({ servers }), log)
   const catalog = createCatalogs({
     sources: [...own, ...[...servers.values()].map(({ server }) => server)],
     naming: config.naming,
@@ -70,7 +72,7 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     closed: policy.closed,
     hideDenied: config.policy.hideDenied,
     exposure: ({ agent }) => policy.exposureOf(agent),
-    flagsOf: pins.flagsOf,
+    flagsOf: (entry) => [...pins.flagsOf(entry), ...alikeFlags(entry)],
     clock,
     log,
   })
