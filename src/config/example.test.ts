@@ -76,6 +76,7 @@ test('the example means what its comments say, section by section', async () => 
     denyOnMissingAgent: false,
     expose: 'both',
     timeout: 30_000,
+    maxTimeout: 600_000,
     debug: false,
   })
   expect(config.limits).toEqual({

@@ -19,8 +19,12 @@ export interface Call {
   readonly admit?: () => void
   /** The rule by which this very call needs a person's yes, where its entry does not need one anyway. */
   readonly approval?: string
-  /** Asked for by the caller; the timeout of the entry otherwise. */
+  /** Asked for by the caller, and a hard limit; the timeout of the entry otherwise, which progress restarts. */
   readonly timeoutMs?: number
+  /** What the caller calls that limit, where it is not `timeout_ms`. */
+  readonly timeoutKey?: string
+  /** To be called when the server reports progress; set where that gives the call more time (V4). */
+  readonly progressed?: (() => void) | undefined
   /** What happens to it is noted here, once it is in the pipeline. */
   readonly trail?: Trail
   /** Where it stands in a trace, if somebody traces it. */

@@ -79,3 +79,21 @@ test.each([
   clock.pause(ms)
   expect([limit.signal.aborted, seen]).toEqual([true, [late]])
 })
+
+test('V4: a restart gives the whole time again, up to the most in all, in which pauses do not count', () => {
+  const clock = createManualClock()
+  using limit = deadline(clock, 1_000, () => new Error('too late'))
+  clock.advance(900)
+  limit.restart(2_500)
+  clock.advance(900)
+  expect(limit.signal.aborted).toBe(false)
+  {
+    using _ = limit.pause()
+    clock.advance(10_000)
+  }
+  limit.restart(2_500)
+  clock.advance(699)
+  expect(limit.signal.aborted).toBe(false)
+  clock.advance(1)
+  expect(limit.signal.aborted).toBe(true)
+})

@@ -4,6 +4,8 @@ export interface Deadline extends Disposable {
   readonly signal: AbortSignal
   /** Stops the time until disposed of; several pauses may overlap. */
   pause(): Disposable
+  /** Gives the whole time again from now, but no more than `mostMs` in all; pauses do not count. */
+  restart(mostMs: number): void
 }
 
 /**
@@ -16,19 +18,35 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   if (parent?.aborted) abort()
   parent?.addEventListener('abort', abort, { once: true })
   const start = (left: number): Timer =>
-    clock.after(left, () => controller.abort(reason((timer.lateMs ?? 0) >= pausedMs)))
-  let due = clock.monotonic() + ms
+    clock.after(left, () => {
+      const rest = due - clock.monotonic()
+      // Restarts only move the end, since they may come thousands of times a second.
+      if (isRestarted && rest > 0) timer = start(rest)
+      else controller.abort(reason((timer.lateMs ?? 0) >= pausedMs))
+    })
+  let began = clock.monotonic()
+  let due = began + ms
+  let isRestarted = false
   let timer = start(ms)
   let pauses = 0
   let left = ms
   let over = false
+  let pausedAt = 0
   return {
     signal: controller.signal,
     pause() {
       if (pauses++ > 0) return { [Symbol.dispose]: resume }
       timer[Symbol.dispose]()
-      left = due - clock.monotonic()
+      pausedAt = clock.monotonic()
+      left = due - pausedAt
       return { [Symbol.dispose]: resume }
+    },
+    restart(mostMs) {
+      const now = clock.monotonic()
+      const end = Math.min(now + ms, began + mostMs)
+      if (pauses > 0) left = Math.max(left, end - now)
+      else if (end > due) due = end
+      isRestarted = true
     },
     [Symbol.dispose]() {
       over = true
@@ -39,7 +57,9 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
 
   function resume(): void {
     if (--pauses > 0 || over) return
-    due = clock.monotonic() + left
+    const now = clock.monotonic()
+    began += now - pausedAt
+    due = now + left
     timer = start(left)
   }
 }

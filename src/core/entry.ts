@@ -46,6 +46,10 @@ export interface Traits {
   readonly readOnly: boolean
   readonly idempotent: boolean
   readonly timeoutMs: number
+  /** The setting that the timeout comes from, for the error that names it. */
+  readonly timeoutKey?: string | undefined
+  /** How long a call may take in all while its server reports progress, and the setting for that. */
+  readonly maxTimeout?: { readonly ms: number; readonly key: string } | undefined
   /** It does nothing but run other calls, each of which meets every decision and limit itself. */
   readonly carries?: true
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { callOf } from '../core/call.fixture.ts'
-import type { Handler } from '../core/call.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import type { Call, Handler } from '../core/call.ts'
 import { Json } from '../core/json.ts'
 import { textResult } from '../core/result.ts'
 import { timeout } from './timeout.ts'
@@ -59,4 +59,69 @@ test('F10: while the caller is asked something, the time does not run', async ()
   expect(clock.pending).toBe(1)
   await clock.pass(1)
   await caught
+})
+
+/** An entry of a server whose calls may take 30 s, and ten minutes while it reports progress. */
+const patientEntry = entryOf({
+  traits: {
+    readOnly: false,
+    idempotent: false,
+    timeoutMs: 30_000,
+    timeoutKey: 'mcpServers.files.timeout',
+    maxTimeout: { ms: 600_000, key: 'defaults.maxTimeout' },
+  },
+})
+
+/** A call that never ends, and reports progress when the test says so. */
+function running(call: Partial<Call> = {}) {
+  const clock = createManualClock()
+  let progressed: Call['progressed']
+  const answer = timeout(clock)(callOf({ entry: patientEntry, ...call }), (running) => {
+    progressed = running.progressed
+    return deaf(running)
+  })
+  answer.catch(() => {})
+  return { clock, answer, progress: () => progressed?.(), hasProgress: () => progressed !== undefined }
+}
+
+test('V4: progress starts the time again, and the error says what then stopped', async () => {
+  const { clock, answer, progress } = running()
+  for (let times = 0; times < 3; times++) {
+    await clock.pass(29_000)
+    progress()
+  }
+  await clock.pass(29_999)
+  expect(clock.pending).toBe(1)
+  await clock.pass(1)
+  await expect(answer).rejects.toMatchObject({
+    code: 'TIMEOUT',
+    message: expect.stringMatching(/progress, then nothing for 30 s \(mcpServers\.files\.timeout\)/),
+  })
+  expect(clock.pending).toBe(0)
+})
+
+test('V4: however much progress there is, the maximum ends the call and is named', async () => {
+  const { clock, answer, progress } = running()
+  for (let seconds = 0; seconds < 600; seconds += 10) {
+    expect(clock.pending).toBe(1)
+    progress()
+    await clock.pass(10_000)
+  }
+  await expect(answer).rejects.toMatchObject({
+    code: 'TIMEOUT',
+    message: expect.stringMatching(/within 600 s \(defaults\.maxTimeout\)/),
+  })
+})
+
+test('V4: a limit that the caller names is hard, and the server is not asked for progress', async () => {
+  const { clock, answer, hasProgress } = running({ timeoutMs: 2_000 })
+  expect(hasProgress()).toBe(false)
+  await clock.pass(2_000)
+  await expect(answer).rejects.toThrow(/within 2 s \(timeout_ms\)/)
+})
+
+test('V4: the error of a call without progress names the setting and its value', async () => {
+  const { clock, answer } = running()
+  await clock.pass(30_000)
+  await expect(answer).rejects.toThrow(/within 30 s \(mcpServers\.files\.timeout\).*raise mcpServers\.files\.timeout/)
 })

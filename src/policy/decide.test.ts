@@ -14,7 +14,13 @@ const open = {
   pins: 'warn' as const,
 }
 const { caller } = callOf()
-const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 30_000, debug: false } as const
+const defaults = {
+  denyOnMissingAgent: true,
+  expose: 'both',
+  timeout: 30_000,
+  maxTimeout: 600_000,
+  debug: false,
+} as const
 const policyOf = (changes: Partial<Config> = {}) =>
   createPolicy({ config: { agents: {}, policy: open, defaults, mcpServers: {}, ...changes } })
 const decideBy = (policy: Config['policy']) => policyOf({ policy }).decide

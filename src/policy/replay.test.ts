@@ -5,7 +5,7 @@ import { agentOf, openPolicy } from './policies.fixture.ts'
 import { createReplay, type PastCall } from './replay.ts'
 
 const policyOf = (changes: Partial<Config>) => {
-  const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 1, debug: false } as const
+  const defaults = { denyOnMissingAgent: true, expose: 'both', timeout: 1, maxTimeout: 1, debug: false } as const
   const policy = { ...openPolicy, toolsNeedServer: false, hideDenied: false, pins: 'warn' as const }
   return createPolicy({ config: { agents: {}, policy, defaults, mcpServers: {}, ...changes } })
 }
@@ -170,7 +170,14 @@ describe('B12: a proposed policy over recorded calls', () => {
   })
 
   test('asks who a caller would be where there were no agents yet', () => {
-    const defaults = { agent: 'a', denyOnMissingAgent: true, expose: 'both', timeout: 1, debug: false } as const
+    const defaults = {
+      agent: 'a',
+      denyOnMissingAgent: true,
+      expose: 'both',
+      timeout: 1,
+      maxTimeout: 1,
+      debug: false,
+    } as const
     expect(replay({ agents, defaults }, [past({ agent: 'default' })]).denied).toEqual([])
     expect(replay({ agents }, [past({ agent: 'default' })]).denied).toMatchObject([
       { agent: '(none)', after: 'defaults.denyOnMissingAgent' },

@@ -83,6 +83,7 @@ export function createRunner(options: {
   }
 }
 
-const tooLong = (timeoutMs: number) => `The program has not ended within ${timeoutMs / 1000} s.`
+const tooLong = (timeoutMs: number) =>
+  `The program has not ended within ${timeoutMs / 1000} s (timeout_ms, or sandbox.timeout).`
 const tooLarge = 'What it remembered could not be kept: it was too large, or took too long.'
 const notFrozen = 'Its interpreter could not be kept.'

@@ -49,6 +49,8 @@ export interface Tool {
   readonly idempotent: boolean
   /** Instead of its source's timeout. */
   readonly timeoutMs?: number
+  /** The setting that this timeout comes from. */
+  readonly timeoutKey?: string | undefined
   /** It only runs other calls, which are counted themselves. */
   readonly carries?: true
   /** It wants to run in a process of its own; whoever loads it sees to that. */
@@ -82,6 +84,8 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   /** It changes nothing anywhere. Allowed where writes are not. */
   readonly readOnly?: boolean
   readonly timeoutMs?: number
+  /** The setting that this timeout comes from, for the error that names it. */
+  readonly timeoutKey?: string | undefined
   /** It only runs other calls, which are counted themselves. */
   readonly carries?: true
   /** For tools of plugins: runs in a child process, which is ended when it does not stop in time. */
@@ -156,7 +160,7 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
     ...(typeof description !== 'string' && { descriptionFor: description }),
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
-    ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
+    ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs, timeoutKey: options.timeoutKey }),
     ...('carries' in options && options.carries && { carries: options.carries }),
     ...(options.isolated && { isolated: options.isolated }),
     ...(input.read === undefined && { checkedBySchema: true }),

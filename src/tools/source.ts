@@ -46,6 +46,7 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
     readOnly: tool.readOnly,
     idempotent: tool.idempotent,
     timeoutMs,
+    timeoutKey: tool.timeoutMs === undefined ? 'defaults.timeout' : tool.timeoutKey,
     ...(tool.carries && { carries: tool.carries }),
   },
   ...(!tool.checkedBySchema && { checksItself: true }),

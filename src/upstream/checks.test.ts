@@ -93,7 +93,7 @@ test('T5: one that hangs is given up, with a sentence that says why', async () =
   await clock.pass(64_999)
   expect(lost).toEqual([])
   await clock.pass(1)
-  expect(lost).toEqual(['s did not answer a check within 5 s and was given up.'])
+  expect(lost).toEqual(['s did not answer a check within 5 s (health.timeout) and was given up.'])
   expect(line.current).toBeUndefined()
 })
 

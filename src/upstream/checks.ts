@@ -143,7 +143,7 @@ export function createChecks(options: CheckOptions): Checks {
   }
 
   function silent(late: boolean): ToolwayError {
-    const sentence = `${server} did not answer a check within ${timeoutMs / 1000} s and was given up.`
+    const sentence = `${server} did not answer a check within ${timeoutMs / 1000} s (health.timeout) and was given up.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, ...(late && { late }) })
   }
 }

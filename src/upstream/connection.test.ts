@@ -72,6 +72,21 @@ test('F12: when the line goes down every pending request fails, later ones at on
   expect(closed).toBe('The process ended with code 1.')
 })
 
+test('V4: progress that only we asked for restarts the time of its request, and reaches no caller', async () => {
+  const { connection, peer } = await open({})
+  const seen: unknown[] = []
+  let restarts = 0
+  const progressed = () => void restarts++
+  const asked = connection.request({ ...ask('a'), peer: hearing('a', seen), ownProgress: true, progressed })
+  const wanted = connection.request({ ...ask('b'), peer: hearing('b', seen), progressed })
+  peer.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } })
+  peer.say({ method: 'notifications/progress', params: { progressToken: 2, progress: 2 } })
+  peer.say({ id: 1, result: {} })
+  peer.say({ id: 2, result: {} })
+  await Promise.all([asked, wanted])
+  expect({ restarts, seen }).toEqual({ restarts: 2, seen: [['b', 2]] })
+})
+
 test('B2: progress reaches the request whose token it carries, and no other', async () => {
   const { connection, peer } = await open({})
   const seen: unknown[] = []

@@ -59,6 +59,10 @@ export interface Request {
   readonly repeatable?: boolean | undefined
   /** The way back to whoever asked; what the server says on the way goes there. */
   readonly peer?: Peer
+  /** Only we asked the server for progress: the caller hears of none. */
+  readonly ownProgress?: boolean
+  /** Called whenever the server reports progress. */
+  readonly progressed?: (() => void) | undefined
   /** For a request that stays open to listen: what it hears. */
   heard?(method: string, params: Buffer | undefined): void
 }
@@ -238,7 +242,9 @@ export async function openConnection(
     if (method === 'notifications/progress') {
       const progress = Json.raw<Record<string, unknown>>(params)
       const token = progress.value.progressToken
-      if (typeof token === 'number') pending.get(token)?.request.peer?.notify(method, progress)
+      const request = typeof token === 'number' ? pending.get(token)?.request : undefined
+      request?.progressed?.()
+      if (!request?.ownProgress) request?.peer?.notify(method, progress)
     } else if (method === 'notifications/cancelled') questions.calledOff(params)
     else if (method === 'notifications/tasks/status') connection.taskNews.tell(params)
     else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {

@@ -25,6 +25,7 @@ export interface EntryOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly timeoutMs: number
+  readonly maxTimeoutMs: number
   /** Does something over the line that this user's calls take. */
   use(call: Call, work: (open: OpenLine) => Promise<Response>): Promise<Response>
   readonly subscriptions: Subscriptions
@@ -180,9 +181,12 @@ function send(
   const { readOnly, idempotent } = call.entry.traits
   const repeatable = readOnly || idempotent
   const meta = foreign(call.input.meta)
+  const progressed = what.method === 'tools/call' ? call.progressed : undefined
   return useTelling(call, options, (open) => {
     over.line = open
-    return open.connection.request(phrase(open, { ...what, meta, trace, capabilities, signal, repeatable, peer }))
+    return open.connection.request(
+      phrase(open, { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }),
+    )
   })
 }
 

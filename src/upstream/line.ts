@@ -279,7 +279,7 @@ export function createLine(options: LineOptions): Line {
   }
 
   function tooSlow(): ToolwayError {
-    const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s. Check that it runs and look into its log.`
+    const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s (mcpServers.${server}.startTimeout). Check that it runs and look into its log.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
 }

@@ -404,7 +404,7 @@ export function createLines(options: LinesOptions): Lines {
       server,
       connect: (signal) => options.connect(tenancy, signal),
       backoff,
-      connectWithinMs: connectWithinMs(config.transport),
+      connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
       opening: () => options.opening?.(),
       opened(opened) {

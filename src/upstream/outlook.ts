@@ -216,7 +216,7 @@ export function createOutlook(options: OutlookOptions): Outlook {
   }
 
   function tooSlow(): ToolwayError {
-    const sentence = `${server} did not list what it offers within ${listWithinMs / 1000} s.`
+    const sentence = `${server} did not list what it offers within ${listWithinMs / 1000} s, which is a fixed limit.`
     return new ToolwayError('TIMEOUT', sentence, { server })
   }
 

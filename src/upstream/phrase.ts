@@ -29,12 +29,14 @@ export interface Phrase {
   /** Running it twice does no harm: it only reads, or the operator declared it idempotent (F12). */
   readonly repeatable?: boolean
   readonly peer?: Peer
+  /** Set where progress gives the request more time: the server is asked for it, whether or not the caller did (V4). */
+  readonly progressed?: (() => void) | undefined
   heard?(method: string, params: Buffer | undefined): void
 }
 
 /** Puts a phrase into the words of the era that this line speaks. */
 export function phrase({ introduction, identity }: OpenLine, said: Phrase): Request {
-  const { method, meta = {}, peer, trace } = said
+  const { method, meta = {}, peer, trace, progressed } = said
   const members = [...(said.members ?? []), ...restOf(said, introduction)]
   const modern = introduction.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
@@ -46,7 +48,7 @@ export function phrase({ introduction, identity }: OpenLine, said: Phrase): Requ
         ...meta,
         // What the caller said of another place does not belong to this one.
         ...(trace && { tracestate: undefined, ...trace }),
-        ...(wantsProgress && { progressToken: id }),
+        ...((wantsProgress || progressed) && { progressToken: id }),
         ...(modern && modernMeta(identity, said.capabilities, peer?.logLevel)),
       }
       return paramsOf(members, whole)
@@ -56,6 +58,8 @@ export function phrase({ introduction, identity }: OpenLine, said: Phrase): Requ
     signal: said.signal,
     repeatable: said.repeatable,
     ...(peer && { peer }),
+    ownProgress: !wantsProgress,
+    progressed,
     ...(said.heard && { heard: said.heard }),
   }
 }

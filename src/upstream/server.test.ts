@@ -231,15 +231,44 @@ test('F1: a call carries the name, the arguments and the foreign `_meta`, and no
   })
 })
 
+test('V4: a server is asked for progress where that gives the call more time, whether or not the caller wants any', async () => {
+  const { server } = serverWith()
+  await server.ready()
+  const [entry] = server.entries()
+  if (!entry) throw new Error('no entry')
+  const metaOf = async (call: object) => {
+    const { body } = await entry.run(callOf({ entry, ...call }))
+    return (body.value.echo as { _meta?: object })._meta
+  }
+  expect(await metaOf({ progressed: () => {} })).toEqual({ progressToken: expect.any(Number) })
+  expect(await metaOf({})).toBeUndefined()
+})
+
 test('J2/F12: traits come from the operator; annotations count only where they are trusted', async () => {
   const changes = { readTools: ['read*'], idempotentTools: ['put'], toolTimeouts: { slow: '2m' }, timeout: '5s' }
   const { server } = serverWith({ tools: () => ['read_it', 'put', 'slow'], changes })
   await server.ready()
-  expect(server.entries().map(({ traits }) => traits)).toEqual([
+  expect(server.entries().map(({ traits }) => traits)).toMatchObject([
     { readOnly: true, idempotent: true, timeoutMs: 5_000 },
     { readOnly: false, idempotent: true, timeoutMs: 5_000 },
     { readOnly: false, idempotent: false, timeoutMs: 120_000 },
   ])
+})
+
+test('V4: each time limit knows the setting that it comes from', async () => {
+  const limitsOf = async (changes: object) => {
+    const { server } = serverWith({ tools: () => ['read', 'slow', 'constructor'], changes })
+    await server.ready()
+    return server.entries().map(({ traits: { timeoutKey, maxTimeout } }) => ({ timeoutKey, ...maxTimeout }))
+  }
+  const common = { ms: 600_000, key: 'defaults.maxTimeout' }
+  expect(await limitsOf({ toolTimeouts: { slow: '20m' } })).toEqual([
+    { timeoutKey: 'defaults.timeout', ...common },
+    { timeoutKey: 'mcpServers.files.toolTimeouts.slow', ...common, ms: 1_200_000 },
+    { timeoutKey: 'defaults.timeout', ...common },
+  ])
+  const [read] = await limitsOf({ timeout: '1m', maxTimeout: '1h' })
+  expect(read).toEqual({ timeoutKey: 'mcpServers.files.timeout', ms: 3_600_000, key: 'mcpServers.files.maxTimeout' })
 })
 
 test('F2: tools that the operator excludes are not even in the catalog', async () => {

@@ -30,6 +30,8 @@ export interface ServerOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly timeoutMs: number
+  /** Of a call whose server reports progress; ten minutes, where it is not said. */
+  readonly maxTimeoutMs?: number
   /** How old what is known of it may get. */
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
@@ -175,9 +177,9 @@ export function createServer(options: ServerOptions): Server {
     if (known) return known
     // A client of an unheard-of kind beyond the bound sees what the plainest kind sees.
     if (outlooks.size >= maxOutlooks) return plain
-    const { timeoutMs, servedUri, seal } = options
+    const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal } = options
     const forwarding = { use, subscriptions, servedUri, seal, clock }
-    const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, ...forwarding }
+    const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
     const outlook: Outlook = createOutlook({
       server: name,
       capabilities,

@@ -130,4 +130,8 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
 }
 
 const tooSlow = (server: string, method: string) =>
-  new ToolwayError('TIMEOUT', `${server} did not answer ${method} within ${askWithinMs / 1000} s.`, { server })
+  new ToolwayError(
+    'TIMEOUT',
+    `${server} did not answer ${method} within ${askWithinMs / 1000} s, which is a fixed limit.`,
+    { server },
+  )

@@ -12,6 +12,7 @@ export interface Tended {
   readonly made: {
     readonly config: ServerConfig
     readonly timeoutMs: number
+    readonly maxTimeoutMs: number
     readonly refreshMs: number
     readonly mode: string
     readonly health: Config['health']
@@ -40,10 +41,10 @@ export const tendAll = (config: Config, surroundings: Surroundings, before: Serv
 
 function tend(name: string, config: Config, surroundings: Surroundings, before: Servers | undefined): Tended {
   const server = config.mcpServers[name] as ServerConfig
-  const timeoutMs = config.defaults.timeout
+  const { timeout: timeoutMs, maxTimeout: maxTimeoutMs } = config.defaults
   const refreshMs = server.refresh ?? config.discovery.refresh
   const { health } = config
-  const made = { config: server, timeoutMs, refreshMs, mode: config.discovery.mode, health }
+  const made = { config: server, timeoutMs, maxTimeoutMs, refreshMs, mode: config.discovery.mode, health }
   const known = before?.get(name)
   if (known && isDeepStrictEqual(known.made, made)) return known
   const { store, seal, leftovers, oauth, clock, log } = surroundings
@@ -53,6 +54,7 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
       name,
       config: server,
       timeoutMs,
+      maxTimeoutMs,
       refreshMs,
       discovery: config.discovery.mode,
       health,

@@ -79,10 +79,11 @@ export function lost(place: Place, thrown: unknown, begun: boolean): ToolwayErro
   )
 }
 
-export const tooSlow = (place: Place, what: string, ms: number): ToolwayError =>
+/** `key`: which of the model's timeouts is over. */
+export const tooSlow = (place: Place, what: string, ms: number, key: 'total' | 'step' | 'chunk'): ToolwayError =>
   new ToolwayError(
     'TIMEOUT',
-    `The server of the model ${place.name} ${what} within ${ms / 1000} s. Try again, or ask for less.`,
+    `The server of the model ${place.name} ${what} within ${ms / 1000} s (models.${place.name}.timeouts.${key}). Try again, or ask for less.`,
   )
 
 function failed({ name }: Place, what: string, cause?: unknown): ToolwayError {

@@ -64,7 +64,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     using total = deadline(
       clock,
       timeouts.totalMs,
-      () => tooSlow(place, 'did not answer', timeouts.totalMs),
+      () => tooSlow(place, 'did not answer', timeouts.totalMs, 'total'),
       request.signal,
     )
     const plans = plansFor(request, profile)
@@ -101,10 +101,15 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     signal: AbortSignal,
     taken: () => void,
   ): AsyncGenerator<Delta, Refusal | undefined> {
-    using step = deadline(clock, timeouts.stepMs, () => tooSlow(place, 'did not finish', timeouts.stepMs), signal)
+    using step = deadline(
+      clock,
+      timeouts.stepMs,
+      () => tooSlow(place, 'did not finish', timeouts.stepMs, 'step'),
+      signal,
+    )
     const stall = new AbortController()
     const until = AbortSignal.any([step.signal, stall.signal])
-    const stalled = () => stall.abort(tooSlow(place, 'sent nothing more', timeouts.chunkMs))
+    const stalled = () => stall.abort(tooSlow(place, 'sent nothing more', timeouts.chunkMs, 'chunk'))
     let begun = false
     try {
       way ??= openWay(url, patience)

@@ -56,7 +56,7 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
       input: { arguments: Json.of(values), meta: shell.stderr.isTTY ? { progressToken: id } : {} },
       signal: shell.interrupted,
       peer: peerFor(name, progress),
-      ...(options.timeout !== undefined && { timeoutMs: options.timeout }),
+      ...(options.timeout !== undefined && { timeoutMs: options.timeout, timeoutKey: '--timeout' }),
     })
   }
 }

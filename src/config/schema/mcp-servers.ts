@@ -78,7 +78,17 @@ const fields = z.strictObject({
     })
     .prefault({})
     .describe('Which of its tools exist at all.'),
-  timeout: limit().optional().describe('Time limit of a call; defaults.timeout otherwise.'),
+  timeout: limit()
+    .optional()
+    .describe('Time limit of a call, which progress starts again; defaults.timeout otherwise.'),
+  maxTimeout: limit()
+    .optional()
+    .describe('Time limit of a call while the server reports progress; defaults.maxTimeout otherwise.'),
+  startTimeout: limit()
+    .optional()
+    .describe(
+      'How long connecting to it, with starting its process, may take. Unset: 2 minutes for a process, 30 s over HTTP.',
+    ),
   toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limit of a call by tool.'),
   concurrency: numeric({ min: 1 }).prefault(16).describe('Calls in flight.'),
   priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Higher wins a name conflict.'),

@@ -1,5 +1,6 @@
 import type { Call } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import { durationText } from '../call-again.ts'
 import { type Needs, overloaded } from './overloaded.ts'
 import { hasPlace, type Places } from './places.ts'
 
@@ -70,7 +71,7 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
       const lane = lanes.get(key) ?? { key, waiters: new Set() }
       const waiter: Waiter = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
-      const tooLong = () => waiter.refuse(overloaded(call, needs, `none of them ended within ${duration(ms)}`))
+      const tooLong = () => waiter.refuse(overloaded(call, needs, `none of them ended within ${durationText(ms)}`))
       const timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
       lanes.set(key, lane)
@@ -97,5 +98,3 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
     },
   }
 }
-
-const duration = (ms: number): string => (ms < 1_000 ? `${Math.ceil(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

@@ -56,6 +56,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
     }),
     // The program ends by its own deadline; this one is for what waits before it and for what comes after.
     timeoutMs: 2 * config.timeout + 10_000,
+    timeoutKey: 'sandbox.timeout',
     carries: true,
     run: (program, { call }) => runProgram(program, call, options),
   })

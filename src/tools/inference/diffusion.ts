@@ -32,6 +32,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     readOnly: true,
     annotations: { openWorldHint: true },
     timeoutMs: timeout,
+    timeoutKey: 'native.inference.timeout',
     async run({ prompt, size, n, model: asked }, { signal }) {
       const place: Place = { name: choice.pick(asked), task: 'diffusion' }
       const wishes = { prompt, n, ...(size !== undefined && { size }) }

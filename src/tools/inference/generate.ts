@@ -44,6 +44,7 @@ export function generate(options: InferenceOptions): Tool | undefined {
     readOnly: true,
     annotations: { openWorldHint: true },
     timeoutMs: options.config.native.inference.timeout,
+    timeoutKey: 'native.inference.timeout',
     async run({ schema, model: asked, max_tokens, temperature, ...given }, { signal }) {
       const model = languageModel(options, choice, asked)
       const { restore, ...completion } = await completionOf(model, {

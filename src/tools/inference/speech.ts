@@ -34,6 +34,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
     readOnly: true,
     annotations: { openWorldHint: true },
     timeoutMs: timeout,
+    timeoutKey: 'native.inference.timeout',
     run({ text, audio, ...given }, { signal }) {
       if (text !== undefined && audio === undefined) return speak(text, given, signal)
       if (audio !== undefined && text === undefined) return writeDown(audio, given, signal)

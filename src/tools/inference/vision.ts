@@ -41,6 +41,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
     readOnly: true,
     annotations: { openWorldHint: true },
     timeoutMs: inference.timeout,
+    timeoutKey: 'native.inference.timeout',
     async run({ prompt, images, max_tokens, model: asked }, { signal }) {
       const model = languageModel(options, choice, asked)
       const seen = await Promise.all(images.map((given, index) => dataUrl(given, `images[${index}]`, signal)))

@@ -27,7 +27,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
         ),
     }),
     annotations: { readOnlyHint: false, destructiveHint: false },
-    ...(sink.timeoutMs !== undefined && { timeoutMs: sink.timeoutMs }),
+    ...(sink.timeoutMs !== undefined && { timeoutMs: sink.timeoutMs, timeoutKey: sink.timeoutKey }),
     run({ content, metadata }, context) {
       if (JSON.stringify(metadata).length > mostMetadata) {
         throw new ToolwayError('INVALID_ARGUMENTS', '"metadata" is longer than 64 KiB; put it into the content.')

@@ -30,6 +30,8 @@ export interface Sink {
   readonly name: string
   readonly description: string
   readonly timeoutMs?: number
+  /** The setting that it comes from. */
+  readonly timeoutKey?: string | undefined
   /** Settles when the artifact is kept. A result is an answer of its own, such as the failure of a tool behind it. */
   write(artifact: Artifact, context: SinkContext): Promise<Pointer | Result>
 }

@@ -52,7 +52,7 @@ export const running = {
     happened: 'No answer in time; the server was told to stop',
     remedy: 'Ask for less, or raise the timeout',
     causes: [
-      'The tool takes longer than its timeout. Waiting for a free place and trying again count; the time in which a person is asked something does not.',
+      'The tool takes longer than its timeout; the message names the setting and its value. Progress of the server starts the time again, up to `maxTimeout`, unless the caller named a limit (`timeout_ms`). Waiting for a free place and trying again count; the time in which a person is asked something does not.',
       'The server hangs.',
       'A question of the server to the person behind the client was not answered within ten minutes.',
     ],
@@ -61,7 +61,13 @@ export const running = {
       'Ask for less at a time, or give it longer (`timeout_ms` of `execute_tool` and `execute_tools`).',
     ],
     operator: ['Set a longer time for the tool, the server or all calls; `toolway call --timeout` tries it out.'],
-    keys: ['defaults.timeout', 'mcpServers.*.timeout', 'mcpServers.*.toolTimeouts'],
+    keys: [
+      'defaults.timeout',
+      'defaults.maxTimeout',
+      'mcpServers.*.timeout',
+      'mcpServers.*.maxTimeout',
+      'mcpServers.*.toolTimeouts',
+    ],
     commands: ['toolway call TOOL --timeout 2m'],
     related: ['OUTCOME_UNKNOWN', 'CIRCUIT_OPEN'],
   },

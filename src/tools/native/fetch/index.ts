@@ -47,6 +47,7 @@ export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
     readOnly: true,
     annotations: { openWorldHint: true },
     timeoutMs: config.timeout,
+    timeoutKey: 'native.fetch.timeout',
     async run({ url, max_chars, start, raw }, { signal }) {
       const got = await guardedGet(url, { vet, signal, maxBytes: config.maxBytes, accept })
       const sniffed = sniffedType(got.bytes)

@@ -23,18 +23,25 @@ export interface DeliverOptions {
   readonly headers: Readonly<Record<string, string>>
   /** For this attempt. */
   readonly timeout: number
+  /** The setting that it comes from. */
+  readonly timeoutKey: string
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
 /** Sends an artifact once. Throws only where nobody waits any more. */
 export async function deliver(artifact: Artifact, options: DeliverOptions): Promise<Attempt> {
-  const { clock, signal, timeout } = options
+  const { clock, signal, timeout, timeoutKey } = options
   const url = new URL(options.url)
   const { Client } = await import('undici')
   // No address is vetted: the operator has chosen it. Nothing is followed that it leads to.
   const client = new Client(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
-  using limit = deadline(clock, timeout, () => new ToolwayError('TIMEOUT', 'no answer in time'), signal)
+  using limit = deadline(
+    clock,
+    timeout,
+    () => new ToolwayError('TIMEOUT', `no answer within ${timeout / 1000} s (${timeoutKey})`),
+    signal,
+  )
   let isSent = false
   client.once('connect', () => {
     isSent = true

@@ -43,10 +43,11 @@ export function webhookSink({
     name,
     // All attempts and the pauses between them.
     timeoutMs: config.attempts * (config.timeout + longestPauseMs),
+    timeoutKey: `sinks.${name}.timeout`,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
       let mayHaveArrived = false
       for (let attempts = 1; ; attempts++) {
-        const attempt = await deliver(artifact, { ...config, clock, signal })
+        const attempt = await deliver(artifact, { ...config, timeoutKey: `sinks.${name}.timeout`, clock, signal })
         if (attempt.kind === 'acknowledged') {
           return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
         }
