@@ -5,7 +5,7 @@ import { ProtocolError } from './errors.ts'
 import { Refusal, rpc } from './refusal.ts'
 
 /** Whoever sent a request, as far as that is known. */
-type Sender = Partial<Pick<Caller, 'principal' | 'address'>>
+type Sender = { readonly [Key in 'principal' | 'address']?: Caller[Key] | undefined }
 
 /** Writes down a message that is not one of the protocol (F11): it never becomes a call. */
 export function recordMalformed(access: Pick<Access, 'turnedAway'>, sender: Sender, detail: string): void {
@@ -18,6 +18,9 @@ export function recordMalformed(access: Pick<Access, 'turnedAway'>, sender: Send
     ...(address !== undefined && { address }),
   })
 }
+
+/** Whether a door other than MCP's could not read what it was sent. */
+export const isUnreadable = ({ status }: Refusal): boolean => status === 400 || status === 413 || status === 415
 
 /** The same for what was thrown at a request, if it means that the request breaks the protocol. */
 export function recordIfMalformed(access: Pick<Access, 'turnedAway'>, sender: Sender, thrown: unknown): void {

@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { keptAuditKey } from '../../stores/audit-key.ts'
+import { reasonOf } from '../../stores/postgres/reason.ts'
 import { lanesOf } from '../../telemetry/audit/layout.ts'
 import { marksFolder } from '../../telemetry/audit/marks.ts'
 import type { VerifyProblem } from '../../telemetry/audit/problem.ts'
 import { type VerifyReport, verifyAudit } from '../../telemetry/audit/verify.ts'
+import { behindArchive } from '../../telemetry/audit-archive/behind.ts'
 import { type ArchiveReport, verifyArchive } from '../../telemetry/audit-archive/verify.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { type CommonOptions, load } from '../load.ts'
@@ -14,7 +16,7 @@ import { createProgress } from '../progress.ts'
 import { near, type Shell } from '../shell.ts'
 import { UsageError } from '../usage.ts'
 import { oneLine } from '../width.ts'
-import { askReplicas } from './audit-archive.ts'
+import { askReplicas, configuredArchive } from './audit-archive.ts'
 import { auditFolder, hasRecords } from './audit-filter.ts'
 import type { PlaceOptions } from './audit-options.ts'
 import { harmlessJson } from './audit-print.ts'
@@ -31,7 +33,7 @@ export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<E
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && lanesOf(keys.marks).length > 0
   if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
-  const report = await checked(folder, keys, shell)
+  const report = await withArchive(await checked(folder, keys, shell), { shell, options, folder, output })
   if (options.json) {
     output.print(harmlessJson(JSON.stringify({ folder, ...report }, undefined, output.terminal ? 2 : undefined)))
   } else {
@@ -56,6 +58,27 @@ async function verifyPostgres(shell: Shell, options: VerifyOptions, keys: Keys, 
     output.print(harmlessJson(value))
   } else printReport(report, `${counted(report.chains.length, 'chain')} of ${oneLine(where)}`, output)
   return report.ok ? exit.ok : exit.failed
+}
+
+interface LocalLog {
+  readonly shell: Shell
+  readonly options: VerifyOptions
+  readonly folder: string
+  readonly output: Output
+}
+
+/** The same report, compared with what was copied to PostgreSQL; where that cannot be asked, the user is told. */
+async function withArchive(report: VerifyReport, { shell, options, folder, output }: LocalLog): Promise<VerifyReport> {
+  const archive = await configuredArchive(shell, options)
+  if (!archive) return report
+  try {
+    const behind = behindArchive(folder, report.lanes, await archive.ask((one) => one.chains()))
+    const problemCount = report.problemCount + behind.length
+    return { ...report, ok: problemCount === 0, problems: [...report.problems, ...behind], problemCount }
+  } catch (cause) {
+    output.note(`Not compared with the copy in ${archive.where}: ${reasonOf(cause)}.`)
+    return report
+  }
 }
 
 interface Keys {

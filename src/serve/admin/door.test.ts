@@ -145,6 +145,14 @@ describe('B6: who may come in', () => {
     expect((await raw('/admin/api/config', { method: 'OPTIONS', headers: preflight })).status).toBe(405)
   })
 
+  test('F11: a body that cannot be read leaves a record', async () => {
+    const { raw, access } = await open()
+    const headers = { authorization: 'Bearer operator', 'content-type': 'application/json', 'toolway-admin': '1' }
+    const { status } = await raw('/admin/api/tools/files__read/call', { method: 'POST', headers, body: '{"a":' })
+    expect(status).toBe(400)
+    expect(access.turned).toMatchObject([{ malformed: true, address: '127.0.0.1' }])
+  })
+
   test('F11: a wrong credential, and an admin page for others, leave a record; asking who one is does not', async () => {
     const { raw, api, access } = await open()
     await api('overview', { token: 'wrong' })

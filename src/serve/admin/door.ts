@@ -10,6 +10,7 @@ import type { Bodies } from '../body.ts'
 import { asRefusal } from '../errors.ts'
 import { untilGone } from '../gone.ts'
 import { type Hosts, offendingHeader } from '../hosts.ts'
+import { isUnreadable, recordMalformed } from '../malformed.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './answer.ts'
 import { createChatDesk } from './chat.ts'
@@ -135,6 +136,7 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     checked().catch((thrown) => {
       const refusal = asRefusal(thrown, log)
       turnedAway(request, refusal, path)
+      if (isUnreadable(refusal)) recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
       refuse(response, refusal, clock, errorBody)
     })
   }

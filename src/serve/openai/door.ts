@@ -4,6 +4,7 @@ import { type Admit, type Authenticate, createLifetimes, scopesRule, throttleRul
 import { allowOrigin, answerPreflight, isPreflight } from '../cors.ts'
 import { asRefusal } from '../errors.ts'
 import { type Hosts, offendingHeader } from '../hosts.ts'
+import { isUnreadable, recordMalformed } from '../malformed.ts'
 import { Refusal, refuse, wrongMethod } from '../refusal.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
@@ -75,6 +76,7 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
       answer(request, response, path).catch((thrown: unknown) => {
         const refusal = ofOurs(asRefusal(thrown, log))
         turnedAway(request, refusal)
+        if (isUnreadable(refusal)) recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
         refuse(response, refusal, clock, errorBody)
       })
       return true

@@ -69,7 +69,7 @@ export function openSpool(folder: string): Spool {
 /** The name of the log in this folder, if it has one. */
 const knownReplica = (folder: string): string | undefined => textOfFile(replicaFile(folder))?.trim()
 
-const replicaFile = (folder: string) => join(folder, 'replica')
+export const replicaFile = (folder: string): string => join(folder, 'replica')
 
 /** Made by whoever comes first. A copy of the folder has the same name, and must not be written to as well. */
 function replicaOf(folder: string): string {
