@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
 import { readArguments } from './arguments.ts'
 
 const schema = {
@@ -42,23 +43,26 @@ describe('B11: key=value is typed by the input schema of the tool', () => {
     ['unknown=5', { unknown: '5' }],
     ['unknown:={"a":[]}', { unknown: { a: [] } }],
   ])('%s', (word, expected) => {
-    expect(readArguments([word], schema)).toEqual(expected)
+    expect(readArguments([word], schema).value).toEqual(expected)
   })
 
   test('a repeated key makes a list, with typed elements', () => {
-    expect(readArguments(['sizes=1', 'tags=a', 'sizes=2'], schema)).toEqual({ sizes: [1, 2], tags: ['a'] })
+    expect(readArguments(['sizes=1', 'tags=a', 'sizes=2'], schema).value).toEqual({ sizes: [1, 2], tags: ['a'] })
   })
 
   test('words win over --args', () => {
-    expect(readArguments(['count=2'], schema, { count: 1, text: 'kept' })).toEqual({ count: 2, text: 'kept' })
+    expect(readArguments(['count=2'], schema, Json.of({ count: 1, text: 'kept' })).value).toEqual({
+      count: 2,
+      text: 'kept',
+    })
   })
 
   test('without a schema everything is a string', () => {
-    expect(readArguments(['a=1', 'b=true'], undefined)).toEqual({ a: '1', b: 'true' })
+    expect(readArguments(['a=1', 'b=true'], undefined).value).toEqual({ a: '1', b: 'true' })
   })
 
   test('a key cannot reach the prototype', () => {
-    const values = readArguments(['__proto__:={"polluted":1}'], schema)
+    const { value: values } = readArguments(['__proto__:={"polluted":1}'], schema)
     expect(Object.getPrototypeOf(values)).toBe(Object.prototype)
     expect(Object.keys(values)).toEqual(['__proto__'])
   })
@@ -90,7 +94,7 @@ describe('B11: a value that does not fit is refused with a sentence that names i
     fc.assert(
       fc.property(fc.constantFrom(...Object.keys(schema.properties)), fc.string(), (key, text) => {
         try {
-          expect(Object.keys(readArguments([`${key}=${text}`], schema))).toEqual([key])
+          expect(Object.keys(readArguments([`${key}=${text}`], schema).value)).toEqual([key])
         } catch (error) {
           expect(error).toBeInstanceOf(ToolwayError)
         }

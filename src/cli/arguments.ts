@@ -1,11 +1,13 @@
 import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { parseExactly } from '../core/numeral.ts'
 import { acceptedBy, type Schema } from './schema.ts'
 
 const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)
 
 function fromJson(key: string, text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch (error) {
     throw invalid(`The value of "${key}" is not valid JSON: ${(error as Error).message}. Quote it for your shell.`)
   }
@@ -19,13 +21,22 @@ function typed(key: string, text: string, accepted: ReadonlySet<string>): unknow
   if (accepted.has('null') && text === 'null') return null
   if (accepted.has('boolean') && (text === 'true' || text === 'false')) return text === 'true'
   const number = numeral.test(text) ? Number(text) : Number.NaN
-  if (accepted.has('number') && Number.isFinite(number)) return number
-  if (accepted.has('integer') && Number.isSafeInteger(number)) return number
+  if (accepted.has('number') && Number.isFinite(number)) return exactly(text, number)
+  if (accepted.has('integer') && Number.isInteger(number)) return exactly(text, number)
   if (accepted.has('object') && text.trimStart().startsWith('{')) return fromJson(key, text)
   const wanted = [...accepted].map((type) =>
     type === 'boolean' ? 'true or false' : type === 'object' ? 'a JSON object' : type,
   )
   throw invalid(`"${key}" must be ${wanted.join(' or ')}, not "${text}".`)
+}
+
+/** As it was written where a double would round it, and JSON can say it so. */
+const exactly = (text: string, number: number): unknown => {
+  try {
+    return parseExactly(text)
+  } catch {
+    return number
+  }
 }
 
 interface Pair {
@@ -47,13 +58,14 @@ function split(argument: string): Pair {
 
 /**
  * A tool's arguments from `key=value` words, typed by its input schema: `key:=json` forces JSON,
- * and an array may be given as JSON or by repeating the key. Words win over `base`.
+ * and an array may be given as JSON or by repeating the key. Words win over `base`, which stays as it is without any.
  */
 export function readArguments(
   words: readonly string[],
   schema: Schema | undefined,
-  base: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> {
+  base: Json<Record<string, unknown>> = Json.of({}),
+): Json<Record<string, unknown>> {
+  if (words.length === 0) return base
   const given = Map.groupBy(words.map(split), ({ key }) => key)
   const values = [...given].map(([key, pairs]): [string, unknown] => {
     const property = acceptedBy(schema, key)
@@ -66,5 +78,7 @@ export function readArguments(
     if (pairs.length > 1) throw invalid(`"${key}" is given ${pairs.length} times, but it is not a list.`)
     return [key, typed(key, first.text, property.types)]
   })
-  return Object.fromEntries([...Object.entries(base), ...values])
+  const whole = Object.fromEntries([...Object.entries(base.exact), ...values])
+  // Read again from what is sent, where numbers have all their digits.
+  return Json.raw(Buffer.from(JSON.stringify(whole)))
 }

@@ -1,3 +1,8 @@
+import { countMembers, extentOf } from './json-text/extent.ts'
+import { elements, members } from './json-text/scan.ts'
+import { maxDepth } from './json-text/skip.ts'
+import { exactValue } from './numeral.ts'
+
 /**
  * A JSON value kept as the bytes it came in, as the value it means, or both.
  * Each is made from the other at most once, so what is only carried is never parsed and never re-serialised.
@@ -6,20 +11,42 @@ export class Json<T = unknown> {
   #value: T | undefined
   #bytes: Buffer | undefined
   #parsed: boolean
+  /** Whether the bytes came from outside, so that they may say more than the value. */
+  readonly #received: boolean
 
-  private constructor(value: T | undefined, bytes: Buffer | undefined) {
+  private constructor(value: T | undefined, bytes: Buffer | undefined, parsed: boolean) {
     this.#value = value
     this.#bytes = bytes
-    this.#parsed = bytes === undefined
+    this.#parsed = parsed
+    this.#received = bytes !== undefined
   }
 
   static of<T>(value: T): Json<T> {
-    return new Json<T>(value, undefined)
+    return new Json<T>(value, undefined, true)
   }
 
   /** The bytes must be one complete JSON value; whoever framed them has seen to that. */
   static raw<T = unknown>(bytes: Buffer): Json<T> {
-    return new Json<T>(undefined, bytes)
+    return new Json<T>(undefined, bytes, false)
+  }
+
+  /** The same where the bytes were parsed already: the value must be what they mean. */
+  static read<T>(value: T, bytes: Buffer): Json<T> {
+    return new Json<T>(value, bytes, true)
+  }
+
+  /**
+   * Reads text that no door has looked at. Throws where it is not JSON, nests too deeply to be written again, or has a
+   * member twice, so that its bytes may be passed on.
+   */
+  static parse(text: string): Json {
+    const value: unknown = JSON.parse(text)
+    // Line breaks can only stand between tokens; a server may expect each message on one line.
+    const bytes = Buffer.from(text.replace(/[\r\n]/g, ' ').trim())
+    const { members: written, depth } = extentOf(bytes)
+    if (depth > maxDepth) throw new SyntaxError(`it nests deeper than ${maxDepth} levels`)
+    if (written !== countMembers(value)) throw new SyntaxError('a member occurs twice in one object')
+    return Json.read(value, bytes)
   }
 
   get value(): T {
@@ -33,5 +60,30 @@ export class Json<T = unknown> {
   get bytes(): Buffer {
     this.#bytes ??= Buffer.from(JSON.stringify(this.#value))
     return this.#bytes
+  }
+
+  /** The value with a `Numeral` in the place of each number that a double cannot hold; mostly the value itself. */
+  get exact(): T {
+    return this.#received ? exactValue(this.bytes, this.value) : this.value
+  }
+
+  /** A member of an object, in the bytes in which it came. */
+  member(name: string): Json | undefined {
+    const { value } = this
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    const slice = this.#received ? members(this.bytes)?.get(name) : undefined
+    const inner = (value as Record<string, unknown>)[name]
+    return slice === undefined ? Json.of(inner) : Json.read(inner, slice)
+  }
+
+  /** The elements of an array likewise; none for anything else. */
+  items(): readonly Json[] {
+    const { value } = this
+    if (!Array.isArray(value)) return []
+    const slices = this.#received ? elements(this.bytes) : undefined
+    return value.map((item, index) => {
+      const slice = slices?.[index]
+      return slice === undefined ? Json.of(item) : Json.read(item, slice)
+    })
   }
 }

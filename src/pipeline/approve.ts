@@ -33,7 +33,7 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   if (!canBeAsked(caller.capabilities) || caller.capabilities.elicitation === undefined) {
     throw refused('your client cannot ask anybody (it has no elicitation). Use one that can, or another tool.')
   }
-  const args = shown(call.input.arguments.value)
+  const args = shown(call.input.arguments.exact)
   if (args === undefined) {
     throw refused('its arguments are more than a person can be shown. Call it with fewer, or use another tool.')
   }

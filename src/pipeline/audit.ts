@@ -125,5 +125,5 @@ const mayWrite = ({ traits }: Entry, operation: Operation): boolean =>
 /** Which of many resources a template stands for is part of what was asked. */
 function argumentsOf({ input, entry }: Call): Readonly<Record<string, unknown>> {
   const { uri } = input
-  return uri === undefined || uri === entry.name ? input.arguments.value : { ...input.arguments.value, uri }
+  return uri === undefined || uri === entry.name ? input.arguments.exact : { ...input.arguments.exact, uri }
 }

@@ -1,9 +1,11 @@
 import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { countMembers, extentOf } from '../core/json-text/extent.ts'
+import { countMembers, extentOf, requestExtent, type Span } from '../core/json-text/extent.ts'
+import { members } from '../core/json-text/scan.ts'
 import { maxDepth } from '../core/json-text/skip.ts'
 import { duplicateIn } from '../wire/check-members.ts'
 import { type Id, readMessage } from '../wire/message.ts'
+import { carriable } from '../wire/one-line.ts'
 import { rpc } from './refusal.ts'
 
 export type Params = Readonly<Record<string, unknown>>
@@ -13,6 +15,17 @@ export interface InboundRequest {
   readonly id: Id
   readonly method: string
   readonly params: Params
+  /** The params as they were written. */
+  readonly text?: ParamsText
+}
+
+/** What params were read from: servers get what the caller wrote, unless something in it had to be changed (V5). */
+export interface ParamsText {
+  /** One object without duplicate members, and what it means. */
+  readonly bytes: Buffer
+  readonly value: Params
+  /** The arguments in it, ready to be passed on, where they have been found on the way. */
+  readonly arguments: Buffer | undefined
 }
 
 export interface InboundNotification {
@@ -55,8 +68,19 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   const { jsonrpc, id, method, params = none } = message
   if (jsonrpc !== '2.0' || typeof method !== 'string' || !isObject(params) || !isPlainId(id)) return undefined
   for (const name in message) if (!plainMembers.has(name)) return undefined
-  if (hasDuplicateKeys(bytes, message)) return undefined
-  return { kind: 'request', id, method, params }
+  const extent = requestExtent(bytes)
+  if (extent.depth > maxDepth || extent.members !== countMembers(message)) return undefined
+  if (extent.params === undefined) return { kind: 'request', id, method, params }
+  const [start, end] = extent.params
+  const text = { bytes: bytes.subarray(start, end), value: params, arguments: kept(bytes, extent.arguments) }
+  return { kind: 'request', id, method, params, text }
+}
+
+/** A slice that outlives its message, or a copy where it would hold on to a much larger buffer. */
+function kept(bytes: Buffer, span: Span | undefined): Buffer | undefined {
+  if (span === undefined) return undefined
+  const part = carriable(bytes.subarray(span[0], span[1]))
+  return part.buffer.byteLength > 4 * part.length + 16_384 ? Buffer.from(part) : part
 }
 
 const plainMembers: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
@@ -91,7 +115,9 @@ function readCarefully(bytes: Buffer): Inbound | Unreadable {
         const id = kind === 'request' ? message.id : null
         return { kind: 'unreadable', id, code: rpc.params, message: duplicateIn(message.params).message }
       }
-      return kind === 'request' ? { kind, id: message.id, method, params } : { kind, method, params }
+      if (kind === 'notification') return { kind, method, params }
+      const text = message.params && { bytes: message.params, value: params, arguments: undefined }
+      return { kind, id: message.id, method, params, ...(text && { text }) }
     }
     case 'response':
       return { kind: 'answer', id: message.id, result: Json.raw(message.result) }
@@ -104,6 +130,18 @@ function readCarefully(bytes: Buffer): Inbound | Unreadable {
     }
   }
 }
+
+/** A member of a request's params in the bytes in which it came, unless it was changed since. */
+export function memberOf({ params, text }: Asked, name: string): Json {
+  const value = params[name]
+  if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
+  if (name === 'arguments' && text.arguments !== undefined) return Json.read(value, text.arguments)
+  const part = members(carriable(text.bytes))?.get(name)
+  return part === undefined ? Json.of(value) : Json.read(value, part)
+}
+
+/** What a request asks, and how it was written. */
+export type Asked = Pick<InboundRequest, 'params' | 'text'>
 
 /** The bytes are known to be one well-formed object of bounded depth. */
 const parse = (params: Buffer | undefined): Params =>

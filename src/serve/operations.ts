@@ -11,7 +11,7 @@ import { withoutEnvelope } from '../wire/modern.ts'
 import type { Pieces } from '../wire/pieces.ts'
 import { underAskedUri } from './asked-uri.ts'
 import { ProtocolError } from './errors.ts'
-import { isObject, type Params } from './inbound.ts'
+import { type Asked, isObject, memberOf, type Params } from './inbound.ts'
 import { rpc } from './refusal.ts'
 
 /** Whoever waits for an operation, and how it is told that nobody does any more. */
@@ -23,12 +23,12 @@ export interface Waiter extends Peer {
 export interface Operations {
   list(kind: Kind, params: Params, caller: Caller): Promise<ListAnswer>
   /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
-  callTool(params: Params, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Pieces>
-  readResource(params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
-  getPrompt(params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
-  complete(params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
+  callTool(asked: Asked, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Pieces>
+  readResource(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+  getPrompt(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+  complete(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
   /** Asks about a task that a tool has started for this caller. */
-  task(method: string, params: Params, caller: Caller, peer: Waiter): Promise<Pieces>
+  task(method: string, asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
 }
 
 /** One page of a list, to be put between braces. */
@@ -76,48 +76,48 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
       return { members: [...page, ...end], missing: view.missing() }
     },
 
-    async callTool(params, caller, peer, inspect) {
-      const served = await access.view(caller).resolve('tool', text(params, 'name'), waitOf(params, peer))
+    async callTool(asked, caller, peer, inspect) {
+      const served = await access.view(caller).resolve('tool', text(asked.params, 'name'), waitOf(asked.params, peer))
       const admit = inspect && (() => inspect(served))
-      return form(await run(access.handle, served, namedInput(params), caller, peer, admit))
+      return form(await run(access.handle, served, namedInput(asked), caller, peer, admit))
     },
 
-    async readResource(params, caller, peer) {
-      const asked = text(params, 'uri')
-      const served = await access.view(caller).resolve('resource', asked, waitOf(params, peer))
-      const ofServer = served.uri ?? asked
-      const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(params), ...restOf(params, read) }
+    async readResource(asked, caller, peer) {
+      const uri = text(asked.params, 'uri')
+      const served = await access.view(caller).resolve('resource', uri, waitOf(asked.params, peer))
+      const ofServer = served.uri ?? uri
+      const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(asked), ...restOf(asked, read) }
       try {
         return form(await run(access.handle, served, input, caller, peer), 'reads')
       } catch (thrown) {
-        throw underAskedUri(thrown, { ofServer, asked })
+        throw underAskedUri(thrown, { ofServer, asked: uri })
       }
     },
 
-    async getPrompt(params, caller, peer) {
-      const served = await access.view(caller).resolve('prompt', text(params, 'name'), waitOf(params, peer))
-      return form(await run(access.handle, served, namedInput(params), caller, peer))
+    async getPrompt(asked, caller, peer) {
+      const served = await access.view(caller).resolve('prompt', text(asked.params, 'name'), waitOf(asked.params, peer))
+      return form(await run(access.handle, served, namedInput(asked), caller, peer))
     },
 
-    async complete(params, caller, peer) {
-      const { ref, argument, context } = params
+    async complete(asked, caller, peer) {
+      const { ref, argument } = asked.params
       if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
       const view = access.view(caller)
-      const served = await resolveReference(view, ref, waitOf(params, peer))
+      const served = await resolveReference(view, ref, waitOf(asked.params, peer))
       const input = {
-        arguments: Json.of({ argument, ...(context !== undefined && { context }) }),
+        arguments: completionOf(asked),
         ...(served.uri !== undefined && { uri: served.uri }),
-        meta: metaOf(params),
-        ...restOf(params, completed),
+        meta: metaOf(asked),
+        ...restOf(asked, completed),
       }
       return form(await run(access.complete, served, input, caller, peer))
     },
 
-    async task(method, params, caller, peer) {
-      const task = readTaskId(text(params, 'taskId'))
+    async task(method, asked, caller, peer) {
+      const task = readTaskId(text(asked.params, 'taskId'))
       if (task === undefined) throw invalid('Task not found: the "taskId" must be one that you were given.')
-      const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(params, peer))
-      const input = { arguments: Json.of({}), meta: metaOf(params), ...restOf(params, asked) }
+      const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(asked.params, peer))
+      const input = { arguments: Json.of({}), meta: metaOf(asked), ...restOf(asked, aboutTask) }
       const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
       return form(await run(relay, served, input, caller, peer))
     },
@@ -149,23 +149,48 @@ function pageOf<T>(page: () => T): T {
   }
 }
 
-const namedInput = (params: Params): Input => ({
-  arguments: Json.of(object(params, 'arguments')),
-  meta: metaOf(params),
-  ...restOf(params, named),
+const namedInput = (asked: Asked): Input => ({
+  arguments: argumentsOf(asked),
+  meta: metaOf(asked),
+  ...restOf(asked, named),
 })
 
-const metaOf = (params: Params) => withoutEnvelope(object(params, '_meta'))
+/** The arguments of a call, in the bytes in which they came. */
+export function argumentsOf(asked: Asked): Input['arguments'] {
+  const value = object(asked.params, 'arguments')
+  return value === asked.params.arguments ? (memberOf(asked, 'arguments') as Input['arguments']) : Json.of(value)
+}
+
+/** What a completion is about, put together from the bytes in which it came. */
+function completionOf(asked: Asked): Input['arguments'] {
+  const { argument, context } = asked.params
+  const pieces = [Buffer.from('{"argument":'), memberOf(asked, 'argument').bytes]
+  if (context !== undefined) pieces.push(Buffer.from(',"context":'), memberOf(asked, 'context').bytes)
+  const value = context === undefined ? { argument } : { argument, context }
+  return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
+}
+
+/** Read exactly only where there is more in it than the keys of every day. */
+function metaOf(asked: Asked): Readonly<Record<string, unknown>> {
+  const meta = withoutEnvelope(object(asked.params, '_meta'))
+  for (const key in meta) {
+    if (everyday.has(key)) continue
+    return withoutEnvelope(memberOf(asked, '_meta').exact as Record<string, unknown>)
+  }
+  return meta
+}
+
+const everyday: ReadonlySet<string> = new Set(['progressToken', 'traceparent', 'tracestate', 'dev.toolway/agent'])
 
 /** The members of params that an operation understands; all others go on as they came. */
 const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
-const asked: ReadonlySet<string> = new Set(['_meta'])
+const aboutTask: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
 const completed: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
 
-function restOf(params: Params, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
-  const others = Object.keys(params).filter((key) => !understood.has(key))
-  return others.length === 0 ? {} : { rest: Object.fromEntries(others.map((key) => [key, params[key]])) }
+function restOf(asked: Asked, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
+  const others = Object.keys(asked.params).filter((key) => !understood.has(key))
+  return others.length === 0 ? {} : { rest: Object.fromEntries(others.map((key) => [key, memberOf(asked, key).exact])) }
 }
 
 function object(params: Params, field: string): Record<string, unknown> {

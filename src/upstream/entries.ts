@@ -84,7 +84,7 @@ const aboutTool = (name: string, { inputSchema }: Definition): About => {
     method: 'tools/call',
     name,
     members: [start, input.arguments.bytes],
-    ...(inHeaders && { headers: paramHeaders(inputSchema, input.arguments.value) }),
+    ...(inHeaders && { headers: paramHeaders(inputSchema, input.arguments.exact) }),
   })
 }
 
@@ -223,7 +223,7 @@ const relay = async (method: string, call: Call, options: EntryOptions): Promise
 
 const completion = (ref: object, { use }: EntryOptions): Handler => {
   return async (call) => {
-    const members = [Buffer.from(JSON.stringify({ ref, ...call.input.arguments.value }).slice(1, -1))]
+    const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
     const { caller, trace, signal } = call
     const { capabilities } = caller
     const { result } = await use(call, (open) =>

@@ -8,6 +8,7 @@ import {
   skipSpace,
   skipString,
   skipValue,
+  spells,
   wordsOf,
 } from '../core/json-text/skip.ts'
 import { misspelling } from './check-members.ts'
@@ -113,13 +114,4 @@ function eachMember(
     if (bytes[at] !== COMMA) return none
     at = skipSpace(bytes, at + 1)
   }
-}
-
-/** Whether these bytes are this name, in quotes and without escapes. */
-function spells(bytes: Buffer, from: number, to: number, name: string): boolean {
-  if (to - from !== name.length + 2) return false
-  for (let index = 0; index < name.length; index++) {
-    if (bytes[from + 1 + index] !== name.charCodeAt(index)) return false
-  }
-  return true
 }

@@ -3,7 +3,6 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
 import type { Result, ResultBody } from '../../core/result.ts'
 import { readArguments } from '../arguments.ts'
 import { firstBlob, resultText } from '../content.ts'
@@ -46,14 +45,14 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
       timeoutMs: options.wait,
       progress: (_, servers) => progress.show(`Waiting for ${servers.join(', ')} to start …`),
     })
-    const values = readArguments(words, definition.inputSchema, base)
+    const given = readArguments(words, definition.inputSchema, base)
     progress.show(`Waiting for ${name} …`)
     const id = randomUUID()
     return await gateway.handle({
       id,
       caller,
       entry,
-      input: { arguments: Json.of(values), meta: shell.stderr.isTTY ? { progressToken: id } : {} },
+      input: { arguments: given, meta: shell.stderr.isTTY ? { progressToken: id } : {} },
       signal: shell.interrupted,
       peer: peerFor(name, progress),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout, timeoutKey: '--timeout' }),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { countMembers, extentOf } from './extent.ts'
+import { countMembers, extentOf, requestExtent } from './extent.ts'
 
 const bothOf = (json: string) => [extentOf(Buffer.from(json)).members, countMembers(JSON.parse(json))] as const
 
@@ -28,4 +28,22 @@ test('security: the counts of an ordinary value are the same, whatever its strin
 test('security: the depth is that of the deepest bracket outside strings', () => {
   const depthOf = (json: string) => extentOf(Buffer.from(json)).depth
   expect([depthOf('1'), depthOf('{}'), depthOf('[{"a":"[[["},[[]]]')]).toEqual([0, 1, 3])
+})
+
+test('V5: the place of params and of their arguments is found in the same pass', () => {
+  const spacing = fc.constantFrom('', ' ', '\n\t')
+  const scalar = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('params', 'arguments', '"},{'))
+  const request = fc.record({ before: scalar, args: scalar, meta: scalar, last: fc.boolean(), space: spacing })
+  fc.assert(
+    fc.property(request, ({ before, args, meta, last, space }) => {
+      const pretty = (value: unknown) => JSON.stringify(value, undefined, space.length)
+      const inner = [`"name":${space}"arguments"`, `"arguments"${space}:${space}${pretty(args)}${space}`]
+      const params = `{${space}${(last ? inner : inner.toReversed()).join(`,${space}`)},"_meta":{"arguments":${pretty(meta)}}}`
+      const bytes = Buffer.from(`{"id":${pretty(before)},"params":${space}${params}${space},"method":"params"}`)
+      const found = requestExtent(bytes)
+      expect(bytes.toString('utf8', ...(found.params as [number, number]))).toBe(params)
+      expect(bytes.toString('utf8', ...(found.arguments as [number, number]))).toBe(pretty(args))
+      expect({ members: found.members, depth: found.depth }).toEqual(extentOf(bytes))
+    }),
+  )
 })

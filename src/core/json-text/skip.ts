@@ -197,3 +197,12 @@ function skipPlain(bytes: Buffer, words: Int32Array, from: number): number {
   }
   return from + ((index - first) << 2)
 }
+
+/** Whether these bytes are this name, in quotes and without escapes. */
+export function spells(bytes: Buffer, from: number, to: number, name: string): boolean {
+  if (to - from !== name.length + 2) return false
+  for (let index = 0; index < name.length; index++) {
+    if (bytes[from + 1 + index] !== name.charCodeAt(index)) return false
+  }
+  return true
+}

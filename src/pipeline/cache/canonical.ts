@@ -1,24 +1,25 @@
 import type { Json } from '../../core/json.ts'
+import { decimalForm, Numeral } from '../../core/numeral.ts'
 
 /** Longer ones are not worth comparing: writing them anew with each call would cost more than many a call. */
 const maxLength = 65_536
 
 interface Budget {
   left: number
-  /** Whether what was read is all that there is to know: a number beyond 2^53 may have been another one on its way in. */
+  /** Whether the value is all that there is to know, and not what it becomes as JSON. */
   exact: boolean
 }
 
 /**
  * Arguments in a form that is the same for all that mean the same: the order of keys, escapes and the spelling of
- * numbers do not count. Numbers beyond 2^53 are those that were written, not those that they are rounded to.
+ * numbers do not count. Numbers that a double cannot hold are those that were written, not those that they are rounded to.
  * Undefined where they are too long.
  */
 export function canonical(given: Json): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
-  const text = write(given.value, budget)
+  const text = write(given.exact, budget)
   if (budget.left < 0) return undefined
-  return budget.exact ? text : write(asWritten(given.bytes), { left: Number.POSITIVE_INFINITY, exact: true })
+  return budget.exact ? text : write(JSON.parse(given.bytes.toString('utf8')), { left: maxLength, exact: true })
 }
 
 /** The same for a value that is sent on as it is. */
@@ -39,8 +40,9 @@ function write(value: unknown, budget: Budget): string {
       return budget.left < 0 ? '' : quoted(value)
     case 'number':
       budget.left -= 8
-      if (!(Math.abs(value) <= Number.MAX_SAFE_INTEGER)) budget.exact = false
-      return `${value}`
+      // Infinity and NaN are null in JSON.
+      if (!Number.isFinite(value)) budget.exact = false
+      return value === 0 && 1 / value < 0 ? '-0' : `${value}`
     case 'boolean':
       return value ? 'true' : 'false'
     case 'object':
@@ -64,7 +66,10 @@ function writeArray(value: readonly unknown[], budget: Budget): string {
 }
 
 function writeObject(value: object, budget: Budget): string {
-  if (value instanceof Written) return value.source
+  if (value instanceof Numeral) {
+    budget.left -= value.source.length
+    return decimalForm(value.source)
+  }
   const { toJSON } = value as { readonly toJSON?: unknown }
   if (typeof toJSON === 'function') budget.exact = false
   const keys = Object.keys(value)
@@ -79,19 +84,4 @@ function writeObject(value: object, budget: Budget): string {
     if (budget.left < 0) break
   }
   return `${text}}`
-}
-
-/** A number in the digits it was written in. */
-class Written {
-  readonly source: string
-
-  constructor(source: string) {
-    this.source = source
-  }
-}
-
-function asWritten(bytes: Buffer): unknown {
-  const revive = (_key: string, value: unknown, { source }: { readonly source?: string }) =>
-    typeof value === 'number' && !(Math.abs(value) <= Number.MAX_SAFE_INTEGER) ? new Written(source ?? '') : value
-  return JSON.parse(bytes.toString('utf8'), revive as (key: string, value: unknown) => unknown)
 }

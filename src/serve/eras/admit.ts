@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { decimalForm, Numeral } from '../../core/numeral.ts'
 import {
   declaredParamHeaders,
   decodeHeaderValue,
@@ -41,24 +42,34 @@ export function admitNotification({ method, params }: InboundNotification, heade
 }
 
 /** Refuses a call whose headers do not repeat the arguments that the tool's schema wants repeated. */
-export function checkParams(headers: IncomingHttpHeaders, inputSchema: unknown, params: Params): void {
+export function checkParams(headers: IncomingHttpHeaders, inputSchema: unknown, args: unknown): void {
   for (const declared of declaredParamHeaders(inputSchema)) {
-    const value = valueAt(params.arguments, declared.path)
+    const value = valueAt(args, declared.path)
     const text = headerText(value)
-    // Without an argument no header is expected, and one that is there means nothing.
-    if (text === undefined) continue
     const given = textOf(headers[declared.header])
+    // Without an argument no header is expected, and one that is there means nothing.
+    if (text === undefined) {
+      checkLongNumber(declared.header, given, value)
+      continue
+    }
     if (given === undefined) throw missing(declared.header, text)
     const decoded = decodeHeaderValue(given)
-    if (decoded === undefined || !isSame(declared, decoded, value, text)) throw mismatch(declared.header, given, text)
+    if (decoded === undefined || !isSame(declared, decoded, text)) throw mismatch(declared.header, given, text)
   }
+}
+
+/** Clients repeat no whole number beyond 2^53; one that does must repeat it exactly. */
+function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
+  const text = value instanceof Numeral ? value.source : typeof value === 'number' ? String(value) : undefined
+  if (given === undefined || text === undefined) return
+  if (decimalForm(decodeHeaderValue(given) ?? '') !== decimalForm(text)) throw mismatch(header, given, text)
 }
 
 const decimal = /^-?\d+(\.\d+)?$/
 
 /** Numbers are compared as numbers: 42.0 is 42. */
-function isSame({ type }: ParamHeader, decoded: string, value: unknown, text: string): boolean {
-  if (type === 'integer' && typeof value === 'number' && decimal.test(decoded)) return Number(decoded) === value
+function isSame({ type }: ParamHeader, decoded: string, text: string): boolean {
+  if (type === 'integer' && decimal.test(decoded)) return decimalForm(decoded) === decimalForm(text)
   return decoded === text.toWellFormed()
 }
 

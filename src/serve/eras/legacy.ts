@@ -74,7 +74,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
     checkProgressToken(params)
     switch (method) {
       case 'tools/call':
-        return operations.callTool(params, caller, peer)
+        return operations.callTool(request, caller, peer)
       case 'tools/list':
         return list('tool', params, caller)
       case 'resources/list':
@@ -82,17 +82,17 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       case 'resources/templates/list':
         return list('template', params, caller)
       case 'resources/read':
-        return operations.readResource(params, caller, peer)
+        return operations.readResource(request, caller, peer)
       case 'prompts/list':
         return list('prompt', params, caller)
       case 'prompts/get':
-        return operations.getPrompt(params, caller, peer)
+        return operations.getPrompt(request, caller, peer)
       case 'completion/complete':
-        return operations.complete(params, caller, peer)
+        return operations.complete(request, caller, peer)
       case 'tasks/get':
       case 'tasks/result':
       case 'tasks/cancel':
-        return operations.task(method, params, caller, peer)
+        return operations.task(method, request, caller, peer)
       case 'resources/subscribe':
         await session.subscriptions.add(uriOf(params), caller)
         return nothing

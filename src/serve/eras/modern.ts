@@ -16,11 +16,13 @@ import { modernRevision } from '../../wire/revisions.ts'
 import type { Answer } from '../answer.ts'
 import { capabilities } from '../capabilities.ts'
 import { definedParams } from '../defined-params.ts'
-import { type InboundRequest, isObject, type Params } from '../inbound.ts'
+import { type InboundRequest, isObject, memberOf, type Params } from '../inbound.ts'
 import { createListenStreams, type ListenStreams } from '../listen-streams.ts'
 import { recordIfMalformed } from '../malformed.ts'
 import { type Leg, OpenCall } from '../open-call.ts'
-import { createOperations, missingKey, type Waiter } from '../operations.ts'
+
+import { argumentsOf, createOperations, missingKey, type Waiter } from '../operations.ts'
+
 import { createParked, invalidState } from '../parked.ts'
 import type { Outlet } from '../peer.ts'
 import { checkProgressToken } from '../progress.ts'
@@ -111,20 +113,21 @@ export function modernEra(options: {
     return [missing.length === 0 ? listHead : incomplete(missing), ...members, closing]
   }
 
-  const perform = ({ method, params, caller, headers }: ModernRequest, peer: Waiter): Promise<Pieces> => {
+  const perform = (request: ModernRequest, peer: Waiter): Promise<Pieces> => {
+    const { method, caller, headers } = request
     switch (method) {
       case 'tools/call':
-        return operations.callTool(params, caller, peer, ({ definition }) => {
-          if (headers !== undefined) admitParams(headers, definition.inputSchema, params)
+        return operations.callTool(request, caller, peer, ({ definition }) => {
+          if (headers !== undefined) admitParams(headers, definition.inputSchema, request)
         })
       case 'resources/read':
-        return operations.readResource(params, caller, peer)
+        return operations.readResource(request, caller, peer)
       case 'prompts/get':
-        return operations.getPrompt(params, caller, peer)
+        return operations.getPrompt(request, caller, peer)
       case 'completion/complete':
-        return operations.complete(params, caller, peer)
+        return operations.complete(request, caller, peer)
       default:
-        return operations.task(method, params, caller, peer)
+        return operations.task(method, request, caller, peer)
     }
   }
 
@@ -147,7 +150,7 @@ export function modernEra(options: {
     const leg: Leg = { id, revision, capabilities, logLevel, progressToken, send: (message) => outlet.send(message) }
     const { call, begin } = openCall(request, leg)
     outlet.owner = call
-    const waiting = call.turn(leg, isObject(params.inputResponses) ? params.inputResponses : {})
+    const waiting = call.turn(leg, isObject(params.inputResponses) ? answersOf(request) : {})
     if (begin) call.run((peer) => perform(request, peer))
     let turn = await waiting
     // A call that has ended meanwhile has an outcome, and nobody needs to be asked any more.
@@ -206,14 +209,17 @@ export function modernEra(options: {
 }
 
 /** Behind the door a refusal of the door is one of arguments; what it says to the client it says all the same. */
-function admitParams(headers: IncomingHttpHeaders, schema: unknown, params: Params): void {
+function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: ModernRequest): void {
   try {
-    checkParams(headers, schema, params)
+    checkParams(headers, schema, argumentsOf(request).exact)
   } catch (cause) {
     if (!(cause instanceof Refusal)) throw cause
     throw new ToolwayError('INVALID_ARGUMENTS', cause.message, { cause })
   }
 }
+
+/** The answers that a caller brings back, with their numbers as they were written. */
+const answersOf = (request: ModernRequest): Params => memberOf(request, 'inputResponses').exact as Params
 
 /** Only these may be answered with questions. */
 const isParkable = (method: string): boolean =>

@@ -1,3 +1,5 @@
+import { Numeral } from '../../core/numeral.ts'
+
 /** Far from where a recursion would end. */
 export const deepest = 256
 
@@ -30,6 +32,7 @@ export function canonical(value: unknown, limits: CanonicalLimits = {}): string 
 
 function write(value: unknown, budget: Budget, depth: number): string | undefined {
   if (depth > budget.depth) throw new RangeError('nested too deeply')
+  if (value instanceof Numeral) return write(value.source, budget, depth)
   const plain = hasToJson(value) ? value.toJSON() : value
   if (typeof plain !== 'object' || plain === null) {
     const text = JSON.stringify(plain) as string | undefined

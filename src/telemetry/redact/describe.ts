@@ -1,3 +1,4 @@
+import { Numeral } from '../../core/numeral.ts'
 import type { Redactor } from './redactor.ts'
 
 export type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
@@ -20,6 +21,7 @@ function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   if (typeof value === 'string') return `string(${value.length})`
   if (typeof value !== 'object') return typeof value
   if (value === null) return 'null'
+  if (value instanceof Numeral) return 'number'
   if (Array.isArray(value)) {
     const size = `array(${value.length})`
     return value.length === 0 || depth >= deepest ? size : [size, shapeOf(value[0], redactor, depth + 1)]

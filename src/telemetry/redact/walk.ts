@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { Numeral } from '../../core/numeral.ts'
 
 /** How each part of a value is treated, and how much of it there may be. */
 export interface Visit {
@@ -35,6 +36,8 @@ export function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value === 'number') return visit.number(value)
       if (typeof value === 'boolean' || value === null) return value
       if (typeof value !== 'object') return dropped
+      // As text: what reads a record back would round the number.
+      if (value instanceof Numeral) return text(value.source, depth)
       if (depth >= visit.depth) return tooDeep
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
     } catch {

@@ -1,11 +1,12 @@
 import { HostRefusal } from '../../core/executor.ts'
+import { Json } from '../../core/json.ts'
 import { tooDeep } from './json-depth.ts'
 
 /** What a program asks for: a tool by its server and name, or by one spelling of both. */
 export interface Question {
   readonly server?: string
   readonly tool: string
-  readonly args: unknown
+  readonly args: Json | undefined
 }
 
 const longestName = 300
@@ -17,22 +18,25 @@ export function readQuestion(input: string): Question {
 
 export function readQuestions(input: string, most: number): readonly Question[] {
   const questions = read(input)
-  if (!Array.isArray(questions) || questions.length > most) throw refused(`a list of at most ${most} calls is expected`)
-  return questions.map(questionFrom)
+  if (!Array.isArray(questions.value) || questions.value.length > most)
+    throw refused(`a list of at most ${most} calls is expected`)
+  return questions.items().map(questionFrom)
 }
 
-function read(input: string): unknown {
+function read(input: string): Json {
   if (typeof input !== 'string' || tooDeep(input)) throw refused('it is nested too deeply')
   try {
-    return JSON.parse(input)
+    return Json.parse(input)
   } catch {
-    throw refused('it is not JSON')
+    throw refused('it is not JSON in which each name occurs once')
   }
 }
 
-function questionFrom(value: unknown): Question {
+function questionFrom(asked: Json): Question {
+  const { value } = asked
   if (typeof value !== 'object' || value === null) throw refused('it names no tool')
-  const { server, tool, args } = value as Record<string, unknown>
+  const { server, tool } = value as Record<string, unknown>
+  const args = asked.member('args')
   if (!isName(tool) || !(server === undefined || server === null || isName(server))) throw refused('it names no tool')
   return { tool, args, ...(typeof server === 'string' && { server }) }
 }

@@ -11,7 +11,8 @@ import { tellWaiting, type Wait } from '../../core/waiting.ts'
 export interface Asked {
   readonly server: string
   readonly tool: string
-  readonly args?: unknown
+  /** In the bytes in which they came. */
+  readonly args: Json | undefined
 }
 
 export const askedFields = {
@@ -58,7 +59,7 @@ export async function carry(access: Access, call: Call, asked: Asked, carried: C
     parent: call.id,
     caller,
     entry,
-    input: { arguments: Json.of(args), meta, ...(rest && { rest }) },
+    input: { arguments: args, meta, ...(rest && { rest }) },
     signal: call.signal,
     peer: carried.peer ?? call.peer,
     ...(call.trace && { trace: call.trace }),
@@ -74,19 +75,21 @@ export const waitOf = ({ input, peer, signal }: Call): Wait => ({
 })
 
 /** Models often write the arguments out as JSON; that is no reason to fail. */
-function argumentsOf({ server, tool, args }: Asked): Record<string, unknown> {
-  const value = typeof args === 'string' ? parsed(args) : (args ?? {})
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+function argumentsOf({ server, tool, args }: Asked): Call['input']['arguments'] {
+  if (args === undefined || args.value === undefined || args.value === null) return Json.of({})
+  const given = typeof args.value === 'string' ? parsed(args.value) : args
+  const value = given?.value
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return given as Call['input']['arguments']
   throw new ToolwayError(
     'INVALID_ARGUMENTS',
-    `"args" for ${server}.${tool} must be an object with the tool's arguments.`,
+    `"args" for ${server}.${tool} must be an object with the tool's arguments, each named once.`,
   )
 }
 
-function parsed(text: string): unknown {
-  if (text.trim() === '') return {}
+function parsed(text: string): Json | undefined {
+  if (text.trim() === '') return Json.of({})
   try {
-    return JSON.parse(text)
+    return Json.parse(text)
   } catch {
     return undefined
   }

@@ -17,11 +17,16 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     }),
     timeoutMs: carrierTimeoutMs,
     carries: true,
-    run: ({ agent_id, timeout_ms, ...asked }, { call }) =>
-      carry(access, call, asked, {
-        caller: asAgent(call, agent_id),
-        timeoutMs: timeout_ms,
-        meta: call.input.meta,
-        rest: call.input.rest,
-      }),
+    run: ({ agent_id, timeout_ms, server, tool }, { call }) =>
+      carry(
+        access,
+        call,
+        { server, tool, args: call.input.arguments.member('args') },
+        {
+          caller: asAgent(call, agent_id),
+          timeoutMs: timeout_ms,
+          meta: call.input.meta,
+          rest: call.input.rest,
+        },
+      ),
   })

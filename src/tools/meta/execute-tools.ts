@@ -28,12 +28,14 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       // Many tools cannot share one progress token: their numbers would run backwards. The batch counts its own steps.
       const { progressToken, ...meta } = call.input.meta
       const carried = { caller: asAgent(call, agent_id), timeoutMs: timeout_ms, meta, peer: askedInPlace(call.peer) }
+      const written = call.input.arguments.member('calls')?.items()
       const answers: string[] = []
       let answered = 0
       // Grouped, so that the calls of one server leave back to back.
       const byServer = Map.groupBy(calls.entries(), ([, { server }]) => server)
       await Promise.all(
-        [...byServer.values()].flat().map(async ([index, asked]) => {
+        [...byServer.values()].flat().map(async ([index, { server, tool }]) => {
+          const asked = { server, tool, args: written?.[index]?.member('args') }
           answers[index] = await answerTo(asked, () => carry(access, call, asked, carried))
           answered += 1
           if (!signal.aborted) tellProgress(call, progressToken, answered, calls.length)
@@ -48,7 +50,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 async function answerTo({ server, tool }: Asked, run: () => Promise<Result>): Promise<string> {
   try {
     const { body, isError } = await run()
-    return JSON.stringify({ server, tool, ok: !isError, result: body.value })
+    return JSON.stringify({ server, tool, ok: !isError, result: body.exact })
   } catch (thrown) {
     return JSON.stringify({ server, tool, ok: false, error: errorOf(thrown) })
   }
