@@ -13,6 +13,7 @@ export class Json<T = unknown> {
   #parsed: boolean
   /** Whether the bytes came from outside, so that they may say more than the value. */
   readonly #received: boolean
+  #exact: T | undefined
 
   private constructor(value: T | undefined, bytes: Buffer | undefined, parsed: boolean) {
     this.#value = value
@@ -30,9 +31,11 @@ export class Json<T = unknown> {
     return new Json<T>(undefined, bytes, false)
   }
 
-  /** The same where the bytes were parsed already: the value must be what they mean. */
-  static read<T>(value: T, bytes: Buffer): Json<T> {
-    return new Json<T>(value, bytes, true)
+  /** The same where the bytes were parsed already: the value must be what they mean; `exact` if no number was rounded. */
+  static read<T>(value: T, bytes: Buffer, exact = false): Json<T> {
+    const json = new Json<T>(value, bytes, true)
+    if (exact) json.#exact = value
+    return json
   }
 
   /**
@@ -64,7 +67,8 @@ export class Json<T = unknown> {
 
   /** The value with a `Numeral` in the place of each number that a double cannot hold; mostly the value itself. */
   get exact(): T {
-    return this.#received ? exactValue(this.bytes, this.value) : this.value
+    this.#exact ??= this.#received ? exactValue(this.bytes, this.value) : this.value
+    return this.#exact
   }
 
   /** A member of an object, in the bytes in which it came. */

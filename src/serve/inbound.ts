@@ -26,6 +26,8 @@ export interface ParamsText {
   readonly value: Params
   /** The arguments in it, ready to be passed on, where they have been found on the way. */
   readonly arguments: Buffer | undefined
+  /** A double holds every number in it. */
+  readonly exact: boolean
 }
 
 export interface InboundNotification {
@@ -72,7 +74,12 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   if (extent.depth > maxDepth || extent.members !== countMembers(message)) return undefined
   if (extent.params === undefined) return { kind: 'request', id, method, params }
   const [start, end] = extent.params
-  const text = { bytes: bytes.subarray(start, end), value: params, arguments: kept(bytes, extent.arguments) }
+  const text = {
+    bytes: bytes.subarray(start, end),
+    value: params,
+    arguments: kept(bytes, extent.arguments),
+    exact: extent.exact,
+  }
   return { kind: 'request', id, method, params, text }
 }
 
@@ -116,7 +123,7 @@ function readCarefully(bytes: Buffer): Inbound | Unreadable {
         return { kind: 'unreadable', id, code: rpc.params, message: duplicateIn(message.params).message }
       }
       if (kind === 'notification') return { kind, method, params }
-      const text = message.params && { bytes: message.params, value: params, arguments: undefined }
+      const text = message.params && { bytes: message.params, value: params, arguments: undefined, exact: false }
       return { kind, id: message.id, method, params, ...(text && { text }) }
     }
     case 'response':
@@ -135,9 +142,9 @@ function readCarefully(bytes: Buffer): Inbound | Unreadable {
 export function memberOf({ params, text }: Asked, name: string): Json {
   const value = params[name]
   if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
-  if (name === 'arguments' && text.arguments !== undefined) return Json.read(value, text.arguments)
+  if (name === 'arguments' && text.arguments !== undefined) return Json.read(value, text.arguments, text.exact)
   const part = members(carriable(text.bytes))?.get(name)
-  return part === undefined ? Json.of(value) : Json.read(value, part)
+  return part === undefined ? Json.of(value) : Json.read(value, part, text.exact)
 }
 
 /** What a request asks, and how it was written. */

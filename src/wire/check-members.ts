@@ -11,11 +11,18 @@ export interface Scope {
 /** A member that some parser would take for another one: a folded spelling of a known name, or a second one. */
 export class AmbiguousMember extends Error {
   override readonly name = 'AmbiguousMember'
-  readonly member: string
+  /** With the names of those around it. */
+  member: string
+  readonly #problem: string
 
-  constructor(member: string, message: string) {
-    super(message)
+  constructor(member: string, problem: string) {
+    super()
     this.member = member
+    this.#problem = problem
+  }
+
+  override get message(): string {
+    return `The member ${quoted(this.member)} ${this.#problem}`
   }
 }
 
@@ -25,27 +32,21 @@ type Fields = Readonly<Record<string, unknown>>
  * The same object with only the members that are defined: others are left out and noted in `leftOut`. Throws
  * `AmbiguousMember` for a name that differs from a known one in letter case, width, white space or the like.
  */
-export function definedMembers<T extends Fields>(
-  value: T,
-  level: Level,
-  scope: Scope,
-  leftOut: string[],
-  path = '',
-): T {
+export function definedMembers<T extends Fields>(value: T, level: Level, scope: Scope, leftOut: string[]): T {
   let kept: Record<string, unknown> | undefined
-  for (const name of Object.keys(value)) {
+  for (const name in value) {
     const inner = value[name]
     const member = Object.hasOwn(level.members, name) ? (level.members[name] as Member) : undefined
-    if (member === undefined) refuseMisspelt(name, level, path)
+    if (member === undefined) refuseMisspelt(name, level)
     if (member === undefined ? !level.open : !isDefined(member, scope)) {
-      leftOut.push(path + name)
+      leftOut.push(name)
       kept ??= { ...value }
       delete kept[name]
       continue
     }
     const within = member?.within ?? (isObject(inner) ? level.each?.(inner) : undefined)
     if (within === undefined || typeof inner !== 'object' || inner === null) continue
-    const clean = definedWithin(inner, within, scope, leftOut, `${path}${name}.`)
+    const clean = definedWithin(name, inner, within, scope, leftOut)
     if (clean === inner) continue
     kept ??= { ...value }
     // Not an assignment: the name may be `__proto__`.
@@ -54,12 +55,20 @@ export function definedMembers<T extends Fields>(
   return (kept as T | undefined) ?? value
 }
 
-/** A list is checked element by element. */
-function definedWithin(inner: object, within: Level, scope: Scope, leftOut: string[], path: string): unknown {
-  const checked = (item: unknown) => (isObject(item) ? definedMembers(item, within, scope, leftOut, path) : item)
-  if (!Array.isArray(inner)) return checked(inner)
-  const items = inner.map(checked)
-  return items.every((item, index) => item === inner[index]) ? inner : items
+/** A list is checked element by element. What is noted or thrown is named from here on. */
+function definedWithin(name: string, inner: object, within: Level, scope: Scope, leftOut: string[]): unknown {
+  const noted = leftOut.length
+  const checked = (item: unknown) => (isObject(item) ? definedMembers(item, within, scope, leftOut) : item)
+  try {
+    if (!Array.isArray(inner)) return checked(inner)
+    const items = inner.map(checked)
+    return items.every((item, index) => item === inner[index]) ? inner : items
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) thrown.member = `${name}.${thrown.member}`
+    throw thrown
+  } finally {
+    for (let at = noted; at < leftOut.length; at++) leftOut[at] = `${name}.${leftOut[at]}`
+  }
 }
 
 /** The same for the bytes of an object, which must be JSON: what stays keeps its bytes. Refuses duplicates at any depth. */
@@ -96,7 +105,7 @@ const comma = Buffer.from(',')
 /** Names the first member that occurs twice in one object. The bytes must be JSON that has one. */
 export function duplicateIn(bytes: Buffer): AmbiguousMember {
   const name = findDuplicate(bytes) ?? ''
-  return new AmbiguousMember(name, `The member ${quoted(name)} occurs twice in one object: send it once.`)
+  return new AmbiguousMember(name, 'occurs twice in one object: send it once.')
 }
 
 function findDuplicate(bytes: Buffer): string | undefined {
@@ -129,20 +138,15 @@ function isDefined({ since, before, extension }: Member, { revision, extension: 
 }
 
 /** Throws where an unknown name would be read as a known one by a parser that is not strict about spelling. */
-function refuseMisspelt(name: string, level: Level, path: string): void {
+function refuseMisspelt(name: string, level: Level): void {
   const folded = fold(name)
   const known = foldedNames(level).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
-  if (known !== undefined) throw misspelt(path + name, known)
+  if (known === undefined) return
+  throw new AmbiguousMember(name, `may be read as "${known}": spell it exactly so, or leave it out.`)
 }
 
 const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
   folded.startsWith(prefix) && !name.startsWith(prefix)
-
-const misspelt = (name: string, known: string) =>
-  new AmbiguousMember(
-    name,
-    `The member ${quoted(name)} may be read as "${known}": spell it exactly so, or leave it out.`,
-  )
 
 /** The known name that this one may be read as; `undefined` where it is that name, or resembles none. */
 export function misspelling(name: string, level: Level): string | undefined {

@@ -46,6 +46,8 @@ export type Span = readonly [start: number, end: number]
 export interface RequestExtent extends Extent {
   readonly params: Span | undefined
   readonly arguments: Span | undefined
+  /** No number in it has 16 digits or an exponent: a double holds all of them. */
+  readonly exact: boolean
 }
 
 /** Measures a request in one pass. The bytes must be a JSON object in which no key occurs twice. */
@@ -61,6 +63,8 @@ export function requestExtent(bytes: Buffer): RequestExtent {
   let paramsEnd = 0
   let args = 0
   let argsEnd = 0
+  let digits = 0
+  let exact = true
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number
     if (byte === QUOTE) {
@@ -76,6 +80,7 @@ export function requestExtent(bytes: Buffer): RequestExtent {
       if (open === 1 && spells(bytes, key, keyEnd, 'params')) params = at + 1
       else if (open === 2 && params > 0 && paramsEnd === 0 && spells(bytes, key, keyEnd, 'arguments')) args = at + 1
     } else if (byte === COMMA) {
+      digits = 0
       if (open === 1 && params > 0 && paramsEnd === 0) paramsEnd = at
       else if (open === 2 && args > 0 && argsEnd === 0) argsEnd = at
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
@@ -84,9 +89,11 @@ export function requestExtent(bytes: Buffer): RequestExtent {
       open--
       if (open === 1 && args > 0 && argsEnd === 0) argsEnd = at
       else if (open === 0 && params > 0 && paramsEnd === 0) paramsEnd = at
-    }
+    } else if ((byte >= 0x30 && byte <= 0x39) || byte === 0x2e) {
+      if (++digits === 16) exact = false
+    } else if (digits > 0 && (byte | 0x20) === 0x65) exact = false
   }
-  return { members, depth, params: spanOf(bytes, params, paramsEnd), arguments: spanOf(bytes, args, argsEnd) }
+  return { members, depth, params: spanOf(bytes, params, paramsEnd), arguments: spanOf(bytes, args, argsEnd), exact }
 }
 
 /** Without the white space around it. */

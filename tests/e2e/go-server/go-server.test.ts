@@ -1,3 +1,4 @@
+import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { encodeHeaderValue, nameField } from '../../../src/wire/modern.ts'
 import { able, connectCaller } from '../../fixtures/callers.ts'
@@ -28,6 +29,14 @@ const spellings = (name: string): string[] => {
     name.replace('s', 'ſ').replace('k', '\u212a').replace('n', 'ｎ').replace('u', 'Ｕ'),
   ]
 }
+
+/** A name with some of its letters replaced by others that fold to them. */
+const respelt = (name: string) =>
+  fc
+    .tuple(...[...name].map((letter) => fc.constantFrom(letter, letter.toUpperCase(), ...(lookalikes[letter] ?? []))))
+    .map((letters) => letters.join(''))
+
+const lookalikes: Readonly<Record<string, readonly string[]>> = { s: ['ſ'], k: ['\u212a'], n: ['ｎ'], e: ['e\u200b'] }
 
 const textOf = (result: unknown) =>
   JSON.parse(((result as Fields).content as { text: string }[])[0]?.text ?? 'null') as Fields
@@ -148,6 +157,29 @@ withPart('go', 'a server written in Go', () => {
       const agent = `{"name":"${server}__read","_meta":{"dev.toolway/Agent":"root"}}`
       expect((await send('tools/call', agent)).error?.code).toBe(-32602)
     })
+  })
+
+  test('V1: whatever member stands beside the right ones, the server runs what was decided or nothing', async () => {
+    const values = { name: '"delete_file"', arguments: '{"path":"/etc/shadow"}' }
+    const beside = fc.constantFrom<keyof typeof values>('name', 'arguments').chain((name) =>
+      fc.record({
+        spelt: fc.oneof(respelt(name), fc.string({ unit: 'binary', maxLength: 12 })),
+        value: fc.constant(values[name]),
+        first: fc.boolean(),
+        crossing: fc.constantFrom(...crossings),
+      }),
+    )
+    const holds = fc.asyncProperty(beside, async ({ spelt, value, first, crossing: [era, server] }) => {
+      const right = `"name":"${server}__read","arguments":{"path":"/data/a"}`
+      const other = `${JSON.stringify(spelt)}:${value}`
+      const { result, error } = await (senders.get(era) as Send)(
+        'tools/call',
+        `{${first ? `${other},${right}` : `${right},${other}`}}`,
+      )
+      if (error) expect(error.code).toBe(-32602)
+      else expect(textOf(result)).toMatchObject({ ran: 'read', path: '/data/a' })
+    })
+    await fc.assert(holds, { numRuns: 200 })
   })
 
   describe.each(crossings)('V1: what %s clients of %s are asked', (era, server) => {
