@@ -120,6 +120,22 @@ describe('the house', () => {
     for (const file of files) expect(circle(file, []), file).toBeUndefined()
   })
 
+  test('durations are measured by the monotonic clock', () => {
+    // Ages of what was stored by an earlier run or is shown with its date, and the way from one clock to the other.
+    const byDate = [
+      'upstream/outlook.ts',
+      'admin/figures.ts',
+      'telemetry/traces/epoch.ts',
+      'cli/doctor/keys.ts',
+      'cli/doctor/port.ts',
+    ]
+    const measured = /clock\.now\(\) [-+]|[-+] clock\.now\(\)|(?:began|begun|started|start) = clock\.now\(\)/
+    const wrong = files.filter((file) => measured.test(readFileSync(join(source, file), 'utf8')))
+    // The dates of a reload and of a breaker's state are called what they are for readers.
+    const shown = ['reload/reload.ts', 'pipeline/breaker/breakers.ts']
+    expect(wrong.filter((file) => !byDate.includes(file) && !shown.includes(file))).toEqual([])
+  })
+
   test('no file of the source is longer than 500 lines', () => {
     const long = files.filter((file) => readFileSync(join(source, file), 'utf8').split('\n').length > 501)
     expect(long).toEqual([])

@@ -95,7 +95,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       signal?.throwIfAborted()
       const left = new Set(needed)
       const late: Source[] = []
-      const began = clock.now()
+      const began = clock.monotonic()
       using open = new DisposableStack()
       const waits = new Map(
         needed.map((source) => [
@@ -106,7 +106,8 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
           }),
         ]),
       )
-      using _ticking = wait.progress && everySecond(clock, () => wait.progress?.(clock.now() - began, namesOf(left)))
+      using _ticking =
+        wait.progress && everySecond(clock, () => wait.progress?.(clock.monotonic() - began, namesOf(left)))
       const aborted = Promise.withResolvers<never>()
       aborted.promise.catch(() => {})
       const abort = () => aborted.reject(signal?.reason)

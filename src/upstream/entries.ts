@@ -198,8 +198,8 @@ async function useTelling(
 ): Promise<Response> {
   const { input, peer } = call
   if (input.meta.progressToken === undefined) return use(call, work)
-  const began = clock.now()
-  using telling = everySecond(clock, () => tellWaiting(input.meta, peer, clock.now() - began, [server]))
+  const began = clock.monotonic()
+  using telling = everySecond(clock, () => tellWaiting(input.meta, peer, clock.monotonic() - began, [server]))
   return await use(call, (open) => {
     telling[Symbol.dispose]()
     return work(open)
