@@ -34,10 +34,11 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
   const failures = createAddressLimit(clock)
   const checks = createAddressLimit(clock)
 
-  const failed = (thrown: unknown, address: string): unknown => {
+  const failed = (thrown: unknown, request: HttpRequest): unknown => {
     const { maxFailures: burst, failureInterval: intervalMs } = settings()
     if (!isGuess(thrown) || burst === 0) return thrown
     const rate = { burst, intervalMs }
+    const address = addressOf(request) ?? ''
     const waitMs = failures.waitMs(address, rate)
     if (waitMs > 0) return tooMany(waitMs)
     failures.add(address, rate)
@@ -47,16 +48,18 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
   return (authorization, request) => {
     // A request without a credential has not guessed.
     if (authorization === undefined) return authenticate(authorization)
-    const address = addressOf(request) ?? ''
-    let checking = false
+    /** Of a token whose signature is being checked. */
+    let address: string | undefined
     const beforeSignature = () => {
-      const waitMs = settings().maxFailures === 0 ? 0 : checks.waitMs(address, signatures)
+      if (settings().maxFailures === 0) return
+      const from = addressOf(request) ?? ''
+      const waitMs = checks.waitMs(from, signatures)
       if (waitMs > 0) throw tooMany(waitMs)
-      checks.add(address, signatures)
-      checking = true
+      checks.add(from, signatures)
+      address = from
     }
     const takeBack = () => {
-      if (checking) checks.remove(address, signatures)
+      if (address !== undefined) checks.remove(address, signatures)
     }
     try {
       const identity = authenticate(authorization, beforeSignature)
@@ -68,11 +71,11 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
         },
         (thrown: unknown) => {
           if (!isGuess(thrown)) takeBack()
-          throw failed(thrown, address)
+          throw failed(thrown, request)
         },
       )
     } catch (thrown) {
-      throw failed(thrown, address)
+      throw failed(thrown, request)
     }
   }
 }
