@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RawAsk, rawLines, rawModern } from '../../fixtures/raw-callers.ts'
-import { messageOf, type RpcAnswer, rawSession, rpc } from '../../fixtures/raw-http.ts'
+import { messageOf, messagesOf, type RpcAnswer, rawSession, rpc } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 
@@ -77,7 +77,7 @@ async function waysOf(agent: string): Promise<Record<string, (server: string, to
       JSON.parse(rpc('other', 'ping')),
       JSON.parse(rpc('it', 'tools/call', direct(server, tool))),
     ])
-    const answers = JSON.parse((await oldest.send(body)).text) as RpcAnswer[]
+    const answers = messagesOf<RpcAnswer>((await oldest.send(body)).text)
     return outcomeOf(answers.find(({ id }) => id === 'it') as RpcAnswer)
   }
   const batchTool = async (server: string, tool: string) => {
