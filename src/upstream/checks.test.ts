@@ -109,6 +109,24 @@ test('T5: one that did not answer a check in time is not given up where this pro
   expect(lost).toHaveLength(1)
 })
 
+test('T5: an answer that was waiting to be read while this process was paused is not a slow one', async () => {
+  const answered = Promise.withResolvers<object>()
+  const { clock, checks, lost } = await checked({
+    ping() {
+      // The timer of the check is late, too, and runs after what has arrived was read.
+      setImmediate(() => answered.resolve({}))
+      return answered.promise
+    },
+  })
+  await clock.pass(60_000 - 1)
+  const after = clock.after
+  clock.after = (ms, callback) => after(ms === 5_000 ? 20_000 : ms, callback)
+  clock.advance(1)
+  clock.advance(10_000)
+  await clock.pass(0)
+  expect([checks.strain, lost]).toEqual([undefined, []])
+})
+
 test('T5: one that works on a call has the time of the call, and is called strained meanwhile', async () => {
   const { clock, lost, call, peers, checks } = await checked()
   const slow = call()

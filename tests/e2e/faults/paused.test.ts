@@ -59,7 +59,12 @@ test('F10, J3, T5: after a pause of the process every answer that arrived meanwh
   expect(results.filter(({ isError }) => isError)).toEqual([])
   for (const server of ['probe', 'remote']) {
     const { structuredContent } = await client.callTool('server_health', { server })
-    expect(structuredContent).toMatchObject({ status: 'healthy' })
+    expect(structuredContent).toMatchObject({ status: expect.stringMatching(/^(healthy|degraded)$/) })
+    // A busy machine may make a check slow, until the next one.
+    const isHealthy = async () =>
+      ((await client.callTool('server_health', { server })).structuredContent as { status: string }).status ===
+      'healthy'
+    await until(isHealthy, { what: `${server} to be healthy` })
   }
   expect((await client.callTool('probe.echo', { message: 'after' })).isError).toBeUndefined()
   expect(toolway.children()).toEqual(before)
