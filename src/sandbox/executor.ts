@@ -132,7 +132,8 @@ function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<Outcome, '
   return { ...nothing, ...refused('The sandbox failed to run this program; the log of Toolway has the cause.').ending }
 }
 
-const noPlace = ({ waitMs }: Limits) => `No place to run this program became free within ${waitMs / 1000} s; try again.`
+const noPlace = ({ waitMs }: Limits) =>
+  `No place to run this program became free within ${waitMs / 1000} s (a fixed limit); try again.`
 
 /** The longest message of each kind that a child may send. */
 const longest = (limits: Limits) => {

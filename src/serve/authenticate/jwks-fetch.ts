@@ -21,7 +21,9 @@ export function createFetchKeys(url: string, clock: Clock): (() => Promise<Publi
   let way: WayOut | undefined
   const fetchKeys = async (): Promise<PublishedKeys> => {
     const late = new AbortController()
-    using _timer = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)))
+    using _timer = clock.after(timeoutMs, () =>
+      late.abort(new Error(`no answer within ${timeoutMs / 1000} s (a fixed limit)`)),
+    )
     const headers = { accept: 'application/jwk-set+json, application/json' }
     way ??= openWay(address, { connections: 1 })
     const asked = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const

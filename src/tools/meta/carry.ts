@@ -39,6 +39,8 @@ export interface Carried {
   readonly rest?: Call['input']['rest']
   /** The way back to the caller, where it is not the call's own. */
   readonly peer?: Call['peer']
+  /** Hears of the waiting for a server that is still starting, where that is not the caller. */
+  readonly waiting?: Wait['progress']
 }
 
 /** Runs a call inside a call: a new one with its own decision, limits and audit, and the same way back to the caller. */
@@ -46,7 +48,11 @@ export async function carry(access: Access, call: Call, asked: Asked, carried: C
   const { caller, timeoutMs, meta, rest } = carried
   const args = argumentsOf(asked)
   const began = performance.now()
-  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, { ...waitOf(call), timeoutMs })
+  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, {
+    ...waitOf(call),
+    timeoutMs,
+    ...(carried.waiting && { progress: carried.waiting }),
+  })
   // Tools that carry calls do not carry one another, or one request could grow without end.
   if (entry.traits.carries) {
     throw new ToolwayError(

@@ -27,10 +27,24 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     async run({ agent_id, calls, timeout_ms }, { call, signal }) {
       // Many tools cannot share one progress token: their numbers would run backwards. The batch counts its own steps.
       const { progressToken, ...meta } = call.input.meta
-      const carried = { caller: asAgent(call, agent_id), timeoutMs: timeout_ms, meta, peer: askedInPlace(call.peer) }
       const written = call.input.arguments.member('calls')?.items()
       const answers: string[] = []
       let answered = 0
+      let told = 0
+      /** Several calls may wait at once: their progress never runs backwards. */
+      const tell = (progress: number, message?: string) => {
+        if (progress <= told || signal.aborted) return
+        told = progress
+        tellProgress(call, progressToken, { progress, total: calls.length, message })
+      }
+      const carried = {
+        caller: asAgent(call, agent_id),
+        timeoutMs: timeout_ms,
+        meta,
+        peer: askedInPlace(call.peer),
+        waiting: (waitedMs: number, servers: readonly string[]) =>
+          tell(answered + waitedMs / 1e9, `Waiting for ${servers.join(', ')} to start.`),
+      }
       // Grouped, so that the calls of one server leave back to back.
       const byServer = Map.groupBy(calls.entries(), ([, { server }]) => server)
       await Promise.all(
@@ -38,7 +52,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
           const asked = { server, tool, args: written?.[index]?.member('args') }
           answers[index] = await answerTo(asked, () => carry(access, call, asked, carried))
           answered += 1
-          if (!signal.aborted) tellProgress(call, progressToken, answered, calls.length)
+          tell(answered)
         }),
       )
       signal.throwIfAborted()
@@ -73,9 +87,9 @@ const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   ask: (method, params, signal) => peer.ask(method, params, signal),
 })
 
-function tellProgress(call: Call, progressToken: unknown, progress: number, total: number) {
+function tellProgress(call: Call, progressToken: unknown, progress: object) {
   if (progressToken === undefined) return
-  call.peer.notify('notifications/progress', Json.of({ progressToken, progress, total }))
+  call.peer.notify('notifications/progress', Json.of({ progressToken, ...progress }))
 }
 
 /** Put together from the answers' JSON, which may be large: nothing is written out twice. */

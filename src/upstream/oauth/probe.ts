@@ -26,7 +26,7 @@ export async function challengeOf(
   using limit = deadline(
     clock,
     withinMs,
-    () => new OAuthProblem(`${server.origin} did not answer within 10 s`, { unreachable: true }),
+    () => new OAuthProblem(`${server.origin} did not answer within 10 s (a fixed limit)`, { unreachable: true }),
   )
   const { authorization: _, ...configured } = configuredHeaders(server, headers)
   const posts = kind === 'http'

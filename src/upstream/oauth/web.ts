@@ -72,7 +72,10 @@ export function createWeb({ placeOf, env = process.env, clock }: WebOptions): We
     using limit = deadline(
       clock,
       withinMs,
-      () => new OAuthProblem(`${url.origin} did not answer within ${withinMs / 1000} s`, { unreachable: true }),
+      () =>
+        new OAuthProblem(`${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`, {
+          unreachable: true,
+        }),
     )
     const asked = { ...request, signal: limit.signal }
     try {

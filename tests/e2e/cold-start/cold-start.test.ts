@@ -64,7 +64,11 @@ async function firstUse() {
     noted('six', legacy.call('six__echo', { message: 'legacy' }, { progress: true })),
     modern.call('six.echo', { message: 'modern' }, { progress: true }),
     legacy.call('execute_tool', run('six', 'echo', { message: 'executed' })),
-    modern.call('execute_tools', { calls: [run('one', 'read_graph', {}), run('six', 'echo', { message: 'batch' })] }),
+    modern.call(
+      'execute_tools',
+      { calls: [run('one', 'read_graph', {}), run('six', 'echo', { message: 'batch' })] },
+      { progress: true },
+    ),
     legacy.call('get_server_tools', { server: 'six', names: ['echo'] }),
     modern.call('list_tools', { server: 'six' }),
     noted('twelve', legacy.call('twelve__list_directory', file)),
@@ -136,7 +140,17 @@ test('V2: the first call of a server waits for it to start, in both eras and thr
 test.each(['legacy', 'modern'] as const)('V2: a %s caller that asked for progress hears what it waits for', (era) => {
   const told = (era === 'legacy' ? legacy : modern).told('notifications/progress')
   expect(told.length).toBeGreaterThan(1)
-  expect(told[0]).toMatchObject({ message: expect.stringContaining('six') })
+  expect(told).toContainEqual(expect.objectContaining({ message: expect.stringContaining('six') }))
+})
+
+test('V2: what a caller hears under one token only grows, in a batch too', () => {
+  for (const caller of [legacy, modern]) {
+    const byToken = Map.groupBy(caller.told('notifications/progress'), ({ progressToken }) => progressToken)
+    for (const told of byToken.values()) {
+      const numbers = told.map(({ progress }) => progress as number)
+      expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b))
+    }
+  }
 })
 
 test('V2, G2: a slow server delays no call of another', () => {
