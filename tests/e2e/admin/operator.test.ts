@@ -205,7 +205,11 @@ describe('G10: what an operator does', () => {
     expect(alive(pid)).toBe(false)
     expect((await client.listTools()).filter(({ name }) => name.startsWith('probe'))).toEqual([])
     const refused = await client.callTool('probe__echo', { message: 'x' })
-    expect(refused).toMatchObject({ isError: true, content: [{ text: 'The server "probe" is disabled.' }] })
+    expect(refused).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/"probe" is disabled/) }],
+      _meta: { 'dev.toolway/error': { code: 'SERVER_UNHEALTHY', server: 'probe' } },
+    })
     expect((await ask('overview')).json.servers.disabled).toBe(2)
     expect((await ask('servers/probe/refresh', { method: 'POST' })).json.paused).toBe(true)
 

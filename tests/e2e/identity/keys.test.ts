@@ -9,7 +9,7 @@ import { until } from '../../fixtures/until.ts'
 
 let toolway: Command
 beforeAll(async () => {
-  toolway = await startCommand({})
+  toolway = await startCommand({ auth: { maxFailures: 1_000 } })
 })
 afterAll(() => toolway[Symbol.asyncDispose]())
 

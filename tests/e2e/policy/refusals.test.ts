@@ -180,7 +180,9 @@ describe("a tool that needs a person's yes", () => {
     let approve = true
     await using caller = await connectCaller(kind, toolway, {
       capabilities: able,
-      answer: (_, { message }) => {
+      answer: (method, { message }) => {
+        // The server asks for roots when it likes.
+        if (method === 'roots/list') return { roots: [] }
         asked.push(String(message))
         return { action: 'accept', content: { approve } }
       },

@@ -75,7 +75,11 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
           '      traced-server SERVER tools/call work',
         ])
         const attempt = spans.find(({ service, kind }) => service === 'toolway' && kind === 'CLIENT')
-        expect(said.meta).toEqual({ 'example.com/kept': [1], traceparent: `00-${traceId}-${attempt?.spanId}-01` })
+        expect(said.meta).toEqual({
+          'example.com/kept': [1],
+          traceparent: `00-${traceId}-${attempt?.spanId}-01`,
+          progressToken: expect.any(Number),
+        })
         expect(said.header).toBe(server === 'remote' ? said.meta.traceparent : '')
       }
     },
@@ -233,8 +237,12 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
     await client.client.listTools()
     const meta = { tracestate: 'as it = came', baggage: 'a=1' }
     const { traceId, spanId, said } = await client.call('remote__work', {}, { carrier: 'meta', meta })
-    expect(said).toEqual({ meta: { ...meta, traceparent: `00-${traceId}-${spanId}-01` }, header: '' })
-    expect((await client.call('remote__work', {}, { carrier: 'header' })).said).toEqual({ meta: {}, header: '' })
+    const progressToken = expect.any(Number)
+    expect(said).toEqual({ meta: { ...meta, traceparent: `00-${traceId}-${spanId}-01`, progressToken }, header: '' })
+    expect((await client.call('remote__work', {}, { carrier: 'header' })).said).toEqual({
+      meta: { progressToken },
+      header: '',
+    })
     const spans = await collector.whole(traceId, 2)
     expect(spans.map(({ service }) => service).sort()).toEqual(['story', 'traced-server'])
   })
