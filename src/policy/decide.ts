@@ -18,6 +18,8 @@ export interface PolicyOptions {
 export interface Policy {
   /** The one decision function; each decision names its rule. */
   readonly decide: Decide
+  /** Whether a decision can depend on what a server says of a tool: pins that quarantine, and read-only access. */
+  readonly judgesDefinitions: boolean
   /** Why a caller can use nothing of a server, whatever it offers; undefined where it may use something. */
   closed(caller: Caller, server: string): Denial | undefined
   /** The agents that have rules; with none there is one user who may use everything. */
@@ -34,7 +36,8 @@ export interface Policy {
   mayDebug(agent: string): boolean
 }
 
-export function createPolicy({ config, quarantined = () => undefined }: PolicyOptions): Policy {
+export function createPolicy({ config, ...options }: PolicyOptions): Policy {
+  const { quarantined = () => undefined } = options
   const { agents, policy, defaults, mcpServers } = config
   const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
   const writeRefused = createReadOnly(mcpServers)
@@ -78,6 +81,9 @@ export function createPolicy({ config, quarantined = () => undefined }: PolicyOp
 
   return {
     decide,
+    judgesDefinitions:
+      options.quarantined !== undefined ||
+      [...Object.values(agents), ...Object.values(mcpServers)].some(({ readOnly }) => readOnly),
     closed(caller, server) {
       const denial = rules.closed(caller, server)
       if (denial?.auditReason !== 'agent_not_in_rules' || caller.agent !== noAgent) return denial

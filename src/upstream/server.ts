@@ -39,6 +39,8 @@ export interface ServerOptions {
   readonly connect: Connect
   /** What policy says of an entry now; asked again where a new connection shows it with another definition. */
   readonly decide?: Decide
+  /** Whether a changed definition can make policy refuse a call; not by default. */
+  readonly judgesDefinitions?: () => boolean
   /** Whether calls are let through to it, as the pipeline sees it. */
   readonly breaker?: () => BreakerCondition
   /** The form under which callers know a URI of this server. */
@@ -78,6 +80,8 @@ export function createServer(options: ServerOptions): Server {
   const listening = new Map<Line, Listening>()
   /** Connections whose lists are still being read: calls on them wait for that. */
   const unlisted = new WeakMap<OpenLine, Promise<unknown>>()
+  /** The `gaps` of a connection's transport when its lists were last read. */
+  const gapsListed = new WeakMap<OpenLine, number>()
   let health: Health = 'stale'
   let since = clock.now()
   let latencyMs: number | undefined
@@ -244,7 +248,7 @@ export function createServer(options: ServerOptions): Server {
     wantedAt = clock.monotonic()
     const answer = await control.unlessPaused(() =>
       lines.use(call, (open) => {
-        const listed = unlisted.get(open)
+        const listed = unlisted.get(open) ?? (mayBeReplaced(open) ? list(open, call.caller.capabilities) : undefined)
         return listed ? sinceListed(listed, call).then(() => work(open)) : work(open)
       }),
     )
@@ -252,6 +256,24 @@ export function createServer(options: ServerOptions): Server {
     // The mean follows the last calls, so that health shows how the server is now.
     latencyMs = latencyMs === undefined ? ms : latencyMs * 0.8 + ms * 0.2
     return answer
+  }
+
+  /** Whether another program may answer over HTTP than the one whose definitions policy has judged. */
+  function mayBeReplaced(open: OpenLine): boolean {
+    const { gaps } = open.connection.transport
+    return gaps !== undefined && gaps !== gapsListed.get(open) && (options.judgesDefinitions?.() ?? false)
+  }
+
+  /** Reads the lists again, once for all calls that come meanwhile. */
+  function list(open: OpenLine, capabilities: Capabilities): Promise<unknown> | undefined {
+    const outlooks = seenThrough(open, capabilities)
+    if (outlooks.length === 0) return undefined
+    const { gaps } = open.connection.transport
+    if (gaps !== undefined) gapsListed.set(open, gaps)
+    const listed = Promise.allSettled(outlooks.map((outlook) => outlook.opened(open)))
+    unlisted.set(open, listed)
+    void listed.then(() => unlisted.delete(open))
+    return listed
   }
 
   /** A changed definition is noticed before the first call on a new connection (B5), unless the lists take too long. */
@@ -289,11 +311,7 @@ export function createServer(options: ServerOptions): Server {
     } else subscriptions.reopened(line, open)
     checks.opened()
     judged()
-    const outlooks = seenThrough(open, capabilities)
-    if (outlooks.length === 0) return
-    const listed = Promise.allSettled(outlooks.map((outlook) => outlook.opened(open)))
-    unlisted.set(open, listed)
-    void listed.then(() => unlisted.delete(open))
+    void list(open, capabilities)
   }
 
   function notified(open: OpenLine, capabilities: Capabilities, line: Line, method: string, params?: Buffer): void {

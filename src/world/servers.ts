@@ -59,6 +59,7 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
       discovery: config.discovery.mode,
       health,
       decide: (caller, entry) => surroundings.policy().decide(caller, entry),
+      judgesDefinitions: () => surroundings.policy().judgesDefinitions,
       breaker: () => surroundings.breakers.stateOf(name),
       store,
       servedUri: (uri) => surroundings.servedUri(name, uri),

@@ -11,6 +11,7 @@ function refusing(): Channel & { asked: number } {
   const channel = {
     asked: 0,
     connected: true,
+    gaps: 0,
     async ask() {
       channel.asked++
       return refusal

@@ -12,6 +12,9 @@ export function authorizedChannel(channel: Channel, authorize: Authorize): Chann
     get connected() {
       return channel.connected
     },
+    get gaps() {
+      return channel.gaps
+    },
     async ask(request, receive) {
       for (let again = false; ; again = true) {
         const authorization = await authorize.header()

@@ -2,6 +2,8 @@
 export interface Channel extends AsyncDisposable {
   /** Whether a connection over which the server has answered is still open. */
   readonly connected: boolean
+  /** How often the last such connection was closed, by either side: another server may listen there since. */
+  readonly gaps: number
   /**
    * Settles when the head of the answer is there; `receive` says at that moment who reads the rest.
    * Rejects with `NoAnswer` if none came, or with the signal's reason.

@@ -68,6 +68,9 @@ export function httpTransport(options: HttpOptions): Transport {
     get usable() {
       return over === undefined
     },
+    get gaps() {
+      return channel.gaps
+    },
     async open(given, signal) {
       signal.throwIfAborted()
       receiver = given

@@ -5,6 +5,8 @@ export interface Transport extends AsyncDisposable {
   readonly kind: 'stdio' | 'http' | 'sse'
   /** False once nothing can be sent any more, which is known before the receiver is told. */
   readonly usable: boolean
+  /** Over HTTP: how often there was no open connection to the server; another one may have taken its place each time. */
+  readonly gaps?: number
   /** Of the process, where the server is one of ours and runs. */
   readonly pid?: number | undefined
   /** Opens the line; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */

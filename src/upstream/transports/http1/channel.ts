@@ -39,6 +39,7 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
   let idle: Idle[] = []
   let sweeping: Disposable | undefined
   let closed = false
+  let gaps = 0
 
   const reuse = (): Connection | undefined => {
     for (;;) {
@@ -64,6 +65,7 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
         timer[Symbol.dispose]()
         open.delete(connection)
         idle = idle.filter((one) => one.connection !== connection)
+        if (connection.answered && !isConnected()) gaps++
       },
     })
     const timer = clock.after(connectMs, () => connection.lose(tooSlow()))
@@ -78,10 +80,17 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
     sweeping = idle.length > 0 ? clock.after(longestIdleMs, sweep) : undefined
   }
 
+  const isConnected = (): boolean => {
+    for (const { answered } of open) if (answered) return true
+    return false
+  }
+
   return {
     get connected() {
-      for (const { answered } of open) if (answered) return true
-      return false
+      return isConnected()
+    },
+    get gaps() {
+      return gaps
     },
     async ask(request, receive) {
       request.signal?.throwIfAborted()
