@@ -75,7 +75,7 @@ export async function signIn(
 }
 
 function tooLate(server: string, withinMs: number): ToolwayError {
-  const sentence = `Nobody came back from signing in to ${server} within ${Math.round(withinMs / 60_000)} minutes; begin again.`
+  const sentence = `Nobody came back from signing in to ${server} within ${withinMs / 1000} s (--timeout). Run the command again.`
   return new ToolwayError('TIMEOUT', sentence, { server })
 }
 

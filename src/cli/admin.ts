@@ -66,7 +66,8 @@ function hostOf(host: string): string {
 
 function unreachable(url: string, thrown: unknown): NoGateway {
   const error = thrown as Error & { cause?: NodeJS.ErrnoException }
-  if (error.name === 'TimeoutError') return new NoGateway(`${url} did not answer within ${patienceMs / 1000} s.`)
+  if (error.name === 'TimeoutError')
+    return new NoGateway(`${url} did not answer within ${patienceMs / 1000} s (a fixed limit).`)
   const reason =
     error.cause?.code === 'ECONNREFUSED' ? 'nothing listens there' : (error.cause?.message ?? error.message)
   return new NoGateway(`No gateway answers at ${url}: ${reason}.`)

@@ -109,11 +109,14 @@ test('where nobody can be asked it is refused', async () => {
   await expect(openPipeline({ needsApproval }).handle(onlyRoots)).rejects.toThrow('cannot ask anybody')
 })
 
-test('a person who does not answer has not said yes', async () => {
+test('V4: a person who does not answer has not said yes', async () => {
   const { call } = asking({})
   const silent = { ...call.peer, ask: (_: string, __: Json, signal: AbortSignal) => unanswered(signal) }
   const { handle, clock } = openPipeline({ needsApproval })
-  const caught = expect(handle({ ...call, peer: silent })).rejects.toMatchObject(refusal)
+  const caught = expect(handle({ ...call, peer: silent })).rejects.toMatchObject({
+    ...refusal,
+    message: expect.stringContaining('600 s, which is a fixed limit'),
+  })
   await clock.pass(600_000)
   await caught
   expect(clock.pending).toBe(0)

@@ -6,6 +6,7 @@ import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { speltOut } from '../core/spelt-out.ts'
+import { durationText } from './call-again.ts'
 import { onceFree } from './once-free.ts'
 import { step } from './step.ts'
 import { personMs } from './timeout.ts'
@@ -37,7 +38,12 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   if (args === undefined) {
     throw refused('its arguments are more than a person can be shown. Call it with fewer, or use another tool.')
   }
-  using patience = deadline(clock, personMs, () => refused('nobody has answered in time.'), signal)
+  using patience = deadline(
+    clock,
+    personMs,
+    () => refused(`nobody answered within ${durationText(personMs)}, which is a fixed limit.`),
+    signal,
+  )
   const answer = await peer.ask('elicitation/create', Json.of(question(call, tool, args)), patience.signal)
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
   if (action === 'accept' && content?.approve === true) return

@@ -43,7 +43,7 @@ export const timeout = (clock: Clock): Interceptor => {
 const nameOf = ({ entry }: Call): string => `${entry.server}.${entry.name}`
 
 const keyOf = ({ timeoutMs, timeoutKey = 'timeout_ms', entry: { traits } }: Call): string =>
-  timeoutMs === undefined ? (traits.timeoutKey ?? 'the time limit of this tool') : timeoutKey
+  timeoutMs === undefined ? (traits.timeoutKey ?? 'timeoutMs in the definition of this tool') : timeoutKey
 
 /** What to do about a call that needs longer. */
 function remedy(call: Call): string {

@@ -88,7 +88,7 @@ async function tried({ start }: Runtime, engine: Engine, options: SearchOptions)
   const { limits, clock, log } = options
   const child: Child = start()
   const stop = new AbortController()
-  const message = `it did not come up within ${limits.startMs / 1000} s`
+  const message = `it did not come up within ${limits.startMs / 1000} s (a fixed limit)`
   const timer = clock.after(limits.startMs, () => {
     stop.abort(refused(message))
     void child.kill()

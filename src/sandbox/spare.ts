@@ -56,7 +56,9 @@ export function createSpare(options: {
 /** Waits until a child is ready, but not for ever. */
 async function up(child: Child, startMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = clock.after(startMs, () => reject(new Error(`it did not come up within ${startMs / 1000} s`)))
+  const timer = clock.after(startMs, () =>
+    reject(new Error(`it did not come up within ${startMs / 1000} s (a fixed limit)`)),
+  )
   try {
     await waitFor(Promise.race([child.ready, promise]), signal)
   } catch (error) {

@@ -69,7 +69,14 @@ export async function thrownBy(trial: Trial): Promise<unknown> {
     clock,
     ...trial.changes,
   })
-  const entry = entryOf({ server, name, definition: inputSchema ? { inputSchema } : {}, ...(run && { run }) })
+  const { traits } = entryOf()
+  const entry = entryOf({
+    server,
+    name,
+    definition: inputSchema ? { inputSchema } : {},
+    traits: { ...traits, timeoutKey: 'defaults.timeout' },
+    ...(run && { run }),
+  })
   const credential = { ...callOf().caller, ...caller }
   const input = { arguments: Json.of(trial.arguments ?? {}), meta: {} }
   const call = async () => {

@@ -67,6 +67,15 @@ test('B6, B11: auth --json has the address first and the outcome last; the same 
   expect(issuer.registrations).toHaveLength(1)
 })
 
+test('V4: auth that nobody finishes in time names --timeout', async () => {
+  await using issuer = await startIssuer()
+  await using resource = await startResource({ issuers: [issuer] })
+  await using at = await place(resource.url)
+  const { code, stderr } = await toolway(['auth', 'files', '--timeout', '100ms'], at)
+  expect(code).not.toBe(0)
+  expect(stderr).toMatch(/within 0\.1 s \(--timeout\)/)
+})
+
 /** Begins to sign in, with somebody at another machine: where their browser is sent back to is not reached by it. */
 async function elsewhere(words: readonly string[], cwd: string, interactive = false) {
   const stdin = Object.assign(new PassThrough(), interactive && { isTTY: true, setRawMode: () => stdin })

@@ -21,7 +21,7 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
   await asked(gateway, options.timeout, shell)
   const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
-  else print(summaries, output, `no answer within ${options.timeout / 1000} s. ${longer(shell)}`)
+  else print(summaries, output, `no answer within ${options.timeout / 1000} s (--timeout). ${longer(shell)}`)
   return exit.ok
 }
 

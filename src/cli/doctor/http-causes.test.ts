@@ -83,7 +83,7 @@ test.each([
 
 test('B11: silence and everything else are told as they are', async () => {
   const silence = await findingOf(http, { failure: { timedOut: true } })
-  expect(silence.message).toBe('it did not answer within 30 s')
+  expect(silence.message).toBe('it did not answer within 30 s (--timeout)')
   const other = await findingOf(http, { failure: { status: 500, message: 'it failed (HTTP 500). Look into its log.' } })
   expect(other.message).toBe('it failed (HTTP 500). Look into its log')
 })

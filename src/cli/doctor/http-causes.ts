@@ -110,7 +110,7 @@ const wrongAddress: Recognise<Remote> = ({ name, failure: { status = 0, message 
 
 const slow: Recognise<Remote> = ({ failure, withinMs, config }) => {
   if (!failure.timedOut) return
-  return { message: `it did not answer within ${withinMs / 1000} s`, remedy: curl(config) }
+  return { message: `it did not answer within ${withinMs / 1000} s (--timeout)`, remedy: curl(config) }
 }
 
 const anything: Recognise<Remote> = ({ failure, config }) => ({

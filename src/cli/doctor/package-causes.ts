@@ -65,7 +65,10 @@ const slowFetch: Recognise<Program> = ({ failure, withinMs, config }) => {
   const known = fetched(config)
   if (!known || !failure.timedOut) return
   const { runner, wanted, fetch } = known
-  return { message: `no answer within ${withinMs / 1000} s; ${runner} may still be fetching ${wanted}`, remedy: fetch }
+  return {
+    message: `no answer within ${withinMs / 1000} s (--timeout); ${runner} may still be fetching ${wanted}`,
+    remedy: fetch,
+  }
 }
 
 /** Why programs fail that have to be fetched first. */

@@ -96,7 +96,7 @@ test.each([
 test('B11: a program that only starts and says nothing is told how to be run by hand', async () => {
   const finding = await findingOf({ command: 'my-server', args: ['--name', 'a b'], cwd: '/srv' }, { failure: late })
   expect(finding).toMatchObject({
-    message: 'it started and did not answer within 30 s',
+    message: 'it started and did not answer within 30 s (--timeout)',
     remedy: "cd /srv && my-server --name 'a b'",
   })
 })

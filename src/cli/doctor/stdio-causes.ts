@@ -108,7 +108,7 @@ const talksElsewhere: Recognise<Program> = ({ examination: { stdout }, config })
 
 const silent: Recognise<Program> = ({ failure, withinMs, config }) => {
   if (!failure.timedOut) return
-  return { message: `it started and did not answer within ${withinMs / 1000} s`, remedy: byHand(config) }
+  return { message: `it started and did not answer within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
 }
 
 /** What it last wrote is told beside it. */

@@ -90,6 +90,7 @@ describe('B11: the files of other clients are configurations as they stand', () 
       context7: {
         env: { LOCAL_TOKEN: 'a', OTHER_TOKEN: 'b', LEVEL: 'debug' },
         timeout: 45_500,
+        startTimeout: 20_000,
         tools: { include: ['resolve-library-id', 'get-library-docs'], exclude: ['noisy'] },
         cwd: place.at('home'),
       },
@@ -104,6 +105,29 @@ describe('B11: the files of other clients are configurations as they stand', () 
       'mcpServers.figma.tools',
       'mcpServers.figma.default_tools_approval_mode',
     ])
+  })
+
+  test("V4: Codex's startup_timeout_sec is startTimeout and its tool_timeout_sec is timeout; seconds win over milliseconds", async () => {
+    const written = `[mcp_servers.a]
+command = "x"
+startup_timeout_sec = 7.5
+startup_timeout_ms = 100
+tool_timeout_sec = 3
+[mcp_servers.b]
+url = "https://b.example/mcp"
+startup_timeout_ms = 1500
+[mcp_servers.c]
+command = "x"
+`
+    const { config, warnings, notes } = await read('home/.codex/config.toml', written, {})
+    expect(config.mcpServers).toMatchObject({
+      a: { startTimeout: 7_500, timeout: 3_000 },
+      b: { startTimeout: 1_500 },
+    })
+    const { a, b, c } = config.mcpServers
+    expect([b?.timeout, c?.timeout, c?.startTimeout]).toEqual([undefined, undefined, undefined])
+    expect(a).not.toHaveProperty('startup_timeout_sec')
+    expect([...warnings, ...notes].join()).not.toMatch(/timeout/)
   })
 
   test('OpenCode, in milliseconds, with variables and files in braces', async () => {

@@ -16,7 +16,7 @@ import {
   type Tree,
 } from '../tree.ts'
 import { normaliseServer } from './aliases.ts'
-import { harmless, leftAside, type Manner, needless } from './manner.ts'
+import { harmless, leftAside, type Manner, startTimeouts } from './manner.ts'
 import { oauthOf } from './oauth.ts'
 import type { Report } from './report.ts'
 import { serverKeys } from './server-keys.ts'
@@ -35,10 +35,13 @@ export function clientServer(written: Branch, name: string, manner: Manner, repo
     else if (key === 'oauth' || (key === 'auth' && isForeignAuth(value))) {
       const auth = oauthOf(value, `mcpServers.${name}`, report)
       if (auth) members.set('auth', { at: entry.at, value: auth })
-    } else if (needless[key] !== undefined) report.notes.push(`${keyPath(['mcpServers', name, key])} ${needless[key]}`)
-    else if (reason !== undefined) report.warnings.push(`${keyPath(['mcpServers', name, key])} ${reason}`)
+    } else if (reason !== undefined) report.warnings.push(`${keyPath(['mcpServers', name, key])} ${reason}`)
     else if (serverKeys.includes(key)) members.set(key, entry)
-    else if (!harmless.includes(key)) unknown(key, entry, name, manner, members, report)
+    else if (!harmless.includes(key) && !startTimeouts.has(key)) unknown(key, entry, name, manner, members, report)
+  }
+  for (const [key, unit] of startTimeouts) {
+    const entry = server.members.get(key)
+    if (entry) members.set('startTimeout', { at: entry.at, value: inUnit(entry.value, unit) })
   }
   const normal = normaliseServer(branch(server.at, members), name, report)
   return inFolder(withSession(normal, name, report), manner.folder)

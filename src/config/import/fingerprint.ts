@@ -1,5 +1,5 @@
 /** Keys in which two entries may differ and still mean one server. */
-const besides = ['disabled', 'timeout', 'description', 'session']
+const besides = ['disabled', 'timeout', 'startTimeout', 'description', 'session']
 
 /** A text that two definitions share when they mean the same server; the order of keys means nothing. */
 export function fingerprint(definition: Readonly<Record<string, unknown>>): string {

@@ -31,13 +31,11 @@ export const harmless: readonly string[] = [
   'version',
 ]
 
-const patience = 'has no effect: Toolway starts servers by itself, and no list waits for them'
-
-/** Keys that are not followed because there is no need to, and why. */
-export const needless: Readonly<Record<string, string>> = {
-  startup_timeout_ms: patience,
-  startup_timeout_sec: patience,
-}
+/** Other names of `startTimeout`, and their units. Where several are written, the last one listed here applies. */
+export const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
+  ['startup_timeout_ms', 'ms'],
+  ['startup_timeout_sec', 's'],
+])
 
 const approval = "has no effect: which calls ask a person is up to the client; name tools under approve for Toolway's"
 

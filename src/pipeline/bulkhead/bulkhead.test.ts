@@ -123,7 +123,7 @@ describe('who has to go', () => {
     await expect(late.answer).rejects.toMatchObject({
       code: 'OVERLOADED',
       message:
-        'The server files has 2 calls in flight, as many as allowed, and none of them ended within 5 s. ' +
+        'The server files has 2 calls in flight, as many as allowed, and none of them ended within 5 s (a fixed limit). ' +
         'Nothing was sent: call again in a second.',
       data: { code: 'OVERLOADED', server: 'files', retryAfterMs: 1_000 },
     })
@@ -135,7 +135,7 @@ describe('who has to go', () => {
     fill(house, 2)
     const hasty = house.begin({ timeoutMs: 300 })
     house.clock.advance(150)
-    await expect(hasty.answer).rejects.toThrow('none of them ended within 150 ms')
+    await expect(hasty.answer).rejects.toThrow("none of them ended within 150 ms (half the call's timeout)")
   })
 
   test('B7: beyond what may wait, a call is refused at once', async () => {

@@ -4,7 +4,7 @@ import { endWith } from '../end-with.ts'
 import { step } from '../step.ts'
 import type { Needs } from './overloaded.ts'
 import { createPlaces, giveBack, hasPlace, type Places, takePlace } from './places.ts'
-import { createWaitingRoom } from './waiting-room.ts'
+import { createWaitingRoom, type MaxWait } from './waiting-room.ts'
 
 /** All of it is asked anew for each call, so that a configuration that is loaded anew counts at once. */
 export interface BulkheadOptions {
@@ -71,7 +71,7 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       whole.limit = options.total()
       const needs = { whole, server, agent }
       // Whoever waits does so because a place is missing: one for whom none is missing overtakes nobody.
-      if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, patienceOf(call, options)))
+      if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, maxWaitOf(call, options)))
       const start = clock.monotonic()
       try {
         // It may have been called off just when it got its place.
@@ -116,8 +116,10 @@ function limitAnew(all: Map<string, Places>, limitOf: (name: string) => number |
   }
 }
 
-const patienceOf = ({ timeoutMs, entry }: Call, { maxWaitMs = usualWaitMs }: BulkheadOptions): number =>
-  Math.min(maxWaitMs, (timeoutMs ?? entry.traits.timeoutMs) / 2)
+const maxWaitOf = ({ timeoutMs, entry }: Call, { maxWaitMs = usualWaitMs }: BulkheadOptions): MaxWait => {
+  const halfMs = (timeoutMs ?? entry.traits.timeoutMs) / 2
+  return halfMs < maxWaitMs ? { ms: halfMs, from: "half the call's timeout" } : { ms: maxWaitMs, from: 'a fixed limit' }
+}
 
 const loadOf = ({ inFlight, waiting, limit }: Places): Load => ({ inFlight, queued: waiting, limit })
 

@@ -17,11 +17,17 @@ export interface Waiter {
   refuse(error: Error): void
 }
 
+/** How long a call waits, and what sets it. */
+export interface MaxWait {
+  readonly ms: number
+  readonly from: string
+}
+
 /** Where calls wait for a place: bounded, for a bounded time, and in turn. */
 export interface WaitingRoom {
   readonly size: number
   /** Settles when the call may go on, its places taken; rejects when it has waited too long or is over. */
-  wait(call: Call, needs: Needs, ms: number): Promise<void>
+  wait(call: Call, needs: Needs, maxWait: MaxWait): Promise<void>
   /** Asks the first of each lane, in turn, whether it goes on now; one who does not keeps its turn. */
   serve(goesOn: (needs: Needs) => boolean): void
 }
@@ -61,7 +67,7 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
     get size() {
       return size
     },
-    async wait(call, needs, ms) {
+    async wait(call, needs, { ms, from }) {
       const { signal } = call
       signal.throwIfAborted()
       // Neither has a space in its name, so no two lanes have the same key.
@@ -71,7 +77,8 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
       const lane = lanes.get(key) ?? { key, waiters: new Set() }
       const waiter: Waiter = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
-      const tooLong = () => waiter.refuse(overloaded(call, needs, `none of them ended within ${durationText(ms)}`))
+      const tooLong = () =>
+        waiter.refuse(overloaded(call, needs, `none of them ended within ${durationText(ms)} (${from})`))
       const timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
       lanes.set(key, lane)

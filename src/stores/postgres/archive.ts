@@ -146,7 +146,7 @@ const cancelled = '57014'
 const tooSlow = (searchMs: number, cause: unknown) =>
   new ToolwayError(
     'TIMEOUT',
-    `The search in PostgreSQL took longer than ${searchMs / 1000} s; narrow it down, by time, agent or server.`,
+    `The search in PostgreSQL took longer than ${searchMs / 1000} s (a fixed limit). Narrow it down by time, agent or server.`,
     { cause },
   )
 

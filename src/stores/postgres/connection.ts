@@ -53,14 +53,20 @@ export async function connectPostgres({ url, statementMs = 10_000 }: ConnectionO
   ): Promise<Row[]> => {
     const query: QueryConfig & { query_timeout?: number } = { text: sql, values: [...values] }
     if (withinMs !== undefined) query.query_timeout = withinMs
-    return ((await client.query(query)) as QueryResult<Row>).rows
+    try {
+      return ((await client.query(query)) as QueryResult<Row>).rows
+    } catch (error) {
+      throw withLimit(error, withinMs ?? statementMs + travelMs)
+    }
   }
 
   return {
     where: placeOf(url),
     query: (...asked) => ask(pool, ...asked),
     async transaction(run) {
-      const client = await pool.connect()
+      const client = await pool.connect().catch((error) => {
+        throw withLimit(error, connectMs)
+      })
       // It may break while nobody has asked it anything.
       const broken = () => {}
       client.on('error', broken)
@@ -80,6 +86,18 @@ export async function connectPostgres({ url, statementMs = 10_000 }: ConnectionO
     },
     [Symbol.asyncDispose]: () => pool.end(),
   }
+}
+
+/** The messages of the driver where it gave up waiting. Neither has a code. */
+const noConnection = /^(?:timeout exceeded when trying to connect|Connection terminated due to connection timeout)$/
+const noReply = 'Query read timeout'
+
+/** Timeouts of the driver, with their limit. */
+function withLimit(error: unknown, queryMs: number): unknown {
+  const { message } = error as Error
+  const ms = noConnection.test(message) ? connectMs : message === noReply ? queryMs : undefined
+  if (ms === undefined) return error
+  return new Error(`it did not answer within ${ms / 1000} s (a fixed limit)`, { cause: error })
 }
 
 /** What is encrypted is also checked: modes that would not be ask for `no-verify`, which says what it is. */

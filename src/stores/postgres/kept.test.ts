@@ -150,13 +150,16 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     expect(oldest.getTime()).toBeGreaterThanOrEqual(border)
   })
 
-  test('a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {
+  test('V4: a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {
     const url = await filled()
     await using postgres = await connectPostgres({ url })
     const { search } = archiveOf(postgres, { searchMs: 100 })
     await postgres.transaction(async (client) => {
       await client.query('LOCK TABLE toolway.replicas IN ACCESS EXCLUSIVE MODE')
-      await expect(search({ limit: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+      await expect(search({ limit: 1 })).rejects.toMatchObject({
+        code: 'TIMEOUT',
+        message: expect.stringContaining('0.1 s (a fixed limit)'),
+      })
     })
     expect((await search({ limit: 1 })).found).toHaveLength(1)
   })

@@ -101,7 +101,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         // An answer that says no is an answer, and a fault of ours.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis refused a command')
         else if (++unanswered >= mostUnanswered && up) {
-          settle(false, 'it does not answer in time')
+          settle(false, `it does not answer within ${patienceMs / 1000} s (a fixed limit)`)
           tryAgain()
         }
         return undefined

@@ -26,6 +26,7 @@ export interface PostOptions {
 
 /** A receiver that needs longer than this is as good as down. */
 const withinMs = 10_000
+const tooSlow = `it did not answer within ${withinMs / 1000} s (a fixed limit)`
 /** Beyond this it is not an answer to what we said. */
 const longestAnswer = 64 * 1024
 
@@ -54,7 +55,7 @@ export function createPost({ url, headers, clock }: PostOptions): Post {
 
   return {
     async send(body, signal) {
-      using limit = deadline(clock, withinMs, () => new Error('it did not answer in time'), signal)
+      using limit = deadline(clock, withinMs, () => new Error(tooSlow), signal)
       try {
         return await ask(body, limit.signal)
       } catch (thrown) {
@@ -101,5 +102,5 @@ function reasonOf(thrown: unknown): string {
   if (thrown instanceof ProxyFailure || thrown instanceof ToolwayError) return thrown.message
   const { code, message } = thrown as { code?: unknown; message?: unknown }
   if (typeof code === 'string') return `it cannot be reached (${code})`
-  return message === 'it did not answer in time' ? message : 'it cannot be reached'
+  return message === tooSlow ? tooSlow : 'it cannot be reached'
 }

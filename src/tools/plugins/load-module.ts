@@ -31,7 +31,11 @@ export async function loadModule(file: string, options: LoadOptions): Promise<Lo
   registerPluginHooks(modules.library)
   const tag = tagFor(file)
   const url = taggedUrl(file, tag)
-  using limit = deadline(clock, longestMs, () => new Error(`it was not ready after ${longestMs / 1000} s`))
+  using limit = deadline(
+    clock,
+    longestMs,
+    () => new Error(`it was not ready after ${longestMs / 1000} s (a fixed limit)`),
+  )
   try {
     const { problem, ...offered } = exportedBy(await waitFor(load(url), limit.signal))
     const told =

@@ -29,7 +29,10 @@ export function createFlows(clock: Clock): Flows {
     },
     async finish(answer) {
       const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
-      if (!flow) throw new OAuthProblem('no sign-in waits for this answer: begin again')
+      if (!flow)
+        throw new OAuthProblem(
+          `no sign-in waits for this answer (each waits ${patienceMs / 60_000} min, a fixed limit): begin again`,
+        )
       flows = flows.filter((one) => one !== flow)
       await flow.signIn.finish(answer)
       return flow.server

@@ -133,7 +133,7 @@ test('B6: sign-ins whose answer comes to our own door are told apart by their st
   const answer = await issuer.visit(url)
   await expect(oauth.finishHere(new URLSearchParams({ code: 'x', state: 'y' }))).rejects.toThrow('no sign-in waits')
   expect(await oauth.finishHere(answer)).toBe('files')
-  await expect(oauth.finishHere(answer)).rejects.toThrow('no sign-in waits')
+  await expect(oauth.finishHere(answer)).rejects.toThrow('10 min, a fixed limit')
   expect(await ask(oauth, config)).toBe(200)
 })
 

@@ -41,6 +41,16 @@ export interface Body {
   lost(error: Error): void
 }
 
+/** No connection was made in time. The code is the one that the operating system uses. */
+export class ConnectTimeout extends Error {
+  override readonly name = 'ConnectTimeout'
+  readonly code = 'ETIMEDOUT'
+
+  constructor(ms: number) {
+    super(`no connection within ${ms / 1000} s, a fixed limit`)
+  }
+}
+
 /** The connection failed before an answer began; `written` says whether the request may have reached the server. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'

@@ -1,6 +1,6 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
-import { type Head, NoAnswer } from './channel.ts'
+import { ConnectTimeout, type Head, NoAnswer } from './channel.ts'
 
 /** Where a line stands: its server's name, its address, and whether the handshake is over. */
 export interface Place {
@@ -140,5 +140,6 @@ const retryAfter = (value: string | undefined): number | undefined =>
 function reason(cause: unknown): string {
   const error = cause instanceof AggregateError ? cause.errors[0] : cause
   if (!(error instanceof Error)) return 'unknown reason'
+  if (error instanceof ConnectTimeout) return error.message
   return (error as NodeJS.ErrnoException).code ?? error.name
 }

@@ -288,7 +288,7 @@ export function httpTransport(options: HttpOptions): Transport {
   }
 
   function tooSlow(): ToolwayError {
-    return lost(place(), `did not take a notification within ${promptlyMs / 1000} s`)
+    return lost(place(), `did not take a notification within ${promptlyMs / 1000} s (a fixed limit)`)
   }
 }
 

@@ -148,13 +148,13 @@ describe('an open line', () => {
     expect(heard.downs).toBe(0)
   })
 
-  test('F12: a message that nobody takes does not wait for ever', async () => {
+  test('F12, V4: a message that nobody takes does not wait for ever', async () => {
     const { opening } = await older(() => {})
     const { transport } = await opening()
     transport.established('2024-11-05')
     expect(await thrown(call(transport))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
-      message: expect.stringContaining('in time'),
+      message: expect.stringContaining('(a fixed limit)'),
     })
   })
 

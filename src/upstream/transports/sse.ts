@@ -114,7 +114,12 @@ export function sseTransport(options: HttpOptions): Transport {
   async function send({ body, signal, headers: more }: Outgoing): Promise<void> {
     if (over) throw over
     if (path === undefined) throw unavailable('is not open yet')
-    using limit = deadline(clock, promptlyMs, () => lost(place(), 'did not take a message in time'), signal)
+    using limit = deadline(
+      clock,
+      promptlyMs,
+      () => lost(place(), `did not take a message within ${promptlyMs / 1000} s (a fixed limit)`),
+      signal,
+    )
     const headers = { ...configured, ...more, 'content-type': 'application/json' }
     try {
       const head = await channel.ask({ method: 'POST', path, headers, body, signal: limit.signal }, (head) =>

@@ -150,7 +150,10 @@ export function createChild(options: ChildOptions): Child {
 
   async function readyInTime(running: Running, signal: AbortSignal): Promise<void> {
     const tooSlow = () =>
-      new ToolwayError('TIMEOUT', `The process of the plugin ${file} did not start in time, which is a fixed limit.`)
+      new ToolwayError(
+        'TIMEOUT',
+        `The process of the plugin ${file} did not start within ${startMs / 1000} s, which is a fixed limit.`,
+      )
     using limit = deadline(clock, startMs, tooSlow, signal)
     try {
       await waitFor(running.ready, limit.signal)

@@ -10,6 +10,7 @@ import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { whole } from '../bodies.ts'
 import { type Channel, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
+import { noAnswer } from '../failures.ts'
 import { createChannel } from './channel.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -67,6 +68,24 @@ describe('G1: HTTP to a server', () => {
     first.abort()
     expect((await endless()).status).toBe(200)
     expect(sockets).toHaveLength(3)
+  })
+
+  test('V4: a server that accepts and never finishes TLS fails with the limit', async () => {
+    const server = createRawServer()
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    const origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const clock = createManualClock()
+    const accepted = once(server, 'connection')
+    const failure = ask(open(origin, clock)).catch((error: unknown) => error)
+    await accepted
+    clock.advance(10_000)
+    const thrown = await failure
+    expect(thrown).toMatchObject({ written: false, cause: { code: 'ETIMEDOUT' } })
+    expect(noAnswer({ name: 's', origin, established: false }, thrown)).toMatchObject({
+      code: 'SERVER_UNAVAILABLE',
+      message: expect.stringContaining('within 10 s, a fixed limit'),
+    })
   })
 
   test('a request arrives as it was meant, and one connection serves one after another', async () => {

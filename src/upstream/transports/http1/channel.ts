@@ -1,7 +1,7 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
 import { proxyFor, type WebProxy } from '../../../outbound/proxy.ts'
-import { type Channel, NoAnswer } from '../channel.ts'
+import { type Channel, ConnectTimeout, NoAnswer } from '../channel.ts'
 import { type Connection, openConnection } from './connection.ts'
 
 /** A connection that is not in use, and until when it may be used again. */
@@ -68,7 +68,7 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
         if (connection.answered && !isConnected()) gaps++
       },
     })
-    const timer = clock.after(connectMs, () => connection.lose(tooSlow()))
+    const timer = clock.after(connectMs, () => connection.lose(new ConnectTimeout(connectMs)))
     open.add(connection)
     return connection
   }
@@ -111,5 +111,3 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
 }
 
 const tooMany = (): Error => Object.assign(new Error('it keeps too many connections'), { code: 'EMFILE' })
-
-const tooSlow = (): Error => Object.assign(new Error('it took too long to connect'), { code: 'ETIMEDOUT' })
