@@ -36,7 +36,7 @@ function known(): ReadonlyMap<string, ReadonlySet<string>> {
   using metrics = metricsOf()
   for (const cache of ['hit', 'miss', 'joined'] as const) tell(metrics.observer, { trail: { cache, steps: [] } })
   tell(metrics.observer, { outcome: { kind: 'tool_error' } }, { outcome: { kind: 'denied', code: 'RATE_LIMITED' } })
-  tell(metrics.observer, { call: { entry: { ...nativeEntry } } })
+  tell(metrics.observer, { call: { entry: { ...nativeEntry } } }, { trail: { findings: ['hidden'], steps: [] } })
   const names = new Map<string, Set<string>>()
   for (const { samples } of readPage(metrics.text()).values()) {
     for (const { name, labels } of samples) names.set(name, new Set([...(names.get(name) ?? []), ...labels.keys()]))
