@@ -21,7 +21,7 @@ export function recordConfiguration(
   secret: string,
   redact: (text: string) => string,
 ): ConfigurationRecord {
-  const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config)).digest('hex')
+  const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config, sorted)).digest('hex')
 
   const write = (operation: string, given: Record<string, unknown>, error?: string): Promise<void> | undefined => {
     const subject = {
@@ -54,3 +54,9 @@ export function recordConfiguration(
     },
   }
 }
+
+/** The order of keys changes with reloads and means nothing: equal configurations have equal hashes. */
+const sorted = (_: string, value: unknown): unknown =>
+  typeof value !== 'object' || value === null || Array.isArray(value)
+    ? value
+    : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

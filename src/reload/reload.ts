@@ -76,11 +76,12 @@ export function createReload(options: ReloadOptions): Reload {
       refuseGone(before, loaded)
       const changes = told ? changesInWords(before.config, loaded.config, mayTell) : []
       const difference = differenceOf(before.config, loaded.config)
-      await apply({ ...loaded, config: untilNextStart(before.config, loaded.config) })
+      const config = untilNextStart(before.config, loaded.config)
+      await apply({ ...loaded, config })
       successes++
       lastSuccessAt = at
       keep({ at, difference })
-      options.record?.applied(loaded.config, difference)
+      options.record?.applied(config, difference)
       told?.add({ at: began, ok: true, error: null, changes })
       if (!isEmpty(difference)) log.info({ ...difference }, 'The configuration has changed and is in force')
       for (const key of difference.atNextStart)

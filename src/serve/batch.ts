@@ -35,6 +35,8 @@ export async function answerBatch(options: {
   readonly batch: Batch
   readonly outlet: Outlet
   readonly caller: Caller
+  /** Called for each message that breaks the protocol. */
+  malformed(fault: string): void
 }): Promise<readonly Buffer[]> {
   const { era, session, batch, outlet, caller } = options
   const parts: Outlet[] = []
@@ -46,10 +48,13 @@ export async function answerBatch(options: {
   const answers = batch.map((inbound) => {
     if (inbound.kind === 'unreadable') {
       const { id, code, message } = inbound
+      options.malformed(message)
       return errorBytes(id, { code, message })
     }
-    if (inbound.kind === 'answer') session.asks.settle(inbound)
-    else if (inbound.kind === 'notification') era.notification(session, inbound)
+    if (inbound.kind === 'answer') {
+      const ambiguous = session.asks.settle(inbound)
+      if (ambiguous !== undefined) options.malformed(ambiguous)
+    } else if (inbound.kind === 'notification') era.notification(session, inbound)
     else {
       const { promise: abandoned, resolve } = Promise.withResolvers<undefined>()
       const part: Outlet = {

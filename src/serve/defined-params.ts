@@ -33,13 +33,22 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
   }
 }
 
-/** The same for a notification, which nobody can be told about: `undefined` where it must be ignored. */
-export function definedNotice(received: Received, scope: Scope, log: Log): Params | undefined {
+/**
+ * The same for a notification, to which there is no answer: `undefined` where it must be ignored, after `malformed` was
+ * called with the reason.
+ */
+export function definedNotice(
+  received: Received,
+  scope: Scope,
+  log: Log,
+  malformed: (fault: string) => void,
+): Params | undefined {
   try {
     return definedParams(received, scope, log)
   } catch (thrown) {
     if (!(thrown instanceof ProtocolError)) throw thrown
     log.debug({ method: received.method, reason: thrown.message }, 'ignored a notification of a client')
+    malformed(thrown.message)
     return undefined
   }
 }

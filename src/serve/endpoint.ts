@@ -148,18 +148,16 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const session = sessionOf(request, identity)
     const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
     if (messages === undefined) return false
-    for (const inbound of messages) {
-      if (inbound.kind === 'unreadable') recordMalformed(access, session.caller, inbound.message)
-    }
+    const malformed = (fault: string) => recordMalformed(access, session.caller, fault)
     if (messages.every(({ kind }) => kind === 'answer' || kind === 'notification')) {
-      await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller })
+      await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller, malformed })
       response.writeHead(202, { 'Content-Length': 0 }).end()
       return true
     }
     if (draining) throw shuttingDown()
     const outlet = new Exchange(response, accepts, clock, session.streams)
     const caller = callerAt(session, request)
-    outlet.answerBatch(await answerBatch({ era, session, batch: messages, outlet, caller }))
+    outlet.answerBatch(await answerBatch({ era, session, batch: messages, outlet, caller, malformed }))
     sessions.touch(session)
     return true
   }

@@ -48,6 +48,8 @@ export async function serveStdio(options: {
   /** Nothing may be said to a client before it has been greeted. */
   let welcomed = false
 
+  const malformed = (fault: string) => recordMalformed(access, caller, fault)
+
   const initialize = async ({ id, method, params }: InboundRequest): Promise<void> => {
     try {
       if (session !== undefined) throw new ProtocolError(rpc.request, 'This session is initialised already.')
@@ -70,9 +72,8 @@ export async function serveStdio(options: {
   }
 
   const answerAll = async (current: Session, batch: Batch) => {
-    for (const inbound of batch) if (inbound.kind === 'unreadable') recordMalformed(access, caller, inbound.message)
     const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
-    const answers = await answerBatch({ era, session: current, batch, outlet, caller: current.caller })
+    const answers = await answerBatch({ era, session: current, batch, outlet, caller: current.caller, malformed })
     if (answers.length > 0) writer.write(batchBytes(answers))
   }
 
@@ -92,19 +93,22 @@ export async function serveStdio(options: {
     const inbound = readInbound(line)
     if (inbound.kind === 'unreadable') {
       const { id, code, message } = inbound
-      recordMalformed(access, caller, message)
+      malformed(message)
       writer.write(errorBytes(id, { code, message }))
     } else if (eraOf(inbound) === 'modern') {
       if (inbound.kind === 'request') track(modernRequests.request(inbound))
       else if (inbound.kind === 'notification') modernRequests.notification(inbound)
     } else if (inbound.kind === 'request' && inbound.method === 'initialize') track(initialize(inbound))
     else if (session !== undefined) {
-      if (inbound.kind === 'answer') session.asks.settle(inbound)
-      else if (inbound.kind === 'notification') era.notification(session, inbound)
+      if (inbound.kind === 'answer') {
+        const ambiguous = session.asks.settle(inbound)
+        if (ambiguous !== undefined) malformed(ambiguous)
+      } else if (inbound.kind === 'notification') era.notification(session, inbound)
       else track(answer(session, inbound))
     } else if (inbound.kind === 'request') {
       const ping = inbound.method === 'ping'
       const message = 'The session is not open yet: send "initialize" first.'
+      if (!ping) malformed(message)
       writer.write(
         ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpc.request, message }),
       )
@@ -113,11 +117,12 @@ export async function serveStdio(options: {
 
   const tooManyValues = () => {
     const message = `A message has more than ${maxValues} values and was dropped: send fewer, or raise server.maxValues.`
+    malformed(message)
     writer.write(errorBytes(null, { code: rpc.request, message }))
   }
 
   const tooLong = () => {
-    recordMalformed(access, caller, 'a line is too long')
+    malformed('a line is too long')
     const message = `A line is longer than ${maxMessage} bytes and was dropped: send less in one message.`
     writer.write(errorBytes(null, { code: rpc.request, message }))
   }

@@ -19,7 +19,7 @@ import { errorAnswer, ProtocolError } from '../errors.ts'
 import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { legacyTools } from '../legacy-tools.ts'
 import { isLogLevel } from '../log-level.ts'
-import { recordIfMalformed } from '../malformed.ts'
+import { recordIfMalformed, recordMalformed } from '../malformed.ts'
 import { createOperations, missingKey } from '../operations.ts'
 import { type Outlet, RequestPeer } from '../peer.ts'
 import { checkProgressToken } from '../progress.ts'
@@ -144,6 +144,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       const { requests } = session
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight in this session: give each request its own id.'
+        recordMalformed(access, caller, message)
         return { message: [errorBytes(id, { code: rpc.request, message })] }
       }
       if (requests.size >= maxRequests) {
@@ -154,6 +155,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       try {
         request = { ...received, params: definedParams(received, session, log) }
       } catch (thrown) {
+        recordIfMalformed(access, caller, thrown)
         return errorAnswer(id, method, thrown, log)
       }
       const peer = new RequestPeer(session, request, outlet)
@@ -172,7 +174,9 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
 
     notification(session, notification) {
       const { method } = notification
-      const params = definedNotice(notification, session, log)
+      const params = definedNotice(notification, session, log, (fault) =>
+        recordMalformed(access, session.caller, fault),
+      )
       if (params === undefined) return
       if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
       else if (method === 'notifications/roots/list_changed') access.inform(session.caller, method)

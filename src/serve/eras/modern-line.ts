@@ -10,7 +10,7 @@ import { actingAs, agentOfParams } from '../agent.ts'
 import { definedNotice } from '../defined-params.ts'
 import type { InboundNotification, InboundRequest } from '../inbound.ts'
 import type { LineWriter } from '../line-writer.ts'
-import { recordIfMalformed } from '../malformed.ts'
+import { recordIfMalformed, recordMalformed } from '../malformed.ts'
 import type { Outlet } from '../peer.ts'
 import { rpc } from '../refusal.ts'
 import { admitRequest } from './admit.ts'
@@ -80,6 +80,7 @@ export function modernLine(options: {
       const { id } = inbound
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight: give each request its own id.'
+        recordMalformed(access, options.caller, message)
         writer.write(errorBytes(id, { code: rpc.request, message }))
         return
       }
@@ -98,7 +99,9 @@ export function modernLine(options: {
     },
     notification(inbound) {
       if (inbound.method !== 'notifications/cancelled') return
-      const params = definedNotice(inbound, { revision: modernRevision }, log)
+      const params = definedNotice(inbound, { revision: modernRevision }, log, (fault) =>
+        recordMalformed(access, options.caller, fault),
+      )
       if (params === undefined) return
       const id = params.requestId as Id
       const { owner } = requests.get(id) ?? {}

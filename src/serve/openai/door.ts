@@ -22,6 +22,12 @@ export interface OpenAiDoorOptions extends CompletionsOptions {
   readonly hosts: Hosts
 }
 
+/** Who sends a request; the principal is known once the credential was checked. */
+interface Sender {
+  readonly address: string | undefined
+  principal?: string
+}
+
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
@@ -41,12 +47,13 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
     return modelView(id, created)
   }
 
-  const answer = async (request: IncomingMessage, response: ServerResponse, path: string) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse, path: string, sender: Sender) => {
     const { host, origin, authorization } = request.headers
     hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) return answerPreflight(response)
     const identity = await admit(authorization, request)
+    sender.principal = identity.principal
     // Who has left in the meantime would never be heard leaving.
     if (response.destroyed) return
     if (draining) throw shuttingDown()
@@ -73,10 +80,11 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
 
   return {
     handle(request, response, path) {
-      answer(request, response, path).catch((thrown: unknown) => {
+      const sender: Sender = { address: request.socket.remoteAddress }
+      answer(request, response, path, sender).catch((thrown: unknown) => {
         const refusal = ofOurs(asRefusal(thrown, log))
         turnedAway(request, refusal)
-        if (isUnreadable(refusal)) recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
+        if (isUnreadable(refusal)) recordMalformed(access, sender, refusal.message)
         refuse(response, refusal, clock, errorBody)
       })
       return true

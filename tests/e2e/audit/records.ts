@@ -1,0 +1,21 @@
+import { join } from 'node:path'
+import { recordsIn } from '../../../src/telemetry/audit/audit.fixture.ts'
+import { lanesOf } from '../../../src/telemetry/audit/layout.ts'
+import type { AfterRecord, AuditRecord, BeforeRecord } from '../../../src/telemetry/audit/record.ts'
+
+/** All records of a gateway whose state lies in `folder`, of all its writers. */
+export function auditRecords(folder: string): AuditRecord[] {
+  const path = join(folder, 'state', 'audit')
+  return lanesOf(path).flatMap((lane) => recordsIn(path, lane))
+}
+
+const own: readonly string[] = ['gateway_start', 'gateway_stop']
+
+/** Operations that ended, without the start and stop of the gateway. */
+export const endedIn = (folder: string): AfterRecord[] =>
+  auditRecords(folder).filter(
+    (record): record is AfterRecord => record.phase === 'after' && !own.includes(record.operation),
+  )
+
+export const begunIn = (folder: string): BeforeRecord[] =>
+  auditRecords(folder).filter((record): record is BeforeRecord => record.phase === 'before')
