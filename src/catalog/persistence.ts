@@ -84,9 +84,13 @@ function isDescriptors(value: unknown): value is Descriptors {
     isObject(value.serverInfo) &&
     isObject(value.capabilities) &&
     (value.instructions === undefined || typeof value.instructions === 'string') &&
+    (value.exactSchemas === undefined || isTextsOfObjects(value.exactSchemas)) &&
     lists.every((list) => Array.isArray(list) && list.every(isObject))
   )
 }
+
+const isTextsOfObjects = (value: unknown): boolean =>
+  isObject(value) && Object.values(value).every((text) => typeof text === 'string' && isObject(parse(text)))
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

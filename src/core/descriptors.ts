@@ -13,6 +13,8 @@ export interface Descriptors {
   readonly resources: readonly Definition[]
   readonly templates: readonly Definition[]
   readonly prompts: readonly Definition[]
+  /** Input schemas that hold numbers which a double cannot, by the name of the tool, as JSON with all digits. */
+  readonly exactSchemas?: Readonly<Record<string, string>> | undefined
 }
 
 export interface DescriptorStore {

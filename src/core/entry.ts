@@ -20,6 +20,8 @@ export interface Entry {
   readonly definition: Definition
   /** With them, where there were any: what is pinned and scanned. */
   readonly verbatim?: Definition
+  /** Its input schema with `Numeral`s, where that has numbers that a double cannot hold: arguments are checked by it. */
+  readonly exactSchema?: Readonly<Record<string, unknown>>
   readonly traits: Traits
   /** Its description for callers that see these servers, where it tells of them; `name` is the one it is listed by. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string

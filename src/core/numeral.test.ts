@@ -20,6 +20,12 @@ describe('V5: numbers that a double would round', () => {
     },
   )
 
+  test('security: a number with a long run of zeros is read in linear time', () => {
+    const start = performance.now()
+    expect(decimalForm(`1${'0'.repeat(1_000_000)}1`)).toHaveLength(1_000_004)
+    expect(performance.now() - start).toBeLessThan(1_000)
+  })
+
   test('one number has one form, however it is written', () => {
     fc.assert(
       fc.property(fc.bigInt(), fc.nat(30), (digits, zeros) => {

@@ -22,8 +22,14 @@ export function parseExactly(text: string): unknown {
 
 /** The same where the text was parsed already: the given value, unless a number in it was rounded. */
 export function exactValue<T>(bytes: Buffer, value: T): T {
-  const text = bytes.toString('latin1')
-  return long.test(text) ? (parseExactly(bytes.toString('utf8')) as T) : value
+  if (!long.test(bytes.toString('latin1'))) return value
+  let rounded = false
+  const exact = JSON.parse(bytes.toString('utf8'), ((key: string, given: unknown, context: { source?: string }) => {
+    const revived = revive(key, given, context)
+    if (revived !== given) rounded = true
+    return revived
+  }) as (key: string, value: unknown) => unknown)
+  return rounded ? exact : value
 }
 
 const revive = (_key: string, value: unknown, { source }: { readonly source?: string }): unknown =>
@@ -31,12 +37,31 @@ const revive = (_key: string, value: unknown, { source }: { readonly source?: st
     ? new Numeral(source)
     : value
 
+/** `digits`, without zeros around them, times ten to the `power`; zero has no digits. */
+export interface Decimal {
+  readonly negative: boolean
+  readonly digits: string
+  readonly power: number
+}
+
+/** Reads a number of JSON, in linear time; undefined for anything else. */
+export function decimalOf(source: string): Decimal | undefined {
+  const [, sign, whole, fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
+  if (whole === undefined) return undefined
+  const all = whole + fraction
+  let start = 0
+  let end = all.length
+  while (start < end && all[start] === '0') start++
+  // A pattern for zeros at the end would try every run of zeros from each of its places.
+  while (end > start && all[end - 1] === '0') end--
+  if (start === end) return { negative: false, digits: '', power: 0 }
+  return { negative: sign === '-', digits: all.slice(start, end), power: Number(power) + whole.length - end }
+}
+
 /** The same text for all ways to write one number: its digits without zeros around them, and the power of ten. */
 export function decimalForm(source: string): string {
-  const [, sign, whole, fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
-  if (whole === undefined) return source
-  const digits = (whole + fraction).replace(/^0+/, '')
-  const significant = digits.replace(/0+$/, '')
-  if (significant === '') return '0'
-  return `${sign}${significant}e${Number(power) - fraction.length + digits.length - significant.length}`
+  const decimal = decimalOf(source)
+  if (decimal === undefined) return source
+  const { negative, digits, power } = decimal
+  return digits === '' ? '0' : `${negative ? '-' : ''}${digits}e${power}`
 }

@@ -1,8 +1,10 @@
+import { Numeral } from './numeral.ts'
+
 type Shape = (value: unknown) => boolean
 
 const text: Shape = (value) => typeof value === 'string'
 const flag: Shape = (value) => typeof value === 'boolean'
-const number: Shape = (value) => typeof value === 'number' && Number.isFinite(value)
+const number: Shape = (value) => (typeof value === 'number' && Number.isFinite(value)) || value instanceof Numeral
 const count: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 const names: Shape = (value) => Array.isArray(value) && value.every(text)
 const namesByName: Shape = (value) => isObject(value) && Object.values(value).every(names)
@@ -12,7 +14,7 @@ export const assertions: Readonly<Record<string, Shape | undefined>> = {
   type: (value) => text(value) || names(value),
   enum: Array.isArray,
   const: () => true,
-  multipleOf: (value) => number(value) && (value as number) > 0,
+  multipleOf: (value) => number(value) && Number(value instanceof Numeral ? value.source : value) > 0,
   ...each(flag, 'nullable uniqueItems'),
   ...each(number, 'maximum exclusiveMaximum minimum exclusiveMinimum'),
   ...each(count, 'maxLength minLength maxItems minItems maxContains minContains maxProperties minProperties'),

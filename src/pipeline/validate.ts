@@ -6,15 +6,17 @@ export type Validate = (
   schema: Readonly<Record<string, unknown>>,
   args: Readonly<Record<string, unknown>>,
   tool: string,
+  exact?: Readonly<Record<string, unknown>>,
 ) => Promise<void> | undefined
 
 /** Checks a tool's arguments against its schema before anything is sent (F9), and what the door wants to see of them. */
 export const validate = (check: Validate): Interceptor => {
   const checked = (call: Call): Promise<void> | undefined => {
     call.admit?.()
-    const { kind, definition, checksItself, server, name } = call.entry
+    const { kind, definition, checksItself, exactSchema, server, name } = call.entry
     if (kind !== 'tool' || checksItself || !definition.inputSchema) return undefined
-    return check(definition.inputSchema, call.input.arguments.value, `${server}.${name}`)
+    const { value, exact } = call.input.arguments
+    return check(exactSchema ?? definition.inputSchema, value, `${server}.${name}`, exact)
   }
   return onceFree(checked)
 }

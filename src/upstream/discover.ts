@@ -15,6 +15,8 @@ export interface Offer {
   readonly resources: readonly Definition[]
   readonly templates: readonly Definition[]
   readonly prompts: readonly Definition[]
+  /** Input schemas that hold numbers which a double cannot, by the name of the tool, as JSON with all digits. */
+  readonly exactSchemas: Readonly<Record<string, string>> | undefined
   /** Lists that the server has but could not give. */
   readonly failed: readonly string[]
 }
@@ -35,6 +37,7 @@ export async function discover(
   const { server, log, signal } = options
   const { capabilities } = open.introduction
   const failed: string[] = []
+  const exactSchemas = new Map<string, string>()
 
   const list = async (
     method: string,
@@ -44,7 +47,7 @@ export async function discover(
     malformed = (_: Definition): string | undefined => undefined,
   ) => {
     try {
-      const { items, isCut } = await allPages(open, method, field, options)
+      const { items, exact, isCut } = await allPages(open, method, field, options)
       if (isCut) log.warn({ server, method, kept: items.length }, 'the server lists without end; the rest is left out')
       const kept = new Map<unknown, Definition>()
       let dropped = 0
@@ -54,6 +57,8 @@ export async function discover(
           malformed(item) ??
           shownDefinition(kind, item).problem ??
           (kept.has(item[key]) ? 'its name is listed twice' : undefined)
+        const digits = exact.get(item)
+        if (!reason && digits !== undefined) exactSchemas.set(item[key] as string, digits)
         if (!reason) kept.set(item[key], soundDefinition(kind, item))
         else if (++dropped <= maxNamed)
           log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
@@ -78,11 +83,13 @@ export async function discover(
     capabilities.resources ? list('resources/templates/list', 'template', 'resourceTemplates', 'uriTemplate') : [],
     capabilities.prompts ? list('prompts/list', 'prompt', 'prompts', 'name') : [],
   ])
-  return { tools, resources, templates, prompts, failed }
+  const exact = exactSchemas.size > 0 ? Object.fromEntries(exactSchemas) : undefined
+  return { tools, resources, templates, prompts, exactSchemas: exact, failed }
 }
 
 async function allPages(open: OpenLine, method: string, field: string, said: Pick<Phrase, 'capabilities' | 'signal'>) {
   const items: Definition[] = []
+  const exact = new Map<Definition, string>()
   const seen = new Set<string>()
   let members: readonly Buffer[] = []
   let bytes = 0
@@ -91,16 +98,27 @@ async function allPages(open: OpenLine, method: string, field: string, said: Pic
     const { result } = await open.connection.request(
       phrase(open, { method, members, capabilities, signal, repeatable: true }),
     )
-    const body = Json.raw<Record<string, unknown>>(result).value
+    const page = Json.raw<Record<string, unknown>>(result)
+    const body = page.value
     bytes += result.length
     for (const item of Array.isArray(body[field]) ? body[field] : []) items.push(item)
+    if (page.exact !== body) noteExactSchemas(body[field], page.exact[field], exact)
     const next = body.nextCursor
     if (typeof next !== 'string' || next === '' || seen.has(next))
-      return { items: items.slice(0, maxItems), isCut: items.length > maxItems }
+      return { items: items.slice(0, maxItems), exact, isCut: items.length > maxItems }
     seen.add(next)
     members = [Buffer.from(`"cursor":${JSON.stringify(next)}`)]
   }
-  return { items: items.slice(0, maxItems), isCut: true }
+  return { items: items.slice(0, maxItems), exact, isCut: true }
+}
+
+/** Notes the input schemas in which a number was rounded. */
+function noteExactSchemas(items: unknown, exactItems: unknown, noted: Map<Definition, string>): void {
+  if (!Array.isArray(items) || !Array.isArray(exactItems)) return
+  for (const [index, item] of items.entries()) {
+    const digits = JSON.stringify(exactItems[index]?.inputSchema)
+    if (digits !== JSON.stringify(item?.inputSchema)) noted.set(item, digits)
+  }
 }
 
 function needsSchema({ inputSchema }: Definition): string | undefined {

@@ -6,6 +6,7 @@ import type { Definition, Entry, Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { members } from '../core/json-text/scan.ts'
+import { parseExactly } from '../core/numeral.ts'
 import type { Result, ResultBody } from '../core/result.ts'
 import type { Seal } from '../core/seal.ts'
 import { everySecond, tellWaiting } from '../core/waiting.ts'
@@ -17,6 +18,7 @@ import { type Phrase, phrase } from './phrase.ts'
 import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './rounds.ts'
 import { servedResult, servedTaskResult } from './served-uris.ts'
 import { shownDefinition } from './shown-definition.ts'
+import { soundDefinition } from './sound-definition.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { relayTask, startedTask } from './tasks.ts'
 import { traitsOf } from './traits.ts'
@@ -37,7 +39,7 @@ export interface EntryOptions {
 
 /** Turns what a server says it offers into entries whose `run` forwards to it. */
 export function forwardedEntries(descriptors: Descriptors, options: EntryOptions): Entry[] {
-  const { capabilities } = descriptors
+  const { capabilities, exactSchemas } = descriptors
   const { server, config, subscriptions } = options
   const { include, exclude } = config.tools
   const wanted = ({ name }: Definition) =>
@@ -54,6 +56,7 @@ export function forwardedEntries(descriptors: Descriptors, options: EntryOptions
         name,
         definition,
         ...(definition !== listed && { verbatim: listed }),
+        ...(kind === 'tool' && exactSchemas && exactSchemaOf(exactSchemas, name)),
         traits: traitsOf(kind, name, definition, options),
         run: forward(about(name, definition), options),
         ...(kind === 'tool' && { relay: (method, call) => relay(method, call, options) }),
@@ -70,6 +73,12 @@ export function forwardedEntries(descriptors: Descriptors, options: EntryOptions
     ),
     ...descriptors.prompts.map(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
   ]
+}
+
+function exactSchemaOf(schemas: Readonly<Record<string, string>>, tool: string): Pick<Entry, 'exactSchema'> {
+  if (!Object.hasOwn(schemas, tool)) return {}
+  const inputSchema = parseExactly(schemas[tool] as string) as Record<string, unknown>
+  return { exactSchema: soundDefinition('tool', { inputSchema }).inputSchema as Record<string, unknown> }
 }
 
 type Ref = (name: string) => object

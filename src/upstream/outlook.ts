@@ -199,13 +199,14 @@ export function createOutlook(options: OutlookOptions): Outlook {
 
   /** A list that failed this time keeps what it said last time. */
   function kept({ failed, ...offer }: Offer): Omit<Offer, 'failed'> {
-    const or = (method: string, key: keyof typeof offer) =>
+    const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
     return {
       tools: or('tools/list', 'tools'),
       resources: or('resources/list', 'resources'),
       templates: or('resources/templates/list', 'templates'),
       prompts: or('prompts/list', 'prompts'),
+      exactSchemas: failed.includes('tools/list') ? descriptors?.exactSchemas : offer.exactSchemas,
     }
   }
 

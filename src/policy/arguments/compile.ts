@@ -3,13 +3,17 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { _ } from 'ajv/dist/compile/codegen/index.js'
 import { budget, chargeForWhole, stepsPerCheck } from './budget.ts'
+import { addExactKeywords, withExact } from './exact.ts'
 import { formats } from './formats.ts'
 import { linearPatterns } from './patterns.ts'
 import { type Cost, costKeyword, prepare } from './prepare.ts'
 import { allDifferent } from './unique-items.ts'
 
-/** What does not fit, nothing if all is well. Throws `BudgetSpent` where that takes too long to find out. */
-export type Check = (args: unknown) => readonly ErrorObject[]
+/**
+ * What does not fit, nothing if all is well. Throws `BudgetSpent` where that takes too long to find out. A check of exact
+ * numbers takes the arguments with `Numeral`s, too.
+ */
+export type Check = (args: unknown, exact?: unknown) => readonly ErrorObject[]
 
 export interface Compiled {
   /** Stops at the first problem. */
@@ -25,18 +29,18 @@ type Draft = typeof Ajv | typeof Ajv2019 | typeof Ajv2020
 const stepsPerExplanation = 20_000
 
 /** Makes a check of a schema, or says why it cannot be checked against. Never throws. */
-export function compile(schema: Fields): Compiled | { readonly unfit: string } {
-  const prepared = prepare(schema)
+export function compile(schema: Fields, exact = false): Compiled | { readonly unfit: string } {
+  const prepared = prepare(schema, exact)
   if ('unfit' in prepared) return prepared
   for (const draft of draftsOf(schema.$schema)) {
     try {
-      const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck)
+      const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck, exact)
       // A schema that never ends, whatever it is asked, shows it here and not in every call.
       check({})
       let thorough: Check | undefined
-      const explain: Check = (args) => {
-        thorough ??= checkWith(draft, prepared.schema, { allErrors: true, verbose: true }, stepsPerExplanation)
-        return thorough(args)
+      const explain: Check = (...args) => {
+        thorough ??= checkWith(draft, prepared.schema, { allErrors: true, verbose: true }, stepsPerExplanation, exact)
+        return thorough(...args)
       }
       return { check, explain }
     } catch {
@@ -54,15 +58,16 @@ function draftsOf(named: unknown): readonly Draft[] {
 }
 
 /** A compiler for each schema: in a shared one, they could refer to one another. */
-function checkWith(Draft: Draft, schema: object, options: Options, steps: number): Check {
+function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): Check {
   // Optimising takes five times as long as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
   const compiler = new Draft({ ...common, ...options, code })
   compiler.removeKeyword('uniqueItems')
   compiler.addKeyword(uniqueItems)
+  if (exact) addExactKeywords(compiler)
   compiler.addKeyword({ ...cost, before: Draft === Ajv ? '$ref' : '$dynamicAnchor' })
   const validate = compiler.compile(schema)
-  return (args) => {
+  const check: Check = (args) => {
     budget.left = steps
     if (validate(args)) return []
     const errors = validate.errors ?? []
@@ -70,6 +75,7 @@ function checkWith(Draft: Draft, schema: object, options: Options, steps: number
     validate.errors = null
     return errors
   }
+  return exact ? (args, digits = args) => withExact(args, digits, () => check(args)) : check
 }
 
 const common: Options = {

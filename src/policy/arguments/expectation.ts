@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv'
 import { nearMisses } from '../../core/near.ts'
+import { wholeKeyword } from './prepare.ts'
 
 const kindNames: Readonly<Record<string, string>> = {
   string: 'a string',
@@ -53,9 +54,11 @@ export function expectation({ keyword, params, data, schema }: ErrorObject): str
     case 'maximum':
     case 'exclusiveMinimum':
     case 'exclusiveMaximum':
-      return `must be ${comparisons[params.comparison as string]} ${params.limit}`
+      return `must be ${comparisons[params.comparison as string]} ${shown(params.limit)}`
     case 'multipleOf':
-      return `must be a multiple of ${params.multipleOf}`
+      return `must be a multiple of ${shown(params.multipleOf)}`
+    case wholeKeyword:
+      return `must be ${kindOf('integer')}`
     case 'pattern':
       return `must match the pattern ${shown(params.pattern)}`
     case 'format':

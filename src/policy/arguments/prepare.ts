@@ -1,7 +1,8 @@
+import { Numeral } from '../../core/numeral.ts'
 import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
 
 /** A schema that is ready to be compiled, or why it cannot be checked against. */
-export type Prepared = { readonly schema: object } | { readonly unfit: string }
+export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -12,6 +13,9 @@ const deepest = 64
 
 /** Put into every subschema: what looking at it costs. */
 export const costKeyword = 'toolwayCost'
+
+/** Put into subschemas that ask for a whole number where numbers are judged exactly: `type` sees the rounded value. */
+export const wholeKeyword = 'toolwayWhole'
 
 export interface Cost {
   readonly steps: number
@@ -25,16 +29,18 @@ const malformed = 'it is not a valid JSON Schema'
 /**
  * Copies of a schema what checking needs, and nothing else: ids, by which one server's schema could reach another's,
  * stay behind, references lead to places inside it, and every subschema carries its cost.
+ * `rounds` says that it holds a number that a double cannot, as a `Numeral`.
  */
-export function prepare(schema: Fields): Prepared {
+export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
   const references: string[] = []
   let subschemas = 0
   let values = 0
+  let rounds = false
 
   const subschema = (given: unknown, pointer: string, depth: number): unknown => {
     if (typeof given === 'boolean') return given
-    if (!isObject(given)) throw new Unfit(malformed)
+    if (!isObject(given) || given instanceof Numeral) throw new Unfit(malformed)
     if (depth > deepest || ++subschemas > mostSubschemas) throw new Unfit('it is too large')
     places.add(pointer)
     const copy: Record<string, unknown> = {}
@@ -47,6 +53,7 @@ export function prepare(schema: Fields): Prepared {
         if (!assertions[keyword]?.(value)) throw new Unfit(malformed)
         cost += costOf(keyword, value)
         copy[keyword] = value
+        rounds ||= holdsNumeral(value)
       }
     }
     values += valuesIn(copy)
@@ -56,6 +63,7 @@ export function prepare(schema: Fields): Prepared {
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
     // It means nothing without a type, and the compiler stops at it.
     if (copy.type === undefined) delete copy.nullable
+    if (exact && isWhole(copy.type)) copy[wholeKeyword] = true
     const toPay: Cost = { steps: Math.ceil(cost), passes: passesOf(copy) }
     return { ...copy, [costKeyword]: toPay }
   }
@@ -76,12 +84,22 @@ export function prepare(schema: Fields): Prepared {
 
   try {
     const copy = subschema(schema, '#', 0) as object
-    if (references.every((reference) => places.has(decoded(reference)))) return { schema: copy }
+    if (references.every((reference) => places.has(decoded(reference)))) return { schema: copy, rounds }
     return { unfit: 'it refers to something outside itself' }
   } catch (error) {
     if (error instanceof Unfit) return { unfit: error.message }
     throw error
   }
+}
+
+const isWhole = (type: unknown): boolean => {
+  const types = [type].flat()
+  return types.includes('integer') && !types.includes('number')
+}
+
+function holdsNumeral(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return value instanceof Numeral || Object.values(value).some(holdsNumeral)
 }
 
 /** In steps of the budget. An alternative that fails makes an error of its own; other members are quickly passed. */

@@ -1,3 +1,4 @@
+import { decimalForm, Numeral } from '../../core/numeral.ts'
 import { charge, chargeForWhole } from './budget.ts'
 
 /** Whether no item occurs twice, in linear time: comparing each with each takes minutes for long lists. */
@@ -12,7 +13,7 @@ export function allDifferent(items: readonly unknown[]): boolean {
 }
 
 /** Equal values give equal texts, in whatever order their members stand. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   charge(1)
   const text = spelled(value)
   chargeForWhole(text, 1)
@@ -21,6 +22,7 @@ function canonical(value: unknown): string {
 
 function spelled(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (value instanceof Numeral) return decimalForm(value.source)
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`

@@ -12,9 +12,15 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Throws INVALID_ARGUMENTS where a tool's arguments do not fit its schema (F9). The first that need the compiler wait for
- * it to be loaded; all others are answered at once.
+ * it to be loaded; all others are answered at once. `exact` are the arguments with a `Numeral` for each number that a
+ * double cannot hold; the schema may have them as well.
  */
-export type ValidateArguments = (schema: Fields, args: Fields, tool: string) => Promise<void> | undefined
+export type ValidateArguments = (
+  schema: Fields,
+  args: Fields,
+  tool: string,
+  exact?: Fields,
+) => Promise<void> | undefined
 
 /** What was made of a schema. */
 interface Made {
@@ -22,6 +28,10 @@ interface Made {
   readonly plain: Fits | undefined
   /** Made when the plain check does not say yes. */
   compiled?: Compiled
+  /** Judges numbers by their digits; made when arguments have some that a double cannot hold. */
+  exact?: Compiled
+  /** The schema itself has such numbers. */
+  readonly rounds: boolean
   /** Why arguments cannot be checked by the schema. */
   unfit?: string
 }
@@ -54,38 +64,42 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     if (kept.size >= mostMade) kept.delete(kept.keys().next().value as string)
     const prepared = prepare(schema)
     const made: Made =
-      'unfit' in prepared ? { plain: undefined, unfit: prepared.unfit } : { plain: plainCheck(prepared.schema) }
+      'unfit' in prepared
+        ? { plain: undefined, rounds: false, unfit: prepared.unfit }
+        : { plain: prepared.rounds ? undefined : plainCheck(prepared.schema), rounds: prepared.rounds }
     kept.set(key, made)
     if (made.unfit !== undefined) giveUp(made, tool, made.unfit)
     return made
   }
 
-  const compiledOf = (made: Made, schema: Fields, tool: string): Compiled => {
-    if (made.compiled) return made.compiled
+  const compiledOf = (made: Made, schema: Fields, tool: string, kind: 'compiled' | 'exact'): Compiled => {
+    const known = made[kind]
+    if (known) return known
     if (made.unfit !== undefined) throw unusable(tool, made.unfit)
-    const compiled = compile!(schema)
+    const compiled = compile!(schema, kind === 'exact')
     if ('unfit' in compiled) throw giveUp(made, tool, compiled.unfit)
-    made.compiled = compiled
+    made[kind] = compiled
     return compiled
   }
 
   /** A tool whose schema is at fault cannot be used: a server could turn the check off with it. */
   const giveUp = (made: Made, tool: string, reason: string): ToolwayError => {
     delete made.compiled
+    delete made.exact
     made.unfit = reason
     log.warn({ tool, reason }, 'a tool cannot be used, because its input schema cannot be compiled')
     return unusable(tool, reason)
   }
 
-  const check = (made: Made, schema: Fields, args: Fields, tool: string): undefined => {
-    const compiled = compiledOf(made, schema, tool)
+  const check = (made: Made, schema: Fields, args: Fields, tool: string, exact: Fields): undefined => {
+    const compiled = compiledOf(made, schema, tool, made.rounds || exact !== args ? 'exact' : 'compiled')
     const refused = (problems: string) =>
       new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems}.`)
     let problems: readonly ErrorObject[] | undefined
     try {
-      problems = attempt(() => compiled.check(args))
+      problems = attempt(() => compiled.check(args, exact))
       const given = problems?.length ? withoutNulls(schema, args) : args
-      if (given !== args) problems = attempt(() => compiled.check(given))
+      if (given !== args) problems = attempt(() => compiled.check(given, exact))
     } catch {
       // Members named as methods are (`valueOf`) confuse comparison: who sends them must not turn the check off for all.
       if (!failsForAll(compiled)) throw refused('they cannot be compared with its schema; send plainer ones')
@@ -93,15 +107,15 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     }
     if (problems === undefined) throw refused('they are too many to be checked; send fewer or simpler ones')
     if (problems.length === 0) return
-    throw refused(sentenceOf(explained(compiled, args) ?? problems))
+    throw refused(sentenceOf(explained(compiled, args, exact) ?? problems))
   }
 
-  return (schema, args, tool) => {
+  return (schema, args, tool, exact = args) => {
     const made = madeOf(schema, tool)
-    if (made.plain && says(made.plain, args)) return undefined
-    if (compile) return check(made, schema, args, tool)
+    if (exact === args && made.plain && says(made.plain, args)) return undefined
+    if (compile) return check(made, schema, args, tool, exact)
     loading ??= load()
-    return loading.then(() => check(made, schema, args, tool))
+    return loading.then(() => check(made, schema, args, tool, exact))
   }
 }
 
@@ -154,10 +168,10 @@ function attempt<T>(work: () => T): T | undefined {
 }
 
 /** All that is wrong, or `undefined` where that would take too long. */
-function explained({ explain }: Compiled, args: Fields): readonly ErrorObject[] | undefined {
+function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly ErrorObject[] | undefined {
   if (!isSmall(args)) return undefined
   try {
-    const all = attempt(() => explain(args))
+    const all = attempt(() => explain(args, exact))
     return all?.length ? all : undefined
   } catch {
     // Members named as methods are (`valueOf`) confuse comparison; that they do not fit is known already.

@@ -1,0 +1,146 @@
+import type { Ajv, FuncKeywordDefinition } from 'ajv'
+import { _, type Code } from 'ajv/dist/compile/codegen/index.js'
+import { type Decimal, decimalOf, Numeral } from '../../core/numeral.ts'
+import { isObject } from '../../core/schema-keywords.ts'
+import { budget, charge, chargeForWhole, stepsPerCheck } from './budget.ts'
+import { wholeKeyword } from './prepare.ts'
+import { canonical } from './unique-items.ts'
+
+/*
+ * Checks numbers by the digits they were written in. Arguments are sent as they came, so a number that a double rounds
+ * must not be judged by its neighbour (V5). Used only where the arguments or the schema hold such a number.
+ */
+
+type Digits = number | Numeral
+type Where = { readonly parentData: unknown; readonly parentDataProperty: unknown }
+
+/** Each object and list that holds a rounded number somewhere, with its exact form. Checks never wait: one is enough. */
+let twins = new Map<object, object>()
+
+/** Runs a check whose exact keywords see `exact` wherever the check itself sees `value`. */
+export function withExact<T>(value: unknown, exact: unknown, check: () => T): T {
+  twins = new Map()
+  pair(value, exact)
+  try {
+    return check()
+  } finally {
+    twins = new Map()
+  }
+}
+
+function pair(value: unknown, exact: unknown): void {
+  if (typeof value !== 'object' || value === null || typeof exact !== 'object' || exact === null) return
+  twins.set(value, exact)
+  for (const key of Object.keys(value))
+    pair((value as Record<string, unknown>)[key], (exact as Record<string, unknown>)[key])
+}
+
+/** Longer numbers are not judged: dividing takes quadratic time, and a schema can ask for each digit often. */
+const maxDigits = 1_000
+
+/** The exact form of what a keyword looks at. Throws where that is a number too long to be judged. */
+function exactOf(data: unknown, { parentData, parentDataProperty }: Where): unknown {
+  if (typeof data === 'object' && data !== null) return twins.get(data) ?? data
+  if (typeof data !== 'number') return data
+  const holder = twins.get(parentData as object) as Record<string, unknown> | undefined
+  const exact = holder?.[parentDataProperty as string] ?? data
+  if (exact instanceof Numeral && exact.source.length > maxDigits) throw new Error('a number has too many digits')
+  return exact
+}
+
+/** Replaces the keywords that judge numbers by exact ones. */
+export function addExactKeywords(compiler: Ajv): void {
+  for (const definition of definitions) {
+    compiler.removeKeyword(definition.keyword as string)
+    compiler.addKeyword(definition)
+  }
+}
+
+const bound = (keyword: string, comparison: string, fits: (order: number) => boolean): FuncKeywordDefinition => ({
+  keyword,
+  error: { message: keyword, params: ({ schemaCode }) => _`{limit: ${schemaCode as Code}, comparison: ${comparison}}` },
+  compile: (limit: Digits) => (data, where) =>
+    typeof data !== 'number' || fits(compare(exactOf(data, where as Where) as Digits, limit)),
+})
+
+/** Equality with one of some values; only a list or an object is worth comparing with lists and objects. */
+const oneOf = (values: readonly unknown[]): ((data: unknown, where?: unknown) => boolean) => {
+  // Schemas are compiled outside of any check; their size is bounded before.
+  budget.left = stepsPerCheck
+  const allowed = new Set(values.map(canonical))
+  const compound = values.some((value) => (isObject(value) && !(value instanceof Numeral)) || Array.isArray(value))
+  return (data, where) =>
+    (compound || typeof data !== 'object' || data === null) && allowed.has(canonical(exactOf(data, where as Where)))
+}
+
+const definitions: readonly FuncKeywordDefinition[] = [
+  bound('minimum', '>=', (order) => order >= 0),
+  bound('maximum', '<=', (order) => order <= 0),
+  bound('exclusiveMinimum', '>', (order) => order > 0),
+  bound('exclusiveMaximum', '<', (order) => order < 0),
+  {
+    keyword: 'multipleOf',
+    error: { message: 'multipleOf', params: ({ schemaCode }) => _`{multipleOf: ${schemaCode as Code}}` },
+    compile: (step: Digits) => (data, where) =>
+      typeof data !== 'number' || isMultiple(exactOf(data, where as Where) as Digits, step),
+  },
+  {
+    keyword: wholeKeyword,
+    error: { message: 'type', params: _`{type: 'integer'}` },
+    validate: (_wanted: boolean, data: unknown, _schema: unknown, where: unknown) =>
+      typeof data !== 'number' || decimal(exactOf(data, where as Where) as Digits).power >= 0,
+  },
+  {
+    keyword: 'const',
+    error: { message: 'const', params: ({ schemaCode }) => _`{allowedValue: ${schemaCode as Code}}` },
+    compile: (value: unknown) => oneOf([value]),
+  },
+  {
+    keyword: 'enum',
+    error: { message: 'enum', params: ({ schemaCode }) => _`{allowedValues: ${schemaCode as Code}}` },
+    compile: oneOf,
+  },
+  {
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    errors: false,
+    validate(wanted: boolean, items: readonly unknown[], _schema: unknown, where: unknown) {
+      if (!wanted) return true
+      const spelled = new Set((exactOf(items, where as Where) as readonly unknown[]).map(canonical))
+      return spelled.size === items.length
+    },
+  },
+]
+
+/** A number means the shortest decimal that it is written as, since all others are `Numeral`s. */
+function decimal(number: Digits): Decimal {
+  const source = number instanceof Numeral ? number.source : `${number}`
+  chargeForWhole(source, 1)
+  return decimalOf(source) ?? { negative: false, digits: '', power: 0 }
+}
+
+/** Negative, zero or positive, as the first is less, equal or more. Never computes with the digits, however many. */
+export function compare(one: Digits, other: Digits): number {
+  const a = decimal(one)
+  const b = decimal(other)
+  const side = ({ negative, digits }: Decimal) => (digits === '' ? 0 : negative ? -1 : 1)
+  if (side(a) !== side(b)) return side(a) - side(b)
+  const size = ({ digits, power }: Decimal) => digits.length + power
+  const larger = size(a) === size(b) ? Number(a.digits > b.digits) - Number(a.digits < b.digits) : size(a) - size(b)
+  return a.negative ? 0 - larger : larger
+}
+
+/** Throws where the numbers are too long to be divided. */
+export function isMultiple(number: Digits, step: Digits): boolean {
+  const a = decimal(number)
+  const b = decimal(step)
+  if (a.digits === '') return true
+  const power = Math.min(a.power, b.power)
+  const scaled = ({ digits, power: own }: Decimal): bigint => {
+    if (digits.length + own - power > maxDigits) throw new Error('its digits are too many to be divided')
+    return BigInt(digits) * 10n ** BigInt(own - power)
+  }
+  charge(maxDigits)
+  return scaled(a) % scaled(b) === 0n
+}
