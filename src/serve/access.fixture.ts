@@ -26,7 +26,7 @@ export interface TestAccess extends Access {
   readonly informed: readonly (readonly [caller: Caller, method: string])[]
   readonly gone: readonly Caller[]
   /** Who was turned away. */
-  readonly turned: readonly { readonly code: ErrorCode; readonly address?: string }[]
+  readonly turned: readonly Parameters<Access['turnedAway']>[0][]
 }
 
 /** The error object of the `server_error` tool, spelt as no serialiser of ours would. */
@@ -43,7 +43,7 @@ export function createTestAccess(): TestAccess {
   const followed = new Set<{ readonly caller: Caller; readonly uri: string; readonly updated: () => void }>()
   const informed: [Caller, string][] = []
   const gone: Caller[] = []
-  const turned: { code: ErrorCode }[] = []
+  const turned: Parameters<Access['turnedAway']>[0][] = []
 
   const tools: Record<string, Handler> = {
     echo: async ({ input }) => resultOf({ content: [{ type: 'text', text: JSON.stringify(input.arguments.value) }] }),

@@ -33,6 +33,7 @@ describe('V1: a legacy session', () => {
     const { error } = await (await session()).ask(method, params)
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining(member) })
     expect(access.calls).toEqual([])
+    expect(access.turned).toMatchObject([{ malformed: true, detail: error?.message }])
   })
 
   test('refuses a misspelt key of _meta that means something, and passes on the others', async () => {
@@ -217,4 +218,5 @@ test('V1: the stdio door refuses the same, in both eras', async () => {
     [2, -32602],
   ])
   expect(access.calls).toEqual([])
+  expect(access.turned.map(({ detail }) => detail)).toEqual(errors.map(({ error }) => error.message))
 })
