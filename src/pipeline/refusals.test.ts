@@ -130,7 +130,7 @@ test('F11: no refusal is lost: each has a record or is counted in one, and no mi
         now += passes
         const who = one(principal)
         for (let done = 0; done < times; done++) {
-          const counted = principal === 'stranger' ? refusals.countStranger(who) : refusals.count(who)
+          const counted = principal === 'stranger' ? refusals.countStranger(who, 'AUTH_REQUIRED') : refusals.count(who)
           made[principal as keyof typeof made]++
           if (!counted.recorded) expect(counted.retryAfterMs).toBeGreaterThan(0)
           else {

@@ -1,7 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { Audit, AuditEnd, AuditSubject } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
-import { ToolwayError } from '../core/errors.ts'
+import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { callAgain } from './call-again.ts'
 import { type Bucket, isFull, newBucket, take } from './refusal-bucket.ts'
 
@@ -23,8 +23,11 @@ export type Counted =
 export interface Refusals extends Disposable {
   /** One more refusal of a principal. */
   count(who: Who): Counted
-  /** The same of somebody without a valid credential: they all share one bucket. */
-  countStranger(who: Who): Counted
+  /**
+   * The same of somebody without a valid credential. They share one bucket for each code, so that a flood of wrong
+   * tokens does not hide a refused Host or Origin.
+   */
+  countStranger(who: Who, code: ErrorCode): Counted
   /** As `count`, for whoever can be told to wait: throws RATE_LIMITED where the refusal is not written down. */
   admit(who: Who): Note
   /** To be called by every operation: what a flood that is over still owes is written down. */
@@ -59,6 +62,8 @@ interface Account {
   /** When the first of those was. */
   since: number
   who: Who
+  /** By several, so that `who` stands for all of them. */
+  readonly shared: boolean
 }
 
 export interface RefusalsOptions {
@@ -69,8 +74,8 @@ export interface RefusalsOptions {
 
 export function createRefusals({ audit, clock, most = mostPrincipals }: RefusalsOptions): Refusals {
   const accounts = new Map<string, Account>()
-  const strangers = account(strangersBurst, { agent: '(none)', principal: 'unknown' })
-  const others = account(burst, { agent: '(several)', principal: '(several)' })
+  const strangers = new Map<ErrorCode, Account>()
+  const others = account(burst, { agent: '(several)', principal: '(several)' }, true)
   /** Those that are owed a record, the longest first. */
   const owing = new Set<Account>()
 
@@ -95,6 +100,14 @@ export function createRefusals({ audit, clock, most = mostPrincipals }: Refusals
     return made
   }
 
+  const strangersWith = (code: ErrorCode): Account => {
+    const known = strangers.get(code)
+    if (known) return known
+    const made = account(strangersBurst, { agent: '(none)', principal: 'unknown' }, true)
+    strangers.set(code, made)
+    return made
+  }
+
   const collect = (one: Account): Note => {
     const { suppressed } = one
     if (suppressed === 0) return {}
@@ -110,7 +123,7 @@ export function createRefusals({ audit, clock, most = mostPrincipals }: Refusals
       one.since = now
       owing.add(one)
     }
-    if (one !== others && one !== strangers) one.who = who
+    if (!one.shared) one.who = who
     return { recorded: false, retryAfterMs }
   }
 
@@ -149,7 +162,7 @@ export function createRefusals({ audit, clock, most = mostPrincipals }: Refusals
 
   return {
     count,
-    countStranger: (who) => counted(() => strangers, who),
+    countStranger: (who, code) => counted(() => strangersWith(code), who),
     admit(who) {
       const outcome = count(who)
       if (outcome.recorded) return outcome.note
@@ -164,11 +177,12 @@ export function createRefusals({ audit, clock, most = mostPrincipals }: Refusals
   }
 }
 
-const account = (most: number, who: Who): Account => ({
+const account = (most: number, who: Who, shared = false): Account => ({
   bucket: newBucket(most, perMinute),
   suppressed: 0,
   since: 0,
   who,
+  shared,
 })
 
 function tooMany(retryAfterMs: number): ToolwayError {

@@ -52,6 +52,14 @@ test('F11, B7: a flood of strangers hides nobody who has a credential', () => {
   expect(ends()[10]).not.toHaveProperty('suppressed')
 })
 
+test('F11: a flood of wrong tokens hides neither a refused host nor a malformed request', () => {
+  const { turnedAway, ends } = refusing()
+  for (let count = 0; count < 1_000; count++) turnedAway({ code: 'AUTH_REQUIRED' })
+  turnedAway({ code: 'DENIED_BY_POLICY', detail: 'host: evil.example' })
+  turnedAway({ code: 'INVALID_ARGUMENTS', malformed: true, detail: 'not JSON' })
+  expect(ends().slice(10)).toMatchObject([{ detail: 'host: evil.example' }, { detail: 'not JSON' }])
+})
+
 test('F11: a malformed request, and what was wrong with it, is written down and logged, cut and escaped', () => {
   const warned: object[] = []
   const log = { ...silentLog, warn: (fields: object) => void warned.push(fields) }

@@ -12,7 +12,7 @@ import type { Refusals } from './refusals.ts'
 export function turnedAway(audit: Audit, refusals: Refusals, log: Log): Access['turnedAway'] {
   return ({ address, principal, asked, detail, malformed, code }) => {
     const who = { agent: '(none)', principal: principal ?? 'unknown', ...(address !== undefined && { address }) }
-    const counted = principal === undefined ? refusals.countStranger(who) : refusals.count(who)
+    const counted = principal === undefined ? refusals.countStranger(who, code) : refusals.count(who)
     if (!counted.recorded) return
     const reason = malformed ? 'malformed_request' : code.toLowerCase()
     const told = { code, address, principal, agent: asked, detail: detail && bounded(detail), ...counted.note }
