@@ -64,10 +64,14 @@ function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
     .replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
+    .map(withoutNumber)
     .filter((word) => word !== '')
   const together = words.join('')
   return nouns[kind].has(words.at(-1) ?? '') || nouns[kind].has(together) || whole[kind].has(together)
 }
+
+/** Numbers at the end count copies: `path2`, `file_1`, `path[0]`. The words looked for are short. */
+const withoutNumber = (word: string): string => (word.length > 32 ? word : word.replace(/\p{N}+$/u, ''))
 
 /** Each word with its plural. */
 function setOf(list: string): ReadonlySet<string> {

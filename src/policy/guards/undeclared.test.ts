@@ -17,6 +17,7 @@ const run = async (check: typeof checkFiles, args: Record<string, unknown>, defi
 
 describe('undeclared arguments that look like guarded ones', () => {
   test.each([
+    ...['path2', 'path_1', 'path[0]', 'file-02', 'filePath3'],
     ...['file', 'File', 'FILE', 'file ', ' file', 'files', 'filename', 'fileName', 'file_name', 'filepath', 'filePath'],
     ...['file_path', 'file-path', 'FILE_PATH', 'pathname', 'targetPath', 'target_dir', 'directory', 'directories'],
     ...[
