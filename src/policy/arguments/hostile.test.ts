@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { compile } from './compile.ts'
 import { schemaProblem } from './validate.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'
 
@@ -36,6 +37,15 @@ describe('hostile schemas and arguments', () => {
     expect(await refusal(schema, { a: 'xyz' })).toBeUndefined()
     expect(await refusal(schema, { a: 'xyzxyz' })).toBeDefined()
   })
+
+  test.each(['(', '[', 'a{2,1}', '*', '\\', '(?<a>x)(?<a>y)('])(
+    'F9: a schema with the invalid pattern %s cannot be compiled',
+    async (pattern) => {
+      const schema = { properties: { a: { type: 'string', pattern } } }
+      expect(compile(schema)).toHaveProperty('unfit')
+      expect(compile({ patternProperties: { [pattern]: {} } })).toHaveProperty('unfit')
+    },
+  )
 
   test('F9: each pattern of a schema is matched by itself', async () => {
     const schema = { properties: { zip: { pattern: '^\\d{5}$' }, name: { pattern: '^[a-z]+$' } } }

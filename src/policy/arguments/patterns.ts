@@ -20,7 +20,7 @@ interface Pattern {
 /**
  * Patterns of one schema, matched in linear time. What that engine does not know (lookaheads, back-references) matches
  * everything, and so does what is more than the patterns of a schema may be: a pattern that might stall the process is
- * worse than one that the server checks alone.
+ * worse than one that the server checks alone. Throws for what is not a pattern at all: its schema cannot be compiled.
  */
 export function linearPatterns(): (source: string) => Pattern {
   let left = mostInstructions
@@ -44,6 +44,19 @@ function compiled(source: string): RE2JS | undefined {
   try {
     return RE2JS.compile(RE2JS.translateRegExp(source))
   } catch {
+    if (!isPattern(source)) throw new SyntaxError('not a regular expression')
     return undefined
+  }
+}
+
+/** JSON Schema asks for Unicode patterns, but many are written for the older syntax. */
+const isPattern = (source: string): boolean => parses(source, 'u') || parses(source, '')
+
+function parses(source: string, flags: string): boolean {
+  try {
+    new RegExp(source, flags)
+    return true
+  } catch {
+    return false
   }
 }
