@@ -27,8 +27,9 @@ import { createConnectionLimit } from './http1/connection-limit.ts'
 import { takeConnections } from './http1/connections.ts'
 import type { HttpRequest } from './http1/request.ts'
 import { keepAliveMs } from './http1/response.ts'
+import { answerUnreadable } from './http1/unreadable.ts'
 import { listen } from './listen.ts'
-import { recordIfMalformed } from './malformed.ts'
+import { recordIfMalformed, recordMalformed } from './malformed.ts'
 import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import { cardPath, createCardDoor } from './server-card.ts'
 import { createSessions } from './sessions.ts'
@@ -226,6 +227,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     leaving,
   })
   server.on('request', serving(route))
+  answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
   /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
   const turnedAway = (request: HttpRequest, refusal: Refusal) => {

@@ -214,3 +214,16 @@ describe('B7: a door that closes', () => {
     await retired
   })
 })
+
+test.each([
+  ['both a length and a transfer coding', 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n'],
+  ['a bare line feed', 'X: y\nContent-Length: 0\r\n\r\n'],
+  ['two lengths', 'Content-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+])('F11: a request with %s is refused and recorded once', async (_, rest) => {
+  const { access, another } = await openConversation()
+  const { status } = await (await another()).ask(`POST /mcp HTTP/1.1\r\nHost: localhost\r\n${rest}`)
+  expect(status).toBe(400)
+  expect(access.turned).toMatchObject([
+    { malformed: true, address: expect.stringContaining('127.0.0.1'), detail: expect.stringContaining('HTTP') },
+  ])
+})
