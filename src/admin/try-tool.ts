@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller, Peer } from '../core/call.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import { Json } from '../core/json.ts'
 import type { TryResult } from '../serve/admin/contract.ts'
 import type { Trial } from '../serve/admin/port.ts'
 import { chosenAgent } from './agents.ts'
@@ -21,7 +20,7 @@ export async function tryTool(
   const acting = { ...caller, agent: chosenAgent(access, caller, asked) }
   const { entry } = await access.view(acting).resolve('tool', name)
   const id = randomUUID().slice(19)
-  const input = { arguments: Json.of(given), meta: {} }
+  const input = { arguments: given, meta: {} }
   const start = performance.now()
   const told = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
     ...{ call: id, ms: Math.round((performance.now() - start) * 100) / 100 },

@@ -78,8 +78,8 @@ function createTestAdmin() {
       if (name === 'files__read') return views.toolDetail
       throw new ToolwayError('TOOL_NOT_FOUND', `There is no tool ${JSON.stringify(name)}.`)
     },
-    async tryTool(caller, name, given) {
-      note('try', { name, ...given }, caller)
+    async tryTool(caller, name, { arguments: given, agent }) {
+      note('try', { name, arguments: given.value, agent, sent: `${given.bytes}` }, caller)
       return { call: 'c9', ms: 1, result: { content: [] }, error: null }
     },
     calls: ({ admin, agent }) => calls.filter((call) => admin || call.agent === agent),

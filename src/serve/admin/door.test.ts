@@ -200,6 +200,17 @@ describe('B6: who may come in', () => {
     ])
   })
 
+  test('V5: the arguments of a tried tool keep their bytes, on one line; what can be read in two ways is refused', async () => {
+    const { raw, asked } = await open()
+    const headers = { authorization: 'Bearer operator', ...json }
+    const send = (body: string) => raw('/admin/api/tools/files__read/call', { method: 'POST', headers, body })
+    await send('{"arguments":{"id":\n9007199254740993,"n":1.0}}')
+    expect(asked).toMatchObject([{ given: { sent: '{"id": 9007199254740993,"n":1.0}' } }])
+    const twice = await send('{"arguments":{"id":{"a":1,"\\u0061":2}}}')
+    expect([twice.status, twice.json.error.code]).toEqual([400, 'BAD_REQUEST'])
+    expect(asked).toHaveLength(1)
+  })
+
   test('while it shuts down nothing new is begun', async () => {
     const { api, door } = await open()
     door[Symbol.dispose]()

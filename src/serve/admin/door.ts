@@ -97,11 +97,11 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     // A credential first: who has none is not even told that a query is wrong.
     const guest = route.access === 'anyone' ? undefined : await admitted(request, route)
     const query = readQuery(request.url ?? '', route.query)
-    const body =
-      route.body &&
-      parseInput(await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }), route.body)
+    const bytes =
+      route.body && (await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }))
+    const body = route.body && bytes && parseInput(bytes, route.body)
     if (response.destroyed) return
-    const asked = { target, query, body, request, response, signal: untilGone(response) }
+    const asked = { target, query, body, bytes, request, response, signal: untilGone(response) }
     const value = await (guest
       ? route.run({ ...asked, guest, caller: guest.caller } as never, desk)
       : route.run(asked as never, desk))

@@ -1,4 +1,5 @@
 import type * as z from 'zod'
+import { Json } from '../../core/json.ts'
 import { extentOf } from '../../core/json-text/extent.ts'
 import { maxDepth } from '../../core/json-text/skip.ts'
 import { Refusal, rpc } from '../refusal.ts'
@@ -20,6 +21,15 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
 
 /** The body, as JSON and as its schema wants it. */
 export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
+
+/** A member of a body in the bytes it came in, which can be sent on; a body that can be read in two ways is refused. */
+export function memberOf(bytes: Buffer, name: string): Json | undefined {
+  try {
+    return Json.parse(bytes.toString('utf8')).member(name)
+  } catch (error) {
+    throw bad(`The body cannot be used: ${(error as Error).message}.`)
+  }
+}
 
 function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
   const result = schema.safeParse(value)

@@ -1,4 +1,5 @@
 import type { Caller } from '../../core/call.ts'
+import type { Json } from '../../core/json.ts'
 import type {
   AgentView,
   AuditPage,
@@ -78,7 +79,8 @@ export interface ToolsAsked extends Paged {
 }
 
 export interface Trial {
-  readonly arguments: Record<string, unknown>
+  /** In the bytes in which they came. */
+  readonly arguments: Json<Record<string, unknown>>
   readonly agent?: string | undefined
 }
 

@@ -23,6 +23,8 @@ interface Request<Query, Body> {
   readonly target: string
   readonly query: Query
   readonly body: Body
+  /** The body as it came, where the route has one. */
+  readonly bytes?: Buffer | undefined
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** Aborted when the client is gone. */

@@ -80,7 +80,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): Admin {
       return { tools: part.map(brief), total: found.length, nextCursor }
     },
     tool: async (_, name) => toolCalled(name),
-    tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given, agent),
+    tryTool: async (_, name, { arguments: given, agent }) => answerOf(toolCalled(name).tool, given.value, agent),
     calls: (_, { limit }) => scene.calls.slice(0, limit),
     async call(_, id) {
       const call = scene.calls.find((one) => one.id === id)

@@ -59,8 +59,12 @@ export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 export const act = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${one(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${one(name)}/sign-in`),
-  tryTool: (name: string, given: unknown, agent: string | undefined) =>
-    post<TryResult>(`tools/${one(name)}/call`, { arguments: given, ...(agent !== undefined && { agent }) }),
+  /** The arguments are JSON, so that they are sent as they were typed. */
+  tryTool: (name: string, given: string, agent: string | undefined) =>
+    request<TryResult>(`tools/${one(name)}/call`, {
+      method: 'POST',
+      text: `{"arguments":${given}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
+    }),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),
 }

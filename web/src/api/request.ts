@@ -21,6 +21,8 @@ interface Asked {
   readonly method?: 'POST' | 'DELETE'
   readonly values?: Values
   readonly body?: unknown
+  /** The body as it is to be sent: JSON whose numbers JavaScript would round. */
+  readonly text?: string
   readonly signal?: AbortSignal | undefined
 }
 
@@ -40,14 +42,15 @@ export async function request<T>(path: string, asked: Asked = {}): Promise<T> {
 /** The same for what is read piece by piece. */
 export async function respond(path: string, asked: Asked = {}): Promise<Response> {
   const { method = 'GET', values = {}, body, signal } = asked
+  const text = asked.text ?? (body === undefined ? undefined : JSON.stringify(body))
   const texts = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
   const response = await send(withQuery(`/admin/api/${path}`, texts), {
     method,
     headers: {
       ...(method !== 'GET' && { 'Toolway-Admin': '1' }),
-      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...(text !== undefined && { 'Content-Type': 'application/json' }),
     },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(text !== undefined && { body: text }),
     ...(signal && { signal }),
   })
   if (response.ok) return response

@@ -12,7 +12,8 @@ interface EditorProps {
   readonly schema: Schema
   readonly value: unknown
   readonly problems: readonly Problem[]
-  onChange(value: unknown): void
+  /** With the text, where the value was typed as JSON: it may hold numbers that JavaScript rounds. */
+  onChange(value: unknown, text?: string): void
   /** JSON is being typed that is none yet: nothing can be sent. */
   onBroken(broken: boolean): void
 }
@@ -22,8 +23,14 @@ const names = { form: 'Form', json: 'JSON' } as const
 /** The arguments of a tool: as a form made from its schema, or as JSON; both show the same value. */
 export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: EditorProps) {
   const view = useSignal<keyof typeof names>('form')
+  const show = (name: keyof typeof names) => {
+    if (name === view.value) return
+    view.value = name
+    // What is shown is what is sent: the other view shows the value, not the text.
+    onChange(value)
+  }
   return (
-    <Tabs label="How to write the arguments" names={names} value={view.value} onChange={(name) => (view.value = name)}>
+    <Tabs label="How to write the arguments" names={names} value={view.value} onChange={show}>
       {view.value === 'json' ? (
         <RawJson value={value} onChange={onChange} onBroken={onBroken} />
       ) : (

@@ -4,7 +4,7 @@ import { jsonFrom } from './typed-text.ts'
 
 interface RawProps {
   readonly value: unknown
-  onChange(value: unknown): void
+  onChange(value: unknown, text: string): void
   onBroken(broken: boolean): void
 }
 
@@ -20,7 +20,7 @@ export function RawJson({ value, onChange, onBroken }: RawProps) {
     text.value = next
     const now = jsonFrom(next)
     onBroken('error' in now)
-    if ('value' in now) onChange(now.value)
+    if ('value' in now) onChange(now.value, next)
   }
   return (
     <div class="stack tight">

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { Json } from '../../../core/json.ts'
+import { memberOf } from '../inputs.ts'
 import { cursor, limit, text } from '../query.ts'
 import { guarded, type Route } from '../route.ts'
 import { toolDetail, toolPage, tryResult } from '../schema/tools.ts'
@@ -39,6 +41,9 @@ export const toolRoutes: readonly Route[] = [
       agent: z.string().optional().describe('The agent; the one of the credential otherwise.'),
     }),
     answer: tryResult,
-    run: ({ caller, target, body, signal }, { admin }) => admin.tryTool(caller, target, body, signal),
+    run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
+      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
+      return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
+    },
   }),
 ]

@@ -22,6 +22,7 @@ interface TryProps {
 export function TryIt({ tool, draft }: TryProps) {
   const schema = objectAt(tool.definition, 'inputSchema')
   const value = useSignal(draft.value ?? initialOf(schema, schema))
+  const typed = useSignal<string | undefined>(undefined)
   const attempted = useSignal(false)
   const broken = useSignal(false)
   const own = typeof session.value === 'object' ? session.value.agent : ''
@@ -33,15 +34,17 @@ export function TryIt({ tool, draft }: TryProps) {
   const shown = attempted.value ? problems : problems.filter(({ missing }) => !missing)
   const ready = problems.length === 0 && !broken.value
 
-  const change = (next: unknown) => {
+  const change = (next: unknown, text?: string) => {
     draft.value = next
+    typed.value = text?.trim() ? text : undefined
     value.value = next
   }
   const run = async () => {
     attempted.value = true
     if (!ready) return
     try {
-      outcome.value = await act.tryTool(tool.name, value.value ?? {}, agent.value === own ? undefined : agent.value)
+      const given = typed.value ?? JSON.stringify(value.value ?? {})
+      outcome.value = await act.tryTool(tool.name, given, agent.value === own ? undefined : agent.value)
     } catch (thrown) {
       outcome.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
     }
