@@ -5,8 +5,11 @@ import { everySecond, type Wait } from '../core/waiting.ts'
 
 /** Waiting for sources whose first start has not ended yet (V2). One that has failed is not waited for. */
 export interface Readiness extends Disposable {
-  /** Waits for all of them, up to the list deadline from now; `brief` is no longer than a list with memory would. */
-  all(brief?: 'brief'): Promise<void>
+  /**
+   * Asks all of them, and waits for those that `waitsFor` accepts, up to the list deadline from now; `brief` is no longer
+   * than a list with memory would.
+   */
+  all(brief: 'brief' | undefined, waitsFor: (source: Source) => boolean): Promise<void>
   /**
    * Waits for sources that a call needs until each has settled or its time is over, or until `enough`. They are asked
    * again even if they had nothing to say before. Gives those whose time is over; rejects with the signal's reason.
@@ -80,12 +83,13 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
   }
 
   return {
-    async all(brief) {
+    async all(brief, waitsFor) {
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
         // Sources that have settled are asked as well, so that they can refresh, but not waited for.
-        if (pending(source)) waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
+        if (pending(source) && waitsFor(source))
+          waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
         else void asked(source)
       }
       if (waiting.length > 0) await Promise.all(waiting)

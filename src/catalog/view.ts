@@ -38,7 +38,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
   const sources = hideDenied ? knownSources() : options.sources
 
   const view: View = {
-    ready: (brief) => readiness.all(brief),
+    ready: (brief) => readiness.all(brief, ({ name }) => options.closed(caller, name) === undefined),
     started: async (server, wait) => {
       const source = sources.get(server)
       if (source && !options.closed(caller, server)) await readiness.of([source], wait)
