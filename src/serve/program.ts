@@ -97,6 +97,7 @@ export function programAccess({ access, localAs }: ProgramOptions): ProgramAcces
     { timeoutMs, signal, onProgress }: CallOptions,
   ): Promise<ToolResult> => {
     using cancelling = cancelledBy(signal)
+    using _ = holdOpen()
     const { entry } = await waitFor(find(), cancelling.signal)
     const id = randomUUID()
     const { body } = await access.handle({
@@ -114,6 +115,7 @@ export function programAccess({ access, localAs }: ProgramOptions): ProgramAcces
   return {
     async list(options = {}) {
       const view = access.view(callerFor(options))
+      using _ = holdOpen()
       await view.ready()
       const { server } = options
       const tools = view.shown('direct').filter(({ entry }) => server === undefined || entry.server === server)
@@ -154,6 +156,12 @@ function errorOf(thrown: unknown): { readonly code: string | number; readonly me
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
+}
+
+/** Keeps the process running: the gateway's timers do not, so a program that only waits would end before a timeout. */
+function holdOpen(): Disposable {
+  const timer = setInterval(() => {}, 2 ** 31 - 1)
+  return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')

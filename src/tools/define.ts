@@ -96,8 +96,8 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
 /** A tool as the protocol describes one, with the function that runs it. */
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
   extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
-  /** A Zod object, any Standard Schema that describes an object, or JSON Schema. */
-  readonly inputSchema: Input
+  /** A Zod object, any Standard Schema that describes an object, or JSON Schema. Without one the tool has no arguments. */
+  readonly inputSchema?: Input
   /** If given, clients are told what the structured content is like. Answers are checked, except against JSON Schema. */
   readonly outputSchema?: Output
   handler(args: OutputOf<Input>, context: ToolContext): HandlerAnswer<Output> | Promise<HandlerAnswer<Output>>
@@ -193,10 +193,12 @@ interface Parts {
   explain(thrown: unknown): Result
 }
 
+const noArguments: ToolSchema = { type: 'object', properties: {}, additionalProperties: false }
+
 /** What the two forms differ in. */
 function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Parts {
   if ('handler' in options) {
-    const { inputSchema, outputSchema, handler } = options
+    const { inputSchema = noArguments, outputSchema, handler } = options
     const run = (args: unknown, context: ToolContext) => handler(args as never, context)
     const explain = (thrown: unknown) => {
       const text = thrown instanceof Error ? thrown.message : String(thrown)

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { createGateway, defineTool, type ProgramOptions } from '../../../src/index.ts'
@@ -8,6 +10,8 @@ import { connect } from '../../fixtures/clients.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { createKeptLog } from '../../fixtures/log.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
+
+const execute = promisify(execFile)
 
 const greet = defineTool({
   name: 'greet',
@@ -125,6 +129,26 @@ describe('V26: a gateway in a program', () => {
     await expect(cancelled).rejects.toMatchObject({ code: 'CANCELLED' })
     await expect(gateway.call('wait', {}, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'CANCELLED' })
     await expect(gateway.call('wait', {}, { timeoutMs: 20 })).rejects.toMatchObject({ code: 'TIMEOUT' })
+  })
+
+  test('a program that only waits for a call lives to see its timeout', async () => {
+    await using place = await temporaryFolder()
+    const program = `
+      import { createGateway, defineTool } from ${JSON.stringify(import.meta.resolve('../../../src/index.ts'))}
+      const hang = defineTool({ name: 'hang', description: '', handler: () => new Promise(() => {}) })
+      const config = { stores: { path: './state' }, audit: { path: './audit' } }
+      const gateway = await createGateway({ config, tools: [hang] })
+      console.log(await gateway.call('hang', {}, { timeoutMs: 50 }).catch(({ code }) => code))
+      await gateway[Symbol.asyncDispose]()`
+    const { stdout } = await execute(process.execPath, ['--input-type=module', '-e', program], { cwd: place.path })
+    expect(stdout.trim()).toBe('TIMEOUT')
+  })
+
+  test('a tool without a schema takes no arguments', async () => {
+    const ping = defineTool({ name: 'ping', description: '', handler: () => 'pong' })
+    await using story = await open({ tools: [ping] })
+    expect(await story.gateway.call('ping')).toMatchObject({ content: [{ text: 'pong' }] })
+    await expect(story.gateway.call('ping', { a: 1 })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   })
 
   test('a program may act for several users', async () => {
