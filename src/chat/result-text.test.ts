@@ -54,6 +54,11 @@ test.each<readonly [string, ResultBody, string]>([
   expect(resultText(resultOf(body), 1_000)).toBe(text)
 })
 
+test('V5: a model is told the numbers of structured content exactly', () => {
+  const body = Json.parse('{"structuredContent":{"id":1326954198812345679}}') as Json<ResultBody>
+  expect(resultText({ body, isError: false }, 1_000)).toBe('{"id":1326954198812345679}')
+})
+
 test('J5: a long result is cut between characters, with a note', () => {
   const text = resultText(resultOf({ content: [{ type: 'text', text: '🌞'.repeat(100) }] }), 42)
   expect(text).toBe(`${'🌞'.repeat(10)}\n[Cut off: these are the first 40 of 400 bytes.]`)

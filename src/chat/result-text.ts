@@ -6,7 +6,7 @@ import { cut } from './cut.ts'
 
 /** What a model is told of a result: its text; structured content where there is none; of the rest, that it is there. */
 export function resultText({ body, isError }: Result, most: number): string {
-  const { content = [], structuredContent } = body.value
+  const { content = [], structuredContent } = body.exact
   const parts = Array.isArray(content) ? content.filter(isObject).map((part) => partText(part as Content)) : []
   const hasText = parts.some(({ isText }) => isText)
   const texts = parts.map(({ text }) => text)

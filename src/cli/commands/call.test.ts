@@ -64,6 +64,22 @@ describe('B11: call, with a real server', () => {
     expect(stdout).toContain('42')
   })
 
+  test('V5: prints the numbers of a structured result exactly', async () => {
+    const program = `require('node:readline').createInterface(process.stdin).on('line', (line) => {
+      const { id, method, params } = JSON.parse(line)
+      const result = {
+        initialize: JSON.stringify({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'n', version: '1' } }),
+        'tools/list': '{"tools":[{"name":"id","inputSchema":{"type":"object"}}]}',
+        'tools/call': '{"content":[],"structuredContent":{"id":1326954198812345679}}',
+      }[method] ?? '{}'
+      if (id !== undefined) console.log('{"jsonrpc":"2.0","id":' + JSON.stringify(id) + ',"result":' + result + '}')
+    })`
+    const numbers = { command: process.execPath, args: ['-e', program] }
+    await using at = await folder({ 'toolway.json': { mcpServers: { numbers } } })
+    const { stdout } = await toolway(['call', 'numbers.id'], at)
+    expect(stdout).toContain('1326954198812345679')
+  })
+
   test('shows an image as a note and writes it where --out says', async () => {
     const { code, stdout, stderr } = await toolway(['call', 'everything.get-tiny-image', '--out', 'tiny.png'], place)
     expect(code).toBe(0)

@@ -85,12 +85,12 @@ async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Sh
 
 /** For programs the bytes as they came: parsing them could change a large number. */
 function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Output): void {
-  if (terminal) value(body.value)
+  if (terminal) value(body.exact)
   else stdout.write(Buffer.concat([body.bytes, Buffer.from('\n')]))
 }
 
 function printText({ body, isError }: Result, { terminal, print, note }: Output): void {
-  const text = resultText(body.value)
+  const text = resultText(body.exact)
   if (isError) note(printable(text))
   // A pipe gets every byte of the text; only a terminal can be led astray by it.
   else if (text !== '') print(terminal ? printable(text) : text)
