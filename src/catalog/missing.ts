@@ -1,4 +1,5 @@
 import type { Served } from '../core/access.ts'
+import type { Denial } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { nearMisses } from '../core/near.ts'
@@ -33,8 +34,13 @@ export function unknownEntry(
 }
 
 /** All that a server has is denied: what that is called is not told. */
-export const nothingUsable = (server: string, rule: string): string =>
-  `You may use nothing that the server ${quoted(server)} offers: ${rule} denies it. Use another server, or ask the operator.`
+export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kind): string {
+  const what = kind === undefined ? 'nothing' : `no ${words[kind]}`
+  const nothing = `You may use ${what} that the server ${quoted(server)} offers: ${rule}`
+  if (code !== 'WRITE_NOT_ALLOWED') return `${nothing} denies it. Use another server, or ask the operator.`
+  const settings = `mcpServers.${server}.readTools, or set mcpServers.${server}.trustAnnotations`
+  return `${nothing} permits reads only, and none of its tools is known to be a read. The operator can list those that read in ${settings} to count its readOnlyHint.`
+}
 
 /** More than one entry answers to the spelling; `usable` are those that this caller may hear of. */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {

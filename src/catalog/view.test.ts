@@ -301,9 +301,11 @@ describe('finding', () => {
           : { allowed: true, rule: 'yes' },
     })
     expect(view.refusal('a')).toBeUndefined()
+    expect(view.refusal('a', 'tool')).toBeUndefined()
     const refusal = view.refusal('files')
     expect(refusal).toMatchObject({ code: 'WRITE_NOT_ALLOWED', details: { rule: 'the rule', server: 'files' } })
     expect(refusal?.message).toMatch(/^((?!read_file|write_file).)*$/)
+    expect(refusal?.message).toMatch(/mcpServers\.files\.readTools.*mcpServers\.files\.trustAnnotations/)
   })
 
   test('T1: a wrong name among ten thousand is answered with near ones', async () => {

@@ -105,7 +105,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
         const truth = () =>
           firstDenial(meanings(kind, spelling)) ??
           named(kind, spelling)
-            .map(closedServer)
+            .map((server) => closedServer(server))
             .find((refusal) => refusal)
         return shown.resolve(kind, spelling, wait).catch(conceal(truth))
       },
@@ -118,15 +118,15 @@ export function createView(caller: Caller, options: ViewOptions): View {
     }
   }
 
-  function closedServer(server: string): ToolwayError | undefined {
+  function closedServer(server: string, kind?: Kind): ToolwayError | undefined {
     const source = options.sources.get(server)
     const closed = source && options.closed(caller, server)
     if (closed) return refusalOf(closed, server)
-    const entries = source?.entries() ?? []
+    const entries = (source?.entries() ?? []).filter((entry) => kind === undefined || entry.kind === kind)
     const decisions = entries.map((entry) => options.decide(caller, entry))
     const denial = decisions.find((decision) => !decision.allowed)
     if (!denial || denial.allowed || decisions.some(({ allowed }) => allowed)) return undefined
-    return refusalOf({ ...denial, reason: nothingUsable(server, denial.rule) }, server)
+    return refusalOf({ ...denial, reason: nothingUsable(server, denial, kind) }, server)
   }
 
   /** Without those of which the caller may use nothing, unless it is shown their names anyway. */

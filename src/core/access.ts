@@ -72,8 +72,8 @@ export interface View {
   search(query: string, options: { limit: number; server?: string }): Found
   /** The sources whose entries the caller may use; the meta-tools are not among them. */
   servers(): readonly ServerSummary[]
-  /** Why the caller sees nothing of a server that is there; undefined where that is hidden from callers. */
-  refusal(server: string): ToolwayError | undefined
+  /** Why the caller sees nothing (of a kind) of a server that is there; undefined where that is hidden from callers. */
+  refusal(server: string, kind?: Kind): ToolwayError | undefined
   /** The same for the record alone, where it is hidden. */
   concealed?(server: string): ToolwayError | undefined
 }

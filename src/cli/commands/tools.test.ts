@@ -30,6 +30,19 @@ describe('B11: tools and servers', () => {
     expect((await toolway(['tools', '--server', 'nowhere'], place)).stderr).toMatch(/^error SERVER_NOT_FOUND: /)
   })
 
+  test('J2: tools --server says why nothing of a server can be used, and which settings change that', async () => {
+    const [name, everything] = ['everything', { ...twoServers.mcpServers.everything, readOnly: true }]
+    await using readOnly = await folder({ 'toolway.json': { mcpServers: { [name]: everything } } })
+    const { code, stderr } = await toolway(['tools', '--server', name], readOnly)
+    expect(code).toBe(4)
+    expect(stderr).toMatch(/^error WRITE_NOT_ALLOWED: .*readTools.*trustAnnotations/)
+    await using denied = await folder({
+      'toolway.json': { ...twoServers, agents: { a: { allow: { servers: ['*'] } } } },
+    })
+    const nobody = await toolway(['tools', '--server', name], denied)
+    expect(nobody).toMatchObject({ code: 4, stderr: expect.stringContaining('NO_FALLBACK_CONFIGURED') })
+  })
+
   test('tools show prints the whole definition, its arguments first', async () => {
     const { stdout } = await toolway(['tools', 'show', 'everything.get-sum'], place)
     expect(stdout).toMatch(/^everything__get-sum +get-sum of everything\n/)

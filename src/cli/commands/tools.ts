@@ -77,6 +77,8 @@ export async function known(
 }
 
 export function refuseUnknown(view: View, server: string): void {
+  const refusal = view.refusal(server, 'tool')
+  if (refusal) throw refusal
   const names = view.servers().map(({ name }) => name)
   if (names.includes(server)) return
   const sentence = `There is no server ${server}; there is ${names.join(', ') || 'none'}.`

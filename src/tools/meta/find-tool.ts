@@ -35,8 +35,8 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
       serversAsked(view, server)
       const found = view.search(query, { limit, ...(server !== undefined && { server }) })
       const matches = found.tools.map(detail === 'full' ? full : brief)
-      const hint = hintFor(found, { view, query, server })
       const missing = missingFrom(view, server)
+      const hint = missing.length > 0 && server !== undefined ? undefined : hintFor(found, { view, query, server })
       const more = { ...(hint !== undefined && { hint }), ...(missing.length > 0 && { missing }) }
       return { matches, returned: matches.length, total: found.total, ...more }
     },

@@ -83,7 +83,7 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
     const sentence = `The server "${server}" is still starting${reason}, so its tools are not known yet; ask again soon.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
-  if (status.health !== 'unhealthy' && status.health !== 'disabled') return undefined
+  if (status.health !== 'unhealthy' && status.health !== 'disabled') return view.refusal(server, 'tool')
   const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; server_health tells more.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }

@@ -18,9 +18,17 @@ export function serversAsked(view: View, server?: string): readonly ServerSummar
   return found
 }
 
-/** The servers asked for whose tools are not known, so that a short list does not pass for a complete one. */
-export const missingFrom = (view: View, server?: string): readonly MissingServer[] =>
-  view.missing().filter((missing) => server === undefined || missing.server === server)
+/**
+ * The servers asked for whose tools are not known, so that a short list does not pass for a complete one. A disabled
+ * server counts only where it is named.
+ */
+export function missingFrom(view: View, server?: string): readonly MissingServer[] {
+  if (server === undefined) return view.missing()
+  const missing = view.missing().filter((one) => one.server === server)
+  if (missing.length > 0) return missing
+  const disabled = view.servers().filter(({ name, status }) => name === server && status.health === 'disabled')
+  return disabled.map(({ name, status: { health, reason } }) => ({ server: name, status: health, reason }))
+}
 
 export function serverNotFound(view: View, server: string): ToolwayError {
   const names = view.servers().map(({ name }) => name)

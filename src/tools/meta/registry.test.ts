@@ -58,6 +58,17 @@ test('T4: server_health of all lists every server; what is not known is null', a
   expect(servers[0]).toMatchObject({ status: 'healthy', reason: '', protocolVersion: null, latencyMs: null, tools: 2 })
 })
 
+test.each(['list_tools', 'find_tool'])('T4: %s of a disabled server says that it is disabled', async (tool) => {
+  const off = withStatus({ health: 'disabled', reason: 'disabled in the configuration' })
+  const { ask } = createHouse({ servers: { files: [echo('read')], off } })
+  const missing = [{ server: 'off', status: 'disabled', reason: 'disabled in the configuration' }]
+  const query = tool === 'find_tool' ? { query: 'read' } : {}
+  const answer = structuredOf<object>(await ask(tool, { server: 'off', ...query }))
+  expect(answer).toMatchObject({ total: 0, missing })
+  expect(answer).not.toHaveProperty('hint')
+  expect(structuredOf(await ask(tool, query))).not.toHaveProperty('missing')
+})
+
 test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none, with its near miss', async (tool) => {
   expect(await house.ask(tool, { server: 'file' })).toMatchObject({ isError: true })
   const refusal = await refusalOf(house.ask(tool, { server: 'file' }))
