@@ -60,6 +60,7 @@ describe('F11: toolway audit verify', () => {
     await recorded(join(place.cwd, 'audit'), await keptAuditKey(join(place.cwd, 'data')))
     const own = await toolway(['audit', 'verify', '--json'], place)
     expect(JSON.parse(own.stdout)).toMatchObject({ ok: true, trust: 'secret' })
+    expect(own.stderr).toContain('audit-marks')
     writeFileSync(join(place.cwd, 'data', 'audit-key'), 'quite another secret of that length')
     expect((await toolway(['audit', 'verify'], place)).code).toBe(1)
     rmSync(join(place.cwd, 'data', 'audit-key'))

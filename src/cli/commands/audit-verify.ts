@@ -33,6 +33,12 @@ export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<E
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && lanesOf(keys.marks).length > 0
   if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
+  // A log of 0.1.0, or one in a folder that was moved, has none before the next start; a deleted folder looks the same.
+  if (keys.key !== undefined && !hasMarks) {
+    output.note(
+      'No high-water marks of this log (stores.path/audit-marks): a lane that was deleted, or a folder that was rolled back, is not noticed. The next start of the gateway writes them; if it has run with this log before, somebody deleted them.',
+    )
+  }
   const report = await withArchive(await checked(folder, keys, shell), { shell, options, folder, output })
   if (options.json) {
     output.print(harmlessJson(JSON.stringify({ folder, ...report }, undefined, output.terminal ? 2 : undefined)))
