@@ -88,6 +88,15 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
     expect(events.filter(({ kind }) => kind === 'thinking')).toEqual([{ kind: 'thinking', text: 'Hm.' }])
   })
 
+  test('V5: numbers that a model writes keep their digits, towards the tool and in the conversation', async () => {
+    const written = '{"a": 1326954198812345679, "b": 1.0}'
+    const exact = calls({ name: 'arithmetic__add', arguments: written })
+    const { chat, house, server } = await chatting([exact, says('Done.')], agent)
+    await ask(chat, question, { stream })
+    expect(house.calls[0]?.input.arguments.bytes.toString()).toBe(written)
+    expect(JSON.stringify(server.asked[1]?.body)).toContain('1326954198812345679')
+  })
+
   test('J5: JSON that is no call is an answer', async () => {
     const { chat } = await chatting([says('{"weather": "sunny"}')], agent)
     expect((await ask(chat, question, { stream })).text).toBe('{"weather": "sunny"}')

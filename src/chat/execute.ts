@@ -3,7 +3,6 @@ import type { Served } from '../core/access.ts'
 import type { ChatEvent, ChatMessage } from '../core/chat.ts'
 import { waitFor } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
-import { Json } from '../core/json.ts'
 import { matches } from '../core/wildcard.ts'
 import { oneLine } from './cut.ts'
 import type { ReadCall } from './read-calls.ts'
@@ -66,7 +65,7 @@ export async function* execute(turn: Turn, calls: readonly ReadCall[]): AsyncGen
 }
 
 /** One call. Never rejects: whatever happens to it is for the model to read. */
-async function run(turn: Turn, { arguments: args }: ReadCall, { entry }: Served): Promise<Omit<Ran, 'call'>> {
+async function run(turn: Turn, { json }: ReadCall, { entry }: Served): Promise<Omit<Ran, 'call'>> {
   const { access, request, signal, config, log } = turn
   const approval = approvalRule(config.approve, entry)
   try {
@@ -75,7 +74,7 @@ async function run(turn: Turn, { arguments: args }: ReadCall, { entry }: Served)
       parent: request.id,
       caller: request.caller,
       entry,
-      input: { arguments: Json.of(args), meta: {} },
+      input: { arguments: json, meta: {} },
       signal,
       peer: request.peer,
       ...(request.trace && { trace: request.trace }),

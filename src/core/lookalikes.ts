@@ -35,3 +35,16 @@ export const spellingOf = (name: string): string => name.normalize('NFC').replac
 /** What a name looks like at a glance: two that look alike have the same skeleton. */
 export const skeletonOf = (name: string): string =>
   drawnAlike.reduce((text, [drawn, as]) => text.replace(drawn, as), readAs(name).replace(separators, '')).toLowerCase()
+
+const ascii = /^[!-~]*$/
+const unseen = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
+
+/**
+ * A name as the least strict parser might compare it: compatibility forms (full-width letters, ſ, the Kelvin sign),
+ * white space, invisible characters, accents and letter case do not count.
+ */
+export function foldName(name: string): string {
+  if (ascii.test(name)) return name.toLowerCase()
+  // Upper case first: ı has no lower case but shares its upper case with i.
+  return name.normalize('NFKD').replace(unseen, '').toUpperCase().toLowerCase().normalize('NFKD').replace(unseen, '')
+}

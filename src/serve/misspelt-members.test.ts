@@ -144,6 +144,8 @@ describe('V1: a request of the stateless era', () => {
     { RequestState: 'x' },
     { InputResponses: {} },
     { inputResponses: { a: { action: 'decline', Action: 'accept' } } },
+    { inputResponses: { a: { Action: 'accept' } } },
+    { inputResponses: { a: { Roots: [] } } },
     { inputResponses: { a: { role: 'user', content: { type: 'text', text: 'a', TEXT: 'b' }, model: 'm' } } },
   ])('refuses %j', async (rest) => {
     const { ask, access } = open.use(await openModernDoor())

@@ -1,5 +1,6 @@
 import { countMembers, extentOf } from '../core/json-text/extent.ts'
 import { elements, members, walk } from '../core/json-text/scan.ts'
+import { foldName } from '../core/lookalikes.ts'
 import type { Level, Member } from './defined-members.ts'
 
 /** The revision that a message is written in, and the extensions that both sides declared. */
@@ -139,7 +140,7 @@ function isDefined({ since, before, extension }: Member, { revision, extension: 
 
 /** Throws where an unknown name would be read as a known one by a parser that is not strict about spelling. */
 function refuseMisspelt(name: string, level: Level): void {
-  const folded = fold(name)
+  const folded = foldName(name)
   const known = foldedNames(level).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
   if (known === undefined) return
   throw new AmbiguousMember(name, `may be read as "${known}": spell it exactly so, or leave it out.`)
@@ -150,7 +151,7 @@ const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
 
 /** The known name that this one may be read as; `undefined` where it is that name, or resembles none. */
 export function misspelling(name: string, level: Level): string | undefined {
-  return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(fold(name))
+  return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(foldName(name))
 }
 
 const tables = new WeakMap<object, ReadonlyMap<string, string>>()
@@ -158,29 +159,10 @@ const tables = new WeakMap<object, ReadonlyMap<string, string>>()
 function foldedNames({ members }: Level): ReadonlyMap<string, string> {
   let table = tables.get(members)
   if (table === undefined) {
-    table = new Map(Object.keys(members).map((name) => [fold(name), name]))
+    table = new Map(Object.keys(members).map((name) => [foldName(name), name]))
     tables.set(members, table)
   }
   return table
-}
-
-const ascii = /^[!-~]*$/
-const invisible = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu
-
-/**
- * A name as the least strict parser might compare it: compatibility forms (full-width letters, ſ, the Kelvin sign),
- * white space, invisible characters, accents and letter case do not count.
- */
-function fold(name: string): string {
-  if (ascii.test(name)) return name.toLowerCase()
-  // Upper case first: ı has no lower case but shares its upper case with i.
-  return name
-    .normalize('NFKD')
-    .replace(invisible, '')
-    .toUpperCase()
-    .toLowerCase()
-    .normalize('NFKD')
-    .replace(invisible, '')
 }
 
 /** Names come from outside: bounded, and with escapes for what is invisible. */

@@ -129,8 +129,11 @@ function answerLevel(answer: object): Level {
   // A whole message in the place of its result is not an answer: the question is asked again.
   if ('method' in answer && 'result' in answer) return anything
   if ('action' in answer) return { members: elicited }
-  return { members: 'roots' in answer ? listedRoots : sampled }
+  return { members: 'roots' in answer ? listedRoots : unmarked }
 }
+
+/** An answer without `action` and `roots` is one of sampling, unless it has one of these in another spelling. */
+const unmarked: Level['members'] = { ...elicited, ...listedRoots, ...sampled }
 
 /** The error object of an answer. */
 export const errorMembers: Level = level('code', 'message', 'data')

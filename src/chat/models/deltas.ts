@@ -64,8 +64,11 @@ function readCalls(answer: string, plan: Plan): { readonly text: string; readonl
 function restored(call: FunctionCall, plan: Plan): FunctionCall {
   const { name, arguments: text } = call.function
   try {
-    const value = plan.restore(JSON.parse(text), name)
-    return { ...call, function: { name, arguments: JSON.stringify(value) } }
+    const parsed: unknown = JSON.parse(text)
+    const before = JSON.stringify(parsed)
+    const after = JSON.stringify(plan.restore(parsed, name))
+    // Where nothing was restored the text stays: it may hold numbers that a double cannot.
+    return after === before ? call : { ...call, function: { name, arguments: after } }
   } catch {
     return call
   }

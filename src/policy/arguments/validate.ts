@@ -7,6 +7,7 @@ import type { Compiled } from './compile.ts'
 import { type Fits, plainCheck } from './plain.ts'
 import { prepare } from './prepare.ts'
 import { sentenceOf } from './problems.ts'
+import { misspeltArgument } from './spelling.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -93,8 +94,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
 
   const check = (made: Made, schema: Fields, args: Fields, tool: string, exact: Fields): undefined => {
     const compiled = compiledOf(made, schema, tool, made.rounds || exact !== args ? 'exact' : 'compiled')
-    const refused = (problems: string) =>
-      new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems}.`)
+    const refused = (problems: string) => refusal(tool, problems)
     let problems: readonly ErrorObject[] | undefined
     try {
       problems = attempt(() => compiled.check(args, exact))
@@ -112,6 +112,8 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
 
   return (schema, args, tool, exact = args) => {
     const made = madeOf(schema, tool)
+    const misspelt = misspeltArgument(schema, args)
+    if (misspelt !== undefined) throw refusal(tool, misspelt)
     if (exact === args && made.plain && says(made.plain, args)) return undefined
     if (compile) return check(made, schema, args, tool, exact)
     loading ??= load()
@@ -125,6 +127,9 @@ export async function schemaProblem(schema: Fields): Promise<string | undefined>
   const compiled = compile(schema)
   return 'unfit' in compiled ? compiled.unfit : undefined
 }
+
+const refusal = (tool: string, problems: string) =>
+  new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems}.`)
 
 function unusable(tool: string, reason: string): ToolwayError {
   const dot = tool.indexOf('.')

@@ -1,5 +1,4 @@
 import { readAs } from '../../core/lookalikes.ts'
-import { isObject } from '../../core/schema-keywords.ts'
 import type { GuardConfig } from './guard.ts'
 
 /** Names repeat from call to call; more different ones than this are made up by a caller. */
@@ -76,45 +75,4 @@ const withoutNumber = (word: string): string => (word.length > 32 ? word : word.
 /** Each word with its plural. */
 function setOf(list: string): ReadonlySet<string> {
   return new Set(list.split(' ').flatMap((word) => [word, `${word}s`, word.replace(/y$/, 'ies')]))
-}
-
-/** Whether these schemas declare a member by name, themselves or in a schema that they refer to or combine. */
-export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {
-  return composed(schemas, root).some(({ properties }) => isObject(properties) && Object.hasOwn(properties, name))
-}
-
-/** The schemas of a member of what these schemas describe; of its items where no member is named. */
-export function schemasAt(schemas: readonly unknown[], member: string | undefined, root: unknown): readonly unknown[] {
-  return composed(schemas, root).map(({ items, properties }) => {
-    if (member === undefined) return items
-    return isObject(properties) && Object.hasOwn(properties, member) ? properties[member] : undefined
-  })
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** These schemas and those that they are put together from, each once: a server may write them in circles. */
-function composed(schemas: readonly unknown[], root: unknown): readonly Fields[] {
-  const found = new Set<Fields>()
-  const open = [...schemas]
-  while (open.length > 0) {
-    const schema = open.pop()
-    if (!isObject(schema) || found.has(schema)) continue
-    found.add(schema)
-    for (const list of [schema.allOf, schema.anyOf, schema.oneOf]) if (Array.isArray(list)) open.push(...list)
-    open.push(schema.then, schema.else, referred(schema.$ref, root))
-  }
-  return [...found]
-}
-
-/** What a reference inside the document leads to. */
-function referred(reference: unknown, root: unknown): unknown {
-  if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined
-  let found = root
-  for (const part of reference.slice(2).split('/')) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (!isObject(found) || !Object.hasOwn(found, name)) return undefined
-    found = found[name]
-  }
-  return found
 }

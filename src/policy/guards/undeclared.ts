@@ -1,7 +1,8 @@
 import type { Definition } from '../../core/entry.ts'
 import { isObject } from '../../core/schema-keywords.ts'
+import { declares, schemasAt } from '../schema-members.ts'
 import type { GuardConfig } from './guard.ts'
-import { declares, isSpelling, schemasAt, suggests } from './names.ts'
+import { isSpelling, suggests } from './names.ts'
 import { type Selected, type Selector, type Step, select } from './selector.ts'
 
 type Fields = Readonly<Record<string, unknown>>
