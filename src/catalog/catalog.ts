@@ -48,6 +48,8 @@ export interface Catalog extends Disposable {
   view(caller: Caller): View
   /** Tells which kinds of lists have really changed, debounced; by then everybody sees the new ones. */
   onChange(listener: ChangeListener): Disposable
+  /** Waits for sources of which nothing is known yet, whoever may use them: for the operator. */
+  ready(): Promise<void>
   /** All sources but the meta-tools, whoever may use them. */
   summaries(): readonly ServerSummary[]
   /** Every entry of a kind, whoever may use it: for the operator. */
@@ -122,6 +124,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
       snapshot()
       return changes.onChange(listener)
     },
+    ready: () => readiness.all(undefined, () => true),
     summaries: () => summariesOf(snapshot().items, sources),
     everything: (kind) => snapshot().items[kind],
     shown(exposure) {

@@ -47,6 +47,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     reconsider() {
       for (const catalog of catalogs.values()) catalog.reconsider()
     },
+    ready: plain.ready,
     summaries: plain.summaries,
     everything: plain.everything,
     shown: plain.shown,

@@ -21,7 +21,7 @@ export async function explain(world: World, { agent, tool, authenticated }: Aske
   // What is closed to an agent is not waited for on its behalf, but the operator may ask about it.
   const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
     if (!ToolwayError.from(thrown).kind.denial) throw thrown
-    await view.ready()
+    await catalog.ready()
     return view.resolve('tool', tool)
   })
   const explanation = policy.explain(asked, entry, { authenticated })
