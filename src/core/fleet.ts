@@ -4,7 +4,7 @@ export interface Fleet {
   readonly self: string
   /** Where another one takes requests; undefined where it is gone. Never waits. */
   addressOf(replica: string): string | undefined
-  /** Another one that could not be reached: it is not asked again before it has been heard of. */
+  /** Another one that could not be reached: while there is news of replicas, it is not asked again before it is in it. */
   unreachable(replica: string): void
   /** Keeps what another one would need to go on with a session of ours; false where one has done so already. Never rejects. */
   keep(session: string, record: string): Promise<boolean>

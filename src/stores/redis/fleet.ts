@@ -128,7 +128,10 @@ export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFl
       await beat()
     },
     addressOf: (replica) => (replica === self ? undefined : known.get(replica)),
-    unreachable: (replica) => void known.delete(replica),
+    unreachable(replica) {
+      // While Redis is away its address could not be learned again, and nobody can take its sessions over.
+      if (redis.up) known.delete(replica)
+    },
     async keep(session, record) {
       const keys = [at(`session:${session}`), at('replica:')]
       return (await redis.ask((client) => keep(client, keys, [self, record]))) !== 0

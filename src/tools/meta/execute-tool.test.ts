@@ -29,7 +29,7 @@ test('G4: the call inside is a new one through the whole pipeline, with the same
   const house = createFiles()
   const controller = new AbortController()
   const peer = { ...mutePeer }
-  const input = { server: 'files', tool: 'read', args: { path: '/a' }, timeout_ms: 1234 }
+  const input = { server: 'files', tool: 'read', args: { path: '/a' }, timeout_ms: 3_600_000 }
   await house.ask('execute_tool', input, {
     peer,
     signal: controller.signal,
@@ -37,7 +37,9 @@ test('G4: the call inside is a new one through the whole pipeline, with the same
   })
   const [outer, inner] = house.calls
   expect(house.calls).toHaveLength(2)
-  expect(inner).toMatchObject({ parent: 'outer', timeoutMs: 1234 })
+  expect(inner?.parent).toBe('outer')
+  // Less the real time that it took to find the tool.
+  expect(inner?.timeoutMs).toBeGreaterThan(3_000_000)
   expect(inner?.id).not.toBe(outer?.id)
   expect(inner?.entry).toMatchObject({ server: 'files', name: 'read' })
   expect(inner?.input.arguments.value).toEqual({ path: '/a' })

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { startCounted } from '../../fixtures/counted-server.ts'
 import { type LocalFleet, startFleet } from '../../fixtures/fleet.ts'
+import { rawRequest, rawSession, rpc } from '../../fixtures/raw-http.ts'
 import type { LocalToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 import { search } from './archive.ts'
@@ -33,7 +34,18 @@ export async function startShaken(open: AsyncDisposableStack, agents: number): P
     cache: { enabled: true, tools: ['counted.look'] },
     audit: { path: './audit', sync: 'all' },
   })
+  await acquaint(fleet.replicas)
   return { ...fleet, nextAgent: () => `agent${++last}` }
+}
+
+/** Each replica learns the addresses of the others from Redis once a second; a request for a session of theirs teaches it at once. */
+async function acquaint(replicas: readonly LocalToolway[]): Promise<void> {
+  for (const owner of replicas) {
+    const { headers } = await rawSession(owner)
+    const knows = async ({ url }: LocalToolway) =>
+      (await rawRequest(url, { headers, body: rpc(1, 'ping') })).status === 200
+    for (const replica of replicas) await until(() => knows(replica), { what: 'a replica to know another' })
+  }
 }
 
 /** What a call may wait for a Redis that does not answer: three times half a second. */
