@@ -16,28 +16,29 @@ const features = [
   'reload',
   'chat',
 ]
-const ground = ['core', 'config', 'wire', 'outbound', 'here.ts', 'version.ts']
+const ground = ['core', 'lib', 'config', 'wire', 'outbound', 'here.ts', 'version.ts']
 const composed = [...ground, ...features, 'sandbox', 'workers', 'sign-in.ts']
 
 /** Which room may import which. `config types` means its types only. Every room stands above those that it names. */
 const table: Record<string, readonly string[]> = {
-  core: [],
-  outbound: ['core'],
-  config: ['core', 'outbound'],
-  clients: ['core', 'config'],
-  wire: ['core'],
-  upstream: ['core', 'config types', 'wire', 'outbound'],
-  catalog: ['core', 'config types'],
-  policy: ['core', 'config types'],
-  pipeline: ['core', 'config types'],
-  stores: ['core', 'config types'],
-  telemetry: ['core', 'config types', 'outbound'],
-  tools: ['core', 'config types', 'outbound'],
-  serve: ['core', 'config types', 'wire', 'outbound'],
-  reload: ['core', 'config types'],
-  chat: ['core', 'config types', 'outbound'],
-  sandbox: ['core', 'config types'],
-  workers: ['core', 'config types', 'stores'],
+  lib: [],
+  core: ['lib'],
+  outbound: ['core', 'lib'],
+  config: ['core', 'lib', 'outbound'],
+  clients: ['core', 'lib', 'config'],
+  wire: ['core', 'lib'],
+  upstream: ['core', 'lib', 'config types', 'wire', 'outbound'],
+  catalog: ['core', 'lib', 'config types'],
+  policy: ['core', 'lib', 'config types'],
+  pipeline: ['core', 'lib', 'config types'],
+  stores: ['core', 'lib', 'config types'],
+  telemetry: ['core', 'lib', 'config types', 'outbound'],
+  tools: ['core', 'lib', 'config types', 'outbound'],
+  serve: ['core', 'lib', 'config types', 'wire', 'outbound'],
+  reload: ['core', 'lib', 'config types'],
+  chat: ['core', 'lib', 'config types', 'outbound'],
+  sandbox: ['core', 'lib', 'config types'],
+  workers: ['core', 'lib', 'config types', 'stores'],
   'sign-in.ts': [...ground, ...features],
   'lasting.ts': composed,
   world: [...composed, 'lasting.ts'],
@@ -50,7 +51,7 @@ const table: Record<string, readonly string[]> = {
   'library.ts': ['config', 'telemetry', 'gateway.ts'],
   'index.ts': [...composed, 'gateway.ts', 'library.ts'],
   cli: [
-    ...['core', 'config', 'clients', 'policy', 'stores', 'telemetry', 'catalog', 'workers'],
+    ...['core', 'lib', 'config', 'clients', 'policy', 'stores', 'telemetry', 'catalog', 'workers'],
     ...['gateway.ts', 'examine.ts', 'sign-in.ts', 'here.ts', 'version.ts'],
   ],
 }

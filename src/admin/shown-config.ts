@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import { isSecretName } from '../core/secret-name.ts'
+import { isRecord } from '../lib/is-record.ts'
 import type { Redactor } from '../telemetry/redact/redactor.ts'
 
 const hidden = '[redacted]'
@@ -57,6 +58,3 @@ function plainAddress(text: string): string {
 
 const mapped = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record).map(([key, value]) => [key, show(value, key)]))
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,6 @@
 import type { Served } from '../core/access.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
+import { isRecord } from '../lib/is-record.ts'
 
 /** A served entry with its definition as JSON, which is written at most once. */
 export interface Item extends Served {
@@ -90,14 +91,14 @@ function servedDefinition(entry: Entry, label: Label, flags: readonly string[]):
 export function pageOf(definition: Definition): string | undefined {
   if (definition._meta === undefined) return undefined
   const meta = metaOf(definition)
-  const nested = isObject(meta.ui) ? meta.ui.resourceUri : undefined
+  const nested = isRecord(meta.ui) ? meta.ui.resourceUri : undefined
   const uri = nested ?? meta['ui/resourceUri']
   return typeof uri === 'string' ? uri : undefined
 }
 
 function withPage(key: string, value: unknown, page: string): unknown {
   if (key === 'ui/resourceUri') return page
-  return key === 'ui' && isObject(value) && 'resourceUri' in value ? { ...value, resourceUri: page } : value
+  return key === 'ui' && isRecord(value) && 'resourceUri' in value ? { ...value, resourceUri: page } : value
 }
 
 // Assigning to `__proto__` would set the prototype; a server may well send such a key.
@@ -105,7 +106,4 @@ const define = (target: object, key: string, value: unknown) =>
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
 
 const metaOf = (definition: Definition): Readonly<Record<string, unknown>> =>
-  isObject(definition._meta) ? definition._meta : {}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  isRecord(definition._meta) ? definition._meta : {}

@@ -3,7 +3,8 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
 import { type Log, silentLog } from '../core/log.ts'
-import { writeWhole } from './write-whole.ts'
+import { writeAtomic } from '../lib/atomic-write.ts'
+import { isRecord } from '../lib/is-record.ts'
 
 /** Changes with the form of the records, so that an older or newer Toolway does not misread them. */
 const version = 1
@@ -23,7 +24,7 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       })
       if (text === undefined) return undefined
       const record = parse(text)
-      if (!isRecord(record) || record.server !== server) {
+      if (!isRemembered(record) || record.server !== server) {
         log.warn({ server, path }, 'what is remembered of a server is damaged; the server will be asked again')
         return undefined
       }
@@ -47,7 +48,7 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
 
 async function write(folder: string, name: string, text: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await writeWhole(folder, name, text)
+  await writeAtomic(join(folder, name), text)
 }
 
 /** Readable for people, and different for different servers on any file system. */
@@ -70,27 +71,24 @@ interface Remembered {
   readonly descriptors: Descriptors
 }
 
-function isRecord(value: unknown): value is Remembered {
-  return isObject(value) && value.version === version && isDescriptors(value.descriptors)
+function isRemembered(value: unknown): value is Remembered {
+  return isRecord(value) && value.version === version && isDescriptors(value.descriptors)
 }
 
 function isDescriptors(value: unknown): value is Descriptors {
-  if (!isObject(value)) return false
+  if (!isRecord(value)) return false
   const lists = [value.tools, value.resources, value.templates, value.prompts]
   return (
     Number.isFinite(value.fetchedAt) &&
     (value.era === 'legacy' || value.era === 'modern') &&
     typeof value.protocolVersion === 'string' &&
-    isObject(value.serverInfo) &&
-    isObject(value.capabilities) &&
+    isRecord(value.serverInfo) &&
+    isRecord(value.capabilities) &&
     (value.instructions === undefined || typeof value.instructions === 'string') &&
     (value.exactSchemas === undefined || isTextsOfObjects(value.exactSchemas)) &&
-    lists.every((list) => Array.isArray(list) && list.every(isObject))
+    lists.every((list) => Array.isArray(list) && list.every(isRecord))
   )
 }
 
 const isTextsOfObjects = (value: unknown): boolean =>
-  isObject(value) && Object.values(value).every((text) => typeof text === 'string' && isObject(parse(text)))
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+  isRecord(value) && Object.values(value).every((text) => typeof text === 'string' && isRecord(parse(text)))

@@ -1,7 +1,7 @@
 import type { Caller } from '../core/call.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
 import type { Keepsakes } from '../core/keepsakes.ts'
-import type { Seal } from '../core/seal.ts'
+import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { parseExactly } from '../core/numeral.ts'
+import { parseExactly } from '../lib/exact-number.ts'
 import { acceptedBy, type Schema } from './schema.ts'
 
 const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)

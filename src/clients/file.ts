@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import { chmod, chown, mkdir, open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { writeAtomic } from '../lib/atomic-write.ts'
 import { FileProblem } from './file-problem.ts'
 
 /** A file as it was when we looked at it; writing compares with that. */
@@ -82,29 +82,13 @@ function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
 export async function replace(before: Snapshot, bytes: Buffer): Promise<readonly string[]> {
   await refuseChanged(before)
   const folder = dirname(before.target)
-  const draft = join(folder, `.${basename(before.target)}.${randomUUID()}`)
   try {
     const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-    try {
-      await write(draft, bytes, before)
-      await rename(draft, before.target)
-    } catch (thrown) {
-      await rm(draft, { force: true })
-      throw thrown
-    }
+    await writeAtomic(before.target, bytes, { mode: before.mode, owner: before.owner })
     return made === undefined ? [] : foldersFrom(made, folder)
   } catch (thrown) {
     throw because(before.path, 'written', thrown)
   }
-}
-
-async function write(draft: string, bytes: Buffer, { mode, owner }: Snapshot): Promise<void> {
-  await using file = await open(draft, 'wx', 0o600)
-  await file.writeFile(bytes)
-  await file.sync()
-  // Somebody else's file stays theirs; only root can do that, and only root needs to.
-  if (owner && owner.uid !== process.getuid?.()) await chown(draft, owner.uid, owner.gid).catch(() => {})
-  await chmod(draft, mode)
 }
 
 /** Takes a file away that was looked at. */

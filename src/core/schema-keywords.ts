@@ -1,4 +1,4 @@
-import { Numeral } from './numeral.ts'
+import { Numeral } from '../lib/exact-number.ts'
 
 type Shape = (value: unknown) => boolean
 

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { ToolwayError } from '../core/errors.ts'
+import { basicAuthOf, urlSecrets } from '../lib/basic-auth.ts'
 
 /** A proxy that stands between us and the servers out there. */
 export interface WebProxy {
@@ -32,15 +33,13 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
     const sentence = `${variable} names ${found}. Write it as http://HOST:PORT, or put ${host} into NO_PROXY.`
     throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { unsent: true })
   }
-  return { origin: url.origin, authorization: authorizationOf(url), variable }
+  return { origin: url.origin, authorization: basicAuthOf(url), variable }
 }
 
 /** What must never be told of the proxies in an environment. */
 export function proxySecrets(env: Environment): string[] {
   const named = [...variablesOf('https'), ...variablesOf('http')].map((name) => read(env[name] ?? ''))
-  return named.flatMap((url) =>
-    url?.password ? [url.password, decoded(url.password), authorizationOf(url)?.replace('Basic ', '') ?? ''] : [],
-  )
+  return named.flatMap((url) => (url?.password ? urlSecrets(url) : []))
 }
 
 const variablesOf = (scheme: 'http' | 'https'): readonly string[] =>
@@ -51,19 +50,6 @@ function read(text: string): URL | undefined {
   const trimmed = text.trim()
   const whole = trimmed.includes('://') ? trimmed : `http://${trimmed}`
   return URL.canParse(whole) ? new URL(whole) : undefined
-}
-
-function authorizationOf({ username, password }: URL): string | undefined {
-  if (username === '' && password === '') return undefined
-  return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')}`
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** Without the brackets of IPv6 and the dot that may stand at the end of a name. */

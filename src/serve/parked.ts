@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { createSeal } from '../core/seal.ts'
+import { createSeal } from '../lib/seal.ts'
 import { ProtocolError } from './errors.ts'
 import type { OpenCall } from './open-call.ts'
 import { rpc } from './refusal.ts'

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
-import { lockFile } from './file-lock.ts'
+import { writeAtomic } from '../lib/atomic-write.ts'
+import { lockFile } from '../lib/file-lock.ts'
 
 const storedKey = z.strictObject({
   id: z.string().min(1),
@@ -97,26 +97,5 @@ export async function changeKeyFile(
   const path = keyFile(folder)
   await using _lock = await lockFile(`${path}.lock`)
   const keys = change(readKeyFile(folder))
-  const draft = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await writeSynced(draft, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
-  await syncFolder(folder)
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  await using file = await open(path, 'wx', 0o600)
-  await file.writeFile(text)
-  await file.sync()
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  // Windows opens no folders, and has no need of it.
-  if (process.platform === 'win32') return
-  await using opened = await open(folder, 'r')
-  await opened.sync()
+  await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ToolwayError } from '../core/errors.ts'
 import type { Locks } from '../core/locks.ts'
-import { lockFile } from './file-lock.ts'
+import { lockFile } from '../lib/file-lock.ts'
 
 /** Longer than whatever is done under one: a refresh gives up before. */
 const usualPatienceMs = 30_000

@@ -1,4 +1,4 @@
-import type { Seal } from '../core/seal.ts'
+import type { Seal } from '../lib/seal.ts'
 
 /** What a vault keeps under a name. The name hides its key, so the key stands inside. */
 export interface VaultRecord {

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createSeal, type Seal } from '../core/seal.ts'
 import type { Vault } from '../core/vault.ts'
+import { writeAtomic } from '../lib/atomic-write.ts'
+import { createSeal, type Seal } from '../lib/seal.ts'
 import { keptSecret } from './secret-file.ts'
 import { closeRecord, openRecord, type VaultRecord } from './vault-record.ts'
 
@@ -32,7 +33,7 @@ export function fileVault(stateFolder: string): Vault {
     async write(key, text) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const sealed = closeRecord(await seal(), nameOf(key), { key, text })
-      await replace(join(folder, nameOf(key)), `${sealed}\n`)
+      await writeAtomic(join(folder, nameOf(key)), `${sealed}\n`)
     },
     remove: (key) => rm(join(folder, nameOf(key)), { force: true }),
     async keys() {
@@ -50,18 +51,4 @@ const nameOf = (key: string): string => createHash('sha256').update(key).digest(
 
 function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
-}
-
-/** Complete on disk under another name first: a refresh token that was half written is one that is lost. */
-async function replace(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    await using file = await open(draft, 'wx', 0o600)
-    await file.writeFile(text)
-    await file.sync()
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
 }

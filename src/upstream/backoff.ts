@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { ToolwayError } from '../core/errors.ts'
+import { jitteredBackoffMs } from '../lib/backoff.ts'
 
 /** How long a server that could not be reached, or that keeps crashing, is left alone; one for all lines to it. */
 export interface Backoff {
@@ -93,7 +94,7 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
         retryAt = clock.monotonic() + signInPauseMs
         return
       }
-      const jittered = random() * Math.min(firstPauseMs * 2 ** failures++, longestPauseMs)
+      const jittered = jitteredBackoffMs(failures++, { firstMs: firstPauseMs, maxMs: longestPauseMs }, random)
       const asked = Math.min(error.details.retryAfterMs ?? 0, longestAskedMs)
       retryAt = clock.monotonic() + Math.max(jittered, asked)
       used(error)

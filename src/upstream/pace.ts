@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts'
+import { backoffMs } from '../lib/backoff.ts'
 
 /** How soon something may be done again that others can ask for as often as they like. */
 export interface Pace {
@@ -20,7 +21,7 @@ export function createPace(clock: Clock): Pace {
   let doneAt = Number.NEGATIVE_INFINITY
 
   const pauseMs = (): number =>
-    inARow <= atOnce ? 0 : Math.min(firstPauseMs * 2 ** (inARow - atOnce - 1), longestPauseMs)
+    inARow <= atOnce ? 0 : backoffMs(inARow - atOnce - 1, { firstMs: firstPauseMs, maxMs: longestPauseMs })
 
   return {
     next() {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { createSeal } from '../core/seal.ts'
+import { createSeal } from '../lib/seal.ts'
 import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './rounds.ts'
 
 const seal = createSeal('a secret for the test')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { callOf } from '../core/call.fixture.ts'
 import { Json } from '../core/json.ts'
-import { createSeal } from '../core/seal.ts'
+import { createSeal } from '../lib/seal.ts'
 import { createTaskNews } from './task-news.ts'
 import { relayTask, startedTask } from './tasks.ts'
 

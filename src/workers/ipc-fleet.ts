@@ -1,5 +1,5 @@
 import type { Fleet } from '../core/fleet.ts'
-import { createSeal } from '../core/seal.ts'
+import { createSeal } from '../lib/seal.ts'
 import type { DeskAnswers } from './desk.ts'
 import type { Line } from './line.ts'
 import type { Member } from './registry.ts'

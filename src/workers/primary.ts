@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { backoffMs } from '../lib/backoff.ts'
 import { createDesk } from './desk.ts'
 import { type Hand, startHand } from './hand.ts'
 import { spreadTo } from './ipc-bulletin.ts'
@@ -63,7 +64,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
       tellMembers()
       if (hand.retired || interrupted.aborted) return
       const fails = clock.monotonic() - begun > steadyMs ? 0 : failures
-      const pauseMs = Math.min(firstPauseMs * 2 ** fails, longestPauseMs)
+      const pauseMs = backoffMs(fails, { firstMs: firstPauseMs, maxMs: longestPauseMs })
       log.warn({ worker: number, code, signal, pauseMs }, 'a worker has ended; another one takes its place')
       clock.after(pauseMs, () => interrupted.aborted || begin(number, fails + 1))
     })

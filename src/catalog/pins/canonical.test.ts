@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Definition } from '../../core/entry.ts'
-import { canonical, hashOf, pinnedPart } from './canonical.ts'
+import { canonical } from '../../lib/canonical-json.ts'
+import { hashOf, pinnedPart } from './canonical.ts'
 
 const definitions = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), {
   maxKeys: 6,

@@ -1,5 +1,5 @@
 import { visible } from '../scan/visible.ts'
-import { canonical } from './canonical.ts'
+import { definitionText } from './canonical.ts'
 
 type Copy = Readonly<Record<string, unknown>> | undefined
 
@@ -7,7 +7,7 @@ type Copy = Readonly<Record<string, unknown>> | undefined
 export function changedFields(before: Copy, after: Copy): string[] {
   if (!before || !after) return ['definition']
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
-  const changed = fields.filter((field) => canonical(before[field]) !== canonical(after[field]))
+  const changed = fields.filter((field) => definitionText(before[field]) !== definitionText(after[field]))
   return changed.length > 0 ? changed : ['definition']
 }
 
@@ -26,7 +26,7 @@ const longest = 120
 const context = 16
 
 const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : canonical(value)
+  typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
 /** Two texts without what they begin and end with alike, but for a few letters. */
 function differing(a: string, b: string): [string, string] {
@@ -61,7 +61,7 @@ export function linesOf(definition: Copy): string[] {
 const order = ['name', 'title', 'description', 'instructions', 'annotations', 'inputSchema', 'outputSchema']
 const rank = (field: string): number => (order.includes(field) ? order.indexOf(field) : order.length)
 
-const sorted = (value: unknown): unknown => JSON.parse(canonical(value)) as unknown
+const sorted = (value: unknown): unknown => JSON.parse(definitionText(value)) as unknown
 
 export type Line = readonly [mark: ' ' | '-' | '+', text: string]
 

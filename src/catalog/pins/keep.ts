@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Definition } from '../../core/entry.ts'
-import { canonical } from './canonical.ts'
+import { definitionText } from './canonical.ts'
 
 /** A field longer than this is known by its hash alone; a pin must not grow with a server's wordiness. */
 const longestField = 8_192
@@ -12,7 +12,7 @@ export function keptCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
   let room = longestInAll
   for (const [index, [key, value]] of Object.entries(definition).entries()) {
-    const text = canonical(value)
+    const text = definitionText(value)
     const keeps = text.length <= Math.min(longestField, room) && index < mostFields && key.length < 200
     if (keeps) room -= text.length
     if (index >= mostFields) continue

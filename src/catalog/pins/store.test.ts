@@ -1,4 +1,5 @@
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
@@ -111,7 +112,7 @@ describe('B5: pins on disk', () => {
     const folder = join(place.folder, 'pins')
     await mkdir(folder, { recursive: true })
     const lock = join(folder, `.${fileName('files')}.lock`)
-    await writeFile(lock, '999999999 somebody')
+    await writeFile(lock, `999999999 ${hostname()} abc`)
     const pins = await place.open()
     pins.check(toolEntry('read'))
     await pins.settled()

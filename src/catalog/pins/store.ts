@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../../core/log.ts'
-import { writeWhole } from '../write-whole.ts'
-import { withLock } from './lock.ts'
+import { writeAtomic } from '../../lib/atomic-write.ts'
+import { lockFile } from '../../lib/file-lock.ts'
 import { parseRecord, recordText, type ServerPins } from './record.ts'
 
 /** A file that cannot be one of ours is not read into memory. */
 const largestFile = 64 * 1_048_576
 
 /** What a file looks like from outside: changes when somebody has written it. */
+/** Other processes may have queued up to write the same file. */
+const lockWaitMs = 12_000
+
 export type Signature = string
 
 /** The files with pins, one per server; several processes share them. */
@@ -73,16 +76,15 @@ export function pinStore(folder: string, log: Log): PinStore {
     async update(server, change) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const name = fileName(server)
-      return withLock(join(folder, `.${name}.lock`), async () => {
-        const found = await read(name)
-        if (found === 'unreadable' && (await exists(join(folder, name)))) {
-          throw new Error(`${name} cannot be read, so it is not overwritten`)
-        }
-        const current = found === 'unreadable' ? undefined : found
-        const next = change(current)
-        if (next !== current) await writeWhole(folder, name, recordText(next))
-        return next
-      })
+      await using _lock = await lockFile(join(folder, `.${name}.lock`), lockWaitMs)
+      const found = await read(name)
+      if (found === 'unreadable' && (await exists(join(folder, name)))) {
+        throw new Error(`${name} cannot be read, so it is not overwritten`)
+      }
+      const current = found === 'unreadable' ? undefined : found
+      const next = change(current)
+      if (next !== current) await writeAtomic(join(folder, name), recordText(next))
+      return next
     },
     async signatures() {
       const found = new Map<string, Signature>()

@@ -1,4 +1,5 @@
 import type { Definition, Entry } from '../../core/entry.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import { tokens } from './tokens.ts'
 
 /** How much each word of a tool says about it, from 0 to 1. */
@@ -52,18 +53,15 @@ const mostParameters = 100
 const mostValues = 50
 
 function addParameters(schema: unknown, add: (text: unknown, weight: number) => void, depth: number): void {
-  if (!isObject(schema) || depth >= deepest) return
+  if (!isRecord(schema) || depth >= deepest) return
   // Among what a parameter may be there are words of the tasks that it is for: `unit: celsius | fahrenheit`.
   if (Array.isArray(schema.enum)) for (const value of schema.enum.slice(0, mostValues)) add(value, weights.value)
-  if (isObject(schema.items)) addParameters(schema.items, add, depth)
-  if (!isObject(schema.properties)) return
+  if (isRecord(schema.items)) addParameters(schema.items, add, depth)
+  if (!isRecord(schema.properties)) return
   for (const [name, property] of Object.entries(schema.properties).slice(0, mostParameters)) {
     add(name, weights.parameter)
-    if (!isObject(property)) continue
+    if (!isRecord(property)) continue
     add(property.description, weights.explanation)
     addParameters(property, add, depth + 1)
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

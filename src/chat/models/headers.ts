@@ -1,4 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
+import { basicAuthOf, urlSecrets } from '../../lib/basic-auth.ts'
 
 /** What is sent with every request, and what of it must never be shown. */
 export interface ModelHeaders {
@@ -12,15 +13,10 @@ const isSecret = /key|token|secret|sig|auth|pass/i
 /** The headers of requests to a model server. A key of `none` is none; one in the address becomes a header. */
 export function modelHeaders(name: string, url: URL, apiKey: string | undefined): ModelHeaders {
   const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  const { username, password } = url
   const asked = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
-  if (username !== '' || password !== '') {
-    const pair = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')
-    return {
-      headers: { ...common, authorization: `Basic ${pair}` },
-      secrets: [pair, password, decodeURIComponent(password), ...asked],
-    }
-  }
+  const authorization = basicAuthOf(url)
+  if (authorization !== undefined)
+    return { headers: { ...common, authorization }, secrets: [...urlSecrets(url), ...asked] }
   if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: asked }
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ToolwayError(

@@ -1,7 +1,7 @@
 import { type Answer, textOf } from './exchange.ts'
 import type { Refusal } from './failures.ts'
 import { type Dispensable, dispensable } from './profile.ts'
-import { retryAfterMs } from './retry-after.ts'
+import { waitAskedMs } from './retry-after.ts'
 import { type Said, saidIn } from './said.ts'
 
 /** Of an answer that refuses, only a sentence is of interest. */
@@ -10,7 +10,7 @@ const mostBytes = 64 * 1024
 /** Reads why a request was refused. */
 export async function refusalOf(answer: Answer, secrets: readonly string[], now: number): Promise<Refusal> {
   const text = await textOf(answer.chunks, mostBytes)
-  return { status: answer.status, said: saidIn(text ?? '', secrets), retryAfterMs: retryAfterMs(answer.header, now) }
+  return { status: answer.status, said: saidIn(text ?? '', secrets), retryAfterMs: waitAskedMs(answer.header, now) }
 }
 
 /** An error that came in the place of an answer, although the status promised one. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { retryAfterMs } from './retry-after.ts'
+import { waitAskedMs } from './retry-after.ts'
 
 const now = Date.parse('2026-11-03T12:00:00Z')
 
@@ -12,5 +12,5 @@ test.each([
   [{ 'retry-after': 'soon' }, undefined],
   [{}, undefined],
 ])('S6: %j', (headers: Record<string, string>, expected) => {
-  expect(retryAfterMs((name) => headers[name], now)).toBe(expected)
+  expect(waitAskedMs((name) => headers[name], now)).toBe(expected)
 })

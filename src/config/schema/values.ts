@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { durationUnits } from '../../lib/duration.ts'
 
 /** Editors see a value before its variables are filled in, so every published pattern lets a variable through. */
 const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`
@@ -10,7 +11,7 @@ interface Unit {
 }
 
 const time: Unit = {
-  factors: { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 },
+  factors: durationUnits,
   expected: 'a duration such as 500ms, 30s, 5m or 1h',
   hint: (bare) => `${bare}s (or ${bare}ms)`,
 }

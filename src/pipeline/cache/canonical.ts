@@ -1,5 +1,5 @@
 import type { Json } from '../../core/json.ts'
-import { decimalForm, Numeral } from '../../core/numeral.ts'
+import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 
 /** Longer ones are not worth comparing: writing them anew with each call would cost more than many a call. */
 const maxLength = 65_536

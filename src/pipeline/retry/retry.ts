@@ -2,6 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Call, Interceptor } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { backoffMs } from '../../lib/backoff.ts'
 import { type Budget, createBudget } from './budget.ts'
 import { pause } from './pause.ts'
 import { isRepeatable } from './repeatable.ts'
@@ -25,11 +26,11 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
     }
     return budget
   }
-  const longest = Math.max(backoff, longestPauseMs)
+  const pauses = { firstMs: backoff, maxMs: Math.max(backoff, longestPauseMs) }
 
   /** A random part of what the pause may be at most: those who failed together do not come back together. */
   const pauseBefore = (retries: number, error: ToolwayError): number | undefined => {
-    const most = Math.min(backoff * 2 ** retries, longest)
+    const most = backoffMs(retries, pauses)
     const { retryAfterMs = 0 } = error.details
     // Before then it would be in vain, and after that it is for the caller to decide.
     return retryAfterMs > most ? undefined : Math.max(Math.round(most * random()), retryAfterMs)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Json } from '../../core/json.ts'
-import { Numeral, parseExactly } from '../../core/numeral.ts'
+import { Numeral, parseExactly } from '../../lib/exact-number.ts'
 import { budget, stepsPerCheck } from './budget.ts'
 import { compare, isMultiple } from './exact.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'

@@ -1,7 +1,7 @@
 import type { Ajv, FuncKeywordDefinition } from 'ajv'
 import { _, type Code } from 'ajv/dist/compile/codegen/index.js'
-import { type Decimal, decimalOf, Numeral } from '../../core/numeral.ts'
 import { isObject } from '../../core/schema-keywords.ts'
+import { type Decimal, decimalOf, Numeral } from '../../lib/exact-number.ts'
 import { budget, charge, chargeForWhole, stepsPerCheck } from './budget.ts'
 import { wholeKeyword } from './prepare.ts'
 import { canonical } from './unique-items.ts'

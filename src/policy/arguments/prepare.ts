@@ -1,5 +1,5 @@
-import { Numeral } from '../../core/numeral.ts'
 import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
+import { Numeral } from '../../lib/exact-number.ts'
 
 /** A schema that is ready to be compiled, or why it cannot be checked against. */
 export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }

@@ -1,4 +1,4 @@
-import { decimalForm, Numeral } from '../../core/numeral.ts'
+import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import { charge, chargeForWhole } from './budget.ts'
 
 /** Whether no item occurs twice, in linear time: comparing each with each takes minutes for long lists. */

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../core/clock.ts'
+import { readBounded } from '../../lib/read-bounded.ts'
 import { openWay, type WayOut } from '../../outbound/way-out.ts'
 
 /** The keys of an identity provider as they were published at one time. */
@@ -34,22 +35,13 @@ export function createFetchKeys(url: string, clock: Clock): (() => Promise<Publi
       body.destroy()
       throw new Error(`the answer is HTTP ${statusCode}, not 200`)
     }
-    const text = await bounded(body)
+    const text = String(await readBounded(body, maxBytes, tooLarge))
     return { find: createLocalJWKSet(parsed(text)), text }
   }
   return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() })
 }
 
-async function bounded(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of body) {
-    length += chunk.length
-    if (length > maxBytes) throw new Error(`the key set is larger than ${maxBytes / 1024} KiB`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
+const tooLarge = () => new Error(`the key set is larger than ${maxBytes / 1024} KiB`)
 
 function parsed(text: string) {
   try {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { decimalForm, Numeral } from '../../core/numeral.ts'
+import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import {
   declaredParamHeaders,
   decodeHeaderValue,

@@ -1,6 +1,6 @@
 import { type Bulletin, createBoard } from '../../core/bulletin.ts'
 import type { Log } from '../../core/log.ts'
-import { createSeal } from '../../core/seal.ts'
+import { createSeal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 
 export interface RedisBulletinOptions {

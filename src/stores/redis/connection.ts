@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { backoffMs } from '../../lib/backoff.ts'
 
 /** Redis or Valkey, as far as it is there. Whoever asks has a way of its own to go on without it. */
 export interface SharedRedis extends AsyncDisposable {
@@ -57,7 +58,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       autoResendUnfulfilledCommands: false,
       connectTimeout: 2_000,
       commandTimeout: patienceMs,
-      retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 10), longestPauseMs),
+      retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: longestPauseMs }),
       reconnectOnError: null,
     })
     // Told by `close`; without a listener it would end the process.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
 import type { Fleet, TakenOver } from '../../core/fleet.ts'
-import { createSeal, type Seal } from '../../core/seal.ts'
+import { createSeal, type Seal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 import { createScript } from './script.ts'
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
+import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
 import { remember } from '../redact/remember.ts'
 import { bounded, longestArguments, longestStart, longestText } from './bounds.ts'
-import { canonical, deepest, TooLong } from './canonical.ts'
 import type { Link, Truncated } from './record.ts'
 
 /** A record's place in the chain, which is known only when it is written. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
+import { canonical } from '../../lib/canonical-json.ts'
 import type { Body, Place } from './body.ts'
-import { canonical } from './canonical.ts'
 import type { Position } from './commit.ts'
 import type { Files } from './files.ts'
 import type { Signer } from './keys.ts'

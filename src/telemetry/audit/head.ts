@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { canonical } from './canonical.ts'
+import { canonical } from '../../lib/canonical-json.ts'
 import { type Files, writeWhole } from './files.ts'
 import type { Signer } from './keys.ts'
 

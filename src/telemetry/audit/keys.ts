@@ -8,7 +8,7 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { canonical } from './canonical.ts'
+import { canonical } from '../../lib/canonical-json.ts'
 
 /** Checks what the log signed. */
 export interface Verifier {

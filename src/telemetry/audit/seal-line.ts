@@ -1,5 +1,5 @@
 import { hash as digest } from 'node:crypto'
-import { canonical } from './canonical.ts'
+import { canonical } from '../../lib/canonical-json.ts'
 import { parseRecord } from './parse-record.ts'
 import { type AuditRecord, noHash } from './record.ts'
 

@@ -1,4 +1,4 @@
-import { Numeral } from '../../core/numeral.ts'
+import { Numeral } from '../../lib/exact-number.ts'
 import type { Redactor } from './redactor.ts'
 
 export type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'

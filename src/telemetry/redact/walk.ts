@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Numeral } from '../../core/numeral.ts'
+import { Numeral } from '../../lib/exact-number.ts'
 
 /** How each part of a value is treated, and how much of it there may be. */
 export interface Visit {

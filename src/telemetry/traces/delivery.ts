@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import { backoffMs } from '../../lib/backoff.ts'
 import type { Post, Reply } from './post.ts'
 
 /** Brings batches to the receiver, again and again where it must be. */
@@ -64,7 +65,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** One line for each outage, not one for each batch. */
   function failed(reply: Exclude<Reply, { kind: 'taken' }>): void {
-    const most = Math.min(firstPauseMs * 2 ** Math.min(failures, 10), longestPauseMs)
+    const most = backoffMs(failures, { firstMs: firstPauseMs, maxMs: longestPauseMs })
     // A random part of it, so that those who failed together do not come back together.
     const pauseMs = most / 2 + (most / 2) * random()
     resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)

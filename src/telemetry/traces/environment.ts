@@ -16,7 +16,7 @@ export function pairs(list: string | undefined): Record<string, string> {
 }
 
 /** Without its percent signs, or as it is where they mean nothing. */
-export function decoded(text: string): string {
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

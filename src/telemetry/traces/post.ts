@@ -1,9 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { readBeginning } from '../../lib/read-bounded.ts'
+import { retryAfterMs } from '../../lib/retry-after.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
 import type { WayOut } from '../../outbound/way-out.ts'
-import { retryAfterMs } from './retry-after.ts'
 
 /** What a receiver said to a batch, or why it said nothing. */
 export type Reply =
@@ -47,7 +48,8 @@ export function createPost({ url, headers, clock }: PostOptions): Post {
     const answer = await (await way).request({ method: 'POST', path, headers: own, body, signal })
     const { statusCode: status } = answer
     if (status >= 200 && status < 300) return { kind: 'taken', rejected: rejectedBy(await beginning(answer.body)) }
-    const waitMs = retryAfterMs(headerOf(answer.headers, 'retry-after'), clock.now())
+    const asked = retryAfterMs(headerOf(answer.headers, 'retry-after'), clock.now())
+    const waitMs = Math.min(asked ?? 0, maxRetryAfterMs)
     await answer.body.dump({ limit: longestAnswer, signal })
     const why = `it answered with HTTP ${status}`
     return passing.has(status) ? { kind: 'later', why, waitMs } : { kind: 'refused', why }
@@ -68,6 +70,9 @@ export function createPost({ url, headers, clock }: PostOptions): Post {
   }
 }
 
+/** Upper bound for Retry-After. */
+const maxRetryAfterMs = 5 * 60_000
+
 /** The failures that pass, as the protocol lists them. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
@@ -76,16 +81,8 @@ const headerOf = (headers: Record<string, string | string[] | undefined>, name: 
   return Array.isArray(value) ? value[0] : value
 }
 
-async function beginning(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length > longestAnswer) break
-  }
-  return Buffer.concat(chunks).toString()
-}
+const beginning = async (body: AsyncIterable<Buffer>): Promise<string> =>
+  String((await readBeginning(body, longestAnswer)).bytes)
 
 /** Whoever takes only some says how many not; a receiver that says nothing, or says it in protobuf, took all. */
 function rejectedBy(answer: string): number {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { decoded } from './environment.ts'
+import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { createExporter, type ExporterStats } from './exporter.ts'
 import { createPost } from './post.ts'
 import { serverFacts, type TracedServer } from './server-facts.ts'
@@ -56,10 +56,8 @@ export function openTraces({ settings, version, clock, log }: TracesOptions): Tr
 /** Credentials in an address become the usual header. */
 function addressOf(written: string): { url: URL; authorization: Record<string, string> } {
   const url = new URL(written)
-  const { username, password } = url
-  if (username === '' && password === '') return { url, authorization: {} }
-  const pair = `${decoded(username)}:${decoded(password)}`
-  return { url, authorization: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } }
+  const authorization = basicAuthOf(url)
+  return { url, authorization: authorization === undefined ? {} : { authorization } }
 }
 
 /** So that a header that is given in another spelling is no second one. */

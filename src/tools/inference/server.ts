@@ -1,4 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
+import { basicAuthOf, urlSecrets } from '../../lib/basic-auth.ts'
 import { readBody } from '../native/fetch/body.ts'
 import type { ServedModel } from './choose.ts'
 import { lost, type Place, refused, tooLarge } from './failures.ts'
@@ -64,7 +65,11 @@ async function exchange(place: Place, model: ServedModel, asked: Exchange): Prom
     const header = (name: string) => String(answer.headers[name] ?? '')
     answer.body.on('error', () => {})
     const isGood = answer.statusCode >= 200 && answer.statusCode < 300
-    const { bytes, cut } = await readBody(answer.body, header('content-encoding'), isGood ? maxBytes : mostOfError)
+    const { bytes, truncated } = await readBody(
+      answer.body,
+      header('content-encoding'),
+      isGood ? maxBytes : mostOfError,
+    )
     if (!isGood) {
       throw refused(place, answer.statusCode, {
         text: bytes.toString('utf8'),
@@ -72,7 +77,7 @@ async function exchange(place: Place, model: ServedModel, asked: Exchange): Prom
         retryAfter: header('retry-after'),
       })
     }
-    if (cut) throw tooLarge(place, maxBytes)
+    if (truncated) throw tooLarge(place, maxBytes)
     return { type: header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? '', bytes }
   } catch (thrown) {
     signal.throwIfAborted()
@@ -82,12 +87,9 @@ async function exchange(place: Place, model: ServedModel, asked: Exchange): Prom
 
 /** A key of `none` is none; a name and password in the address become a header. */
 function credentials({ name }: Place, { baseUrl, apiKey }: ServedModel) {
-  const { username, password } = new URL(baseUrl)
-  if (username !== '' || password !== '') {
-    const plain = decodeURIComponent(password)
-    const pair = Buffer.from(`${decodeURIComponent(username)}:${plain}`).toString('base64')
-    return { authorization: { authorization: `Basic ${pair}` }, secrets: [pair, password, plain] }
-  }
+  const url = new URL(baseUrl)
+  const authorization = basicAuthOf(url)
+  if (authorization !== undefined) return { authorization: { authorization }, secrets: urlSecrets(url) }
   if (apiKey === undefined || apiKey === 'none') return { authorization: {}, secrets: [] }
   if (/^[\x21-\x7e]+$/.test(apiKey)) return { authorization: { authorization: `Bearer ${apiKey}` }, secrets: [apiKey] }
   const advice = `Check models.${name}.apiKey for spaces and line breaks.`

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
+import { basicAuth } from '../../lib/basic-auth.ts'
 import { scopesIn } from './challenge.ts'
 import { type Client, methodOf, type SigningKey } from './client.ts'
 import type { IssuerMetadata } from './issuer-metadata.ts'
@@ -74,8 +75,10 @@ async function authenticated(request: TokenRequest): Promise<Shown> {
   const { id, secret = '' } = client
   switch (methodOf(client, issuer)) {
     case 'client_secret_basic': {
-      const pair = [id, secret].map((part) => new URLSearchParams([['', part]]).toString().slice(1)).join(':')
-      return { headers: { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }, parameters: {} }
+      const [user = '', password = ''] = [id, secret].map((part) =>
+        new URLSearchParams([['', part]]).toString().slice(1),
+      )
+      return { headers: { authorization: basicAuth(user, password) }, parameters: {} }
     }
     case 'client_secret_post':
       return { headers: {}, parameters: { client_id: id, client_secret: secret } }

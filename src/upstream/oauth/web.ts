@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
+import { readBounded } from '../../lib/read-bounded.ts'
 import { proxyFor } from '../../outbound/proxy.ts'
 import { safeAddress } from './address.ts'
 import { OAuthProblem, quoted } from './problem.ts'
@@ -164,14 +165,8 @@ async function exchanged(agent: Dispatcher, url: URL, asked: Asked & { readonly 
     body.destroy()
     return { status, body: undefined, location: String(received.location ?? '') }
   }
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > maxBytes) throw new OAuthProblem(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)
-    chunks.push(chunk)
-  }
-  return { status, body: json(Buffer.concat(chunks).toString()) }
+  const tooLarge = () => new OAuthProblem(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)
+  return { status, body: json(String(await readBounded(body, maxBytes, tooLarge))) }
 }
 
 function json(text: string): unknown {

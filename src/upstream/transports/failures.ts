@@ -1,4 +1,5 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import { retryAfterMs } from '../../lib/retry-after.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
 import { ConnectTimeout, type Head, NoAnswer } from './channel.ts'
 
@@ -60,11 +61,11 @@ export function refused(place: Place, head: Head, said = ''): ToolwayError {
   const { name, established } = place
   const { status } = head
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenLine(established)
-  const retryAfterMs = retryAfter(head.header('retry-after'))
+  const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
   const relayed = head.relay === undefined ? '' : ` It may be the proxy ${head.relay} that says so.`
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, {
     server: name,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    retryAfterMs: waitMs,
     cause: new HttpStatus(status),
   })
 }
@@ -131,10 +132,6 @@ function sentence({ name, established }: Place, head: Head, said: string): strin
 function originOf(location: string | undefined): string {
   return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another place'
 }
-
-/** Seconds, as servers that are busy send them; a date is not worth the trouble. */
-const retryAfter = (value: string | undefined): number | undefined =>
-  value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined
 
 /** A code such as ECONNREFUSED; a connection to a name with several addresses fails with one error for each. */
 function reason(cause: unknown): string {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage } from '../../wire/limits.ts'
 import { readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
@@ -71,8 +72,8 @@ export function readExchange(first: Head, exchange: Exchange): Body {
     if (signal.aborted) return finish()
     if (lastId === undefined) return finish('ended the stream without an answer')
     if (++fruitless > maxFruitless) return finish('broke off and could not be reached again')
-    const growth = 2 ** (fruitless - 1)
-    await pause(Math.min(Math.max(pauseMs, shortestPauseMs) * growth, longestPauseMs), clock, signal)
+    const backoff = { firstMs: Math.max(pauseMs, shortestPauseMs), maxMs: longestPauseMs }
+    await pause(backoffMs(fruitless - 1, backoff), clock, signal)
     if (signal.aborted) return finish()
     try {
       const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : ignored(head, clock)))

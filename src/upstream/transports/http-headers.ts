@@ -1,3 +1,5 @@
+import { basicAuthOf } from '../../lib/basic-auth.ts'
+
 /** Header names that belong to the protocol or to HTTP itself. */
 const ours = new Set([
   'accept',
@@ -16,10 +18,8 @@ export function configuredHeaders(
   headers: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
   const kept: Record<string, string> = {}
-  if (url.username !== '' || url.password !== '') {
-    const pair = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
-    kept.authorization = `Basic ${Buffer.from(pair).toString('base64')}`
-  }
+  const authorization = basicAuthOf(url)
+  if (authorization !== undefined) kept.authorization = authorization
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase()
     if (value !== undefined && !ours.has(lower)) kept[lower] = value

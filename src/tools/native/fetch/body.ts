@@ -1,5 +1,6 @@
 import type { Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { readBeginning } from '../../../lib/read-bounded.ts'
 
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
@@ -16,7 +17,7 @@ export async function readBody(
   body: Readable,
   encoding: string,
   maxBytes: number,
-): Promise<{ readonly bytes: Buffer; readonly cut: boolean }> {
+): Promise<{ readonly bytes: Buffer; readonly truncated: boolean }> {
   const codings = encoding
     .toLowerCase()
     .split(',')
@@ -28,18 +29,11 @@ export async function readBody(
     throw new Error(`it is encoded as ${known.join(', ').slice(0, 40)}`)
   }
   const plain = create ? decoded(body, create()) : body
-  const chunks: Buffer[] = []
-  let length = 0
   try {
-    for await (const chunk of plain as AsyncIterable<Buffer>) {
-      chunks.push(chunk)
-      length += chunk.length
-      if (length > maxBytes) break
-    }
+    return await readBeginning(plain, maxBytes)
   } finally {
     body.destroy()
   }
-  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), cut: length > maxBytes }
 }
 
 /** Not `pipeline`: it would throw for a reader that has had enough. */

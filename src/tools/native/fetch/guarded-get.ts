@@ -55,8 +55,8 @@ async function hop(text: string, options: GetOptions): Promise<{ readonly got: G
   body.on('error', () => {})
   if (redirects.has(status) && header('location') !== '') return { location: elsewhere(url, header('location')) }
   try {
-    const { bytes, cut } = await readBody(body, header('content-encoding'), maxBytes)
-    return { got: { url, status, contentType: header('content-type'), bytes, cut } }
+    const { bytes, truncated } = await readBody(body, header('content-encoding'), maxBytes)
+    return { got: { url, status, contentType: header('content-type'), bytes, cut: truncated } }
   } catch (thrown) {
     throw signal.aborted ? signal.reason : cannotReach(url, thrown)
   }

@@ -1,6 +1,8 @@
 import type { Clock } from '../../../core/clock.ts'
 import { deadline } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
+import { basicAuthOf } from '../../../lib/basic-auth.ts'
+import { retryAfterMs } from '../../../lib/retry-after.ts'
 import type { Artifact } from '../sink.ts'
 
 /** What came of one attempt. */
@@ -66,11 +68,11 @@ export async function deliver(artifact: Artifact, options: DeliverOptions): Prom
   }
 }
 
-function headersOf({ username, password }: URL, { id }: Artifact, configured: Readonly<Record<string, string>>) {
+function headersOf(url: URL, { id }: Artifact, configured: Readonly<Record<string, string>>) {
   const headers: Record<string, string> = { 'user-agent': 'toolway' }
   for (const [name, value] of Object.entries(configured)) headers[name.toLowerCase()] = value
-  const pair = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')
-  if (username !== '' || password !== '') headers.authorization ??= `Basic ${pair}`
+  const authorization = basicAuthOf(url)
+  if (authorization !== undefined) headers.authorization ??= authorization
   return { ...headers, 'content-type': 'application/json', 'idempotency-key': id }
 }
 
@@ -84,9 +86,9 @@ function outcomeOf(url: URL, status: number, headers: Headers, now: number): Att
   }
   if (status >= 300 && status < 400) return { kind: 'refused', reason: `${reason}, a redirect`, status }
   if (status !== 429 && status < 500) return { kind: 'refused', reason, status }
-  const retryAfterMs = waitOf(headers['retry-after'], now)
+  const waitMs = retryAfterMs(String(headers['retry-after'] ?? ''), now)
   const kind = status === 429 || status === 503 ? 'busy' : 'lost'
-  return { kind, reason, status, ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  return { kind, reason, status, ...(waitMs !== undefined && { retryAfterMs: waitMs }) }
 }
 
 /** An address of the receiver's that can be shown: no credentials, no other scheme. */
@@ -96,13 +98,6 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   if (written === '' || written.length > 2_000 || !URL.canParse(written, base)) return undefined
   const found = new URL(written, base)
   return /^https?:$/.test(found.protocol) && found.username === '' && found.password === '' ? found.href : undefined
-}
-
-function waitOf(header: string | string[] | undefined, now: number): number | undefined {
-  const written = String(header ?? '')
-  if (/^\d{1,7}$/.test(written)) return Number(written) * 1000
-  const date = Date.parse(written)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
 /** A code such as ECONNREFUSED; a name with several addresses fails with one error for each. */

@@ -3,6 +3,7 @@ import type { Clock } from '../../../core/clock.ts'
 import { waitFor } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
+import { jitteredBackoffMs } from '../../../lib/backoff.ts'
 import type { Artifact, Pointer, Sink } from '../sink.ts'
 import { type Attempt, deliver } from './deliver.ts'
 
@@ -35,8 +36,8 @@ export function webhookSink({
 }: WebhookOptions): Omit<Sink, 'description'> {
   /** A random part of what it may be at most: those who failed together do not come back together. */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
-    const most = Math.min(firstPauseMs * 2 ** (attempts - 1), longestPauseMs)
-    return Math.max(Math.round(most * random()), retryAfterMs)
+    const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: longestPauseMs }, random)
+    return Math.max(Math.round(jittered), retryAfterMs)
   }
 
   return {

@@ -1,4 +1,4 @@
-import { Numeral } from '../../core/numeral.ts'
+import { Numeral } from './exact-number.ts'
 
 /** Far from where a recursion would end. */
 export const deepest = 256

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { canonical, TooLong } from './canonical.ts'
+import { canonical, TooLong } from './canonical-json.ts'
 
 describe('F11: canonical JSON', () => {
   test('F11: any JSON value keeps its meaning and comes out the same once more', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Json } from './json.ts'
-import { decimalForm, Numeral, parseExactly } from './numeral.ts'
+import { Json } from '../core/json.ts'
+import { decimalForm, Numeral, parseExactly } from './exact-number.ts'
 
 describe('V5: numbers that a double would round', () => {
   test.each(['1326954198812345679', '-9007199254740993', '0.10000000000000000555', '1e400', '123456789012345678.5e-3'])(

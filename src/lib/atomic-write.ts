@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto'
+import { open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+export interface AtomicWriteOptions {
+  /** Of the new file; readable by its owner alone unless given. */
+  readonly mode?: number
+  /** Whose the file is, where it is not ours. Only root can set it; for others it is ignored. */
+  readonly owner?: { readonly uid: number; readonly gid: number } | undefined
+}
+
+/**
+ * Replaces a file: readers see the old content or the new one, also after a crash or a power cut. The temporary file is
+ * in the same folder, because a rename is atomic within one file system only.
+ */
+export async function writeAtomic(
+  path: string,
+  content: string | Uint8Array,
+  options: AtomicWriteOptions = {},
+): Promise<void> {
+  const folder = dirname(path)
+  const temporary = join(folder, `.${basename(path)}.${randomUUID()}.tmp`)
+  try {
+    await write(temporary, content, options)
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {})
+    throw error
+  }
+  await syncFolder(folder)
+}
+
+async function write(path: string, content: string | Uint8Array, { mode = 0o600, owner }: AtomicWriteOptions) {
+  await using file = await open(path, 'wx', 0o600)
+  await file.writeFile(content)
+  if (owner && owner.uid !== process.getuid?.()) await file.chown(owner.uid, owner.gid).catch(() => {})
+  // After chown, which clears some bits. The umask does not apply here.
+  if (mode !== 0o600) await file.chmod(mode)
+  await file.sync()
+}
+
+/** Makes the rename itself durable. Windows cannot open folders; some network file systems refuse to sync them. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
+  await using opened = await open(folder, 'r')
+  await opened.sync().catch(() => {})
+}

@@ -1,0 +1,25 @@
+/** The value of an Authorization header (RFC 7617). */
+export const basicAuth = (user: string, password: string): string =>
+  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+
+/** The same from the user information of a URL; undefined where it has none. */
+export function basicAuthOf({ username, password }: URL): string | undefined {
+  return username === '' && password === '' ? undefined : basicAuth(decoded(username), decoded(password))
+}
+
+/** Every spelling of the password in a URL, for redaction: as written, decoded, and as the header has it. */
+export function urlSecrets(url: URL): string[] {
+  const authorization = basicAuthOf(url)
+  return authorization === undefined
+    ? []
+    : [url.password, decoded(url.password), authorization.slice('Basic '.length)].filter((secret) => secret !== '')
+}
+
+/** As written where a `%` is not an escape. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

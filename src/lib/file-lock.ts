@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto'
+import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** Holders usually write one small file. */
+const defaultWaitMs = 5_000
+const pollMs = 20
+/** A lock of another machine, or one that a crash left half written, counts as abandoned after this time. */
+const maxAgeMs = 10 * 60_000
+
+/** Holds a lock file until disposed of. The lock of a process that has died is removed. */
+export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<AsyncDisposable> {
+  const mine = `${process.pid} ${hostname()} ${randomBytes(6).toString('hex')}\n`
+  const end = performance.now() + waitMs
+  while (!(await created(path, mine))) {
+    const held = await readFile(path, 'utf8').catch(() => '')
+    if (await isAbandoned(path, held)) await removeAbandoned(path, held)
+    else if (performance.now() > end) {
+      throw new Error(`${path} is held by process ${held.trim() || 'unknown'}; if that is not running, remove the file`)
+    } else await pause(pollMs)
+  }
+  return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
+}
+
+/** Written under another name and then linked, so that a lock never exists without the name of its holder. */
+async function created(path: string, mine: string): Promise<boolean> {
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  await writeFile(draft, mine, { flag: 'wx', mode: 0o600 })
+  try {
+    await link(draft, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+async function isAbandoned(path: string, held: string): Promise<boolean> {
+  const [pid = '', host] = held.split(' ')
+  // Whether a process lives can be asked on its own machine only.
+  if (/^\d+$/.test(pid) && host === hostname()) return !isRunning(Number(pid))
+  const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? {}
+  return mtimeMs !== undefined && Date.now() - mtimeMs > maxAgeMs
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+/** Moves it aside and compares: if another process has just replaced it, the new lock is put back. */
+async function removeAbandoned(path: string, abandoned: string): Promise<void> {
+  const aside = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    await rename(path, aside)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+  if ((await readFile(aside, 'utf8')) !== abandoned) await link(aside, path).catch(() => {})
+  await rm(aside, { force: true })
+}

@@ -1,0 +1,25 @@
+/** Reads a stream to its end; throws what `tooLarge` makes as soon as it has more than `maxBytes`. */
+export async function readBounded(
+  stream: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  tooLarge: () => Error,
+): Promise<Buffer> {
+  const { bytes, truncated } = await readBeginning(stream, maxBytes)
+  if (truncated) throw tooLarge()
+  return bytes
+}
+
+/** Reads at most the first `maxBytes`. Leaving the loop destroys the stream, which closes its connection or file. */
+export async function readBeginning(
+  stream: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): Promise<{ readonly bytes: Buffer; readonly truncated: boolean }> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of stream) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > maxBytes) break
+  }
+  return { bytes: Buffer.concat(chunks, Math.min(length, maxBytes)), truncated: length > maxBytes }
+}
