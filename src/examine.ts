@@ -78,7 +78,7 @@ const hasReadOnlyHint = ({ annotations }: Definition): boolean =>
   (annotations as { readonly readOnlyHint?: unknown } | undefined)?.readOnlyHint === true
 
 const identity = { name: 'toolway', version }
-const mostLines = 50
+const maxLines = 50
 
 /** Tries servers, and leaves nothing of them behind: no process, no file. */
 export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): Examiner {
@@ -202,7 +202,7 @@ function listener(log: Log, redact: (text: string) => string) {
   const remarks: string[] = []
   const stdout: string[] = []
   const keep = (lines: string[], line: string) => {
-    if (lines.length < mostLines) lines.push(line)
+    if (lines.length < maxLines) lines.push(line)
   }
   const own: Log = {
     debug(facts, message) {

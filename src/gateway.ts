@@ -124,17 +124,17 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     relay: (method, call) => worlds.within(({ pipeline }) => pipeline.relay(method, call)),
     subscribe: (...asked) => worlds.within(({ pipeline }) => pipeline.subscribe(...asked)),
     view: (caller) => worlds.present.pipeline.view(caller),
-    turnedAway(who) {
-      lasting.metrics.turnedAway(who.code)
-      worlds.present.pipeline.turnedAway(who)
+    rejected(who) {
+      lasting.metrics.rejected(who.code)
+      worlds.present.pipeline.rejected(who)
     },
     agentOf: (credential, asked) => worlds.present.policy.agentOf(credential, asked),
     offers: (caller) => offersTo(caller, worlds.present),
-    inform(caller, method) {
+    notifyServers(caller, method) {
       lasting.cache.callersChanged()
       for (const server of new Set(worlds.living.flatMap(serversOf))) server.inform(caller, method)
     },
-    left(caller) {
+    sessionEnded(caller) {
       for (const server of new Set(worlds.living.flatMap(serversOf))) server.left(caller)
     },
     onChange(listener) {
@@ -162,7 +162,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       end: (world) => endWorld(world, worlds.living),
     }),
   )
-  const { breakers, bulkhead, bulletin, cache } = lasting
+  const { breakers, bulkhead, pubSub, cache } = lasting
   const present = () => worlds.present
   const history = createHistory()
   const record = recordConfiguration(lasting.audit, await keptAuditKey(config.stores.path), surroundings.redact)
@@ -204,7 +204,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     log,
   })
   open.use(breakers.onChange((server) => present().servers.get(server)?.server.breakerChanged()))
-  const fanOut = open.use(createFanOut({ bulletin, breakers, present, reload: reload.now, clock, log }))
+  const fanOut = open.use(createFanOut({ pubSub, breakers, present, reload: reload.now, clock, log }))
   const watching: Watching = { present, cache, changed: tell, added: fanOut.watch, log }
   const files = options.watch
     ? open.use(watchPlaces(placesOf(worlds.present), clock, () => void reload.now()))
@@ -265,7 +265,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         info,
         ready: () => true,
         chat: () => (chat.models().length > 0 ? chat : undefined),
-        ...{ fleet: lasting.fleet, workers: shared },
+        ...{ membership: lasting.membership, workers: shared },
         environmentOf: (...called: NamedIn) => namedEnvironment(worlds.present, ...called),
         jwt: () => worlds.present.entrance.auth.jwt,
         failures: () => worlds.present.entrance.auth,
@@ -276,7 +276,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       }
       startServing()
       door = running.use(await openHttpDoor(opening))
-      await Promise.all([lasting.fleet?.join(door.address), shared?.join(door.address)])
+      await Promise.all([lasting.membership?.join(door.address), shared?.join(door.address)])
       return door
     },
     stdio(input, output, agent) {

@@ -4,14 +4,14 @@ import { createHandovers, type Handovers } from './chat/handovers.ts'
 import { createProfiles } from './chat/models/profile.ts'
 import type { Config } from './config/schema.ts'
 import type { Buckets } from './core/buckets.ts'
-import type { Bulletin } from './core/bulletin.ts'
-import { type Claims, createClaims } from './core/claim.ts'
 import type { Clock } from './core/clock.ts'
 import type { DescriptorStore } from './core/descriptors.ts'
-import type { Fleet } from './core/fleet.ts'
 import { members } from './core/json-text/scan.ts'
+import { createLeases, type Leases } from './core/lease.ts'
 import type { Log } from './core/log.ts'
+import type { Membership } from './core/membership.ts'
 import type { Observer } from './core/observer.ts'
+import type { PubSub } from './core/pub-sub.ts'
 import { createSeal, type Seal } from './lib/seal.ts'
 import { type Breakers, createBreakers } from './pipeline/breaker/breakers.ts'
 import type { BreakerConfig } from './pipeline/breaker/config.ts'
@@ -22,11 +22,11 @@ import { type OAuth, oauthIn } from './sign-in.ts'
 import { keptAuditKey } from './stores/audit-key.ts'
 import { memoryBuckets } from './stores/buckets.ts'
 import { memoryCache } from './stores/cache.ts'
-import { memoryKeepsakes } from './stores/keepsakes.ts'
 import type { PostgresAudit, PostgresAuditOptions } from './stores/postgres/audit.ts'
-import type { RedisFleet } from './stores/redis/fleet.ts'
+import type { RedisMembership } from './stores/redis/membership.ts'
 import type { RedisStoresOptions } from './stores/redis/stores.ts'
 import { keptSealSecret } from './stores/seal.ts'
+import { memoryTtlStore } from './stores/ttl-store.ts'
 import { type AuditLog, openAuditLog } from './telemetry/audit/log.ts'
 import { marksFolder } from './telemetry/audit/marks.ts'
 import { openSpool } from './telemetry/audit-archive/spool.ts'
@@ -58,11 +58,11 @@ export interface Lasting extends AsyncDisposable {
   readonly observers: readonly Observer[]
   readonly seal: Seal
   /** The replicas that this one is one of. */
-  readonly fleet: Pick<RedisFleet, keyof Fleet | 'join'> | undefined
+  readonly membership: Pick<RedisMembership, keyof Membership | 'join'> | undefined
   /** What it tells them, and hears of them. */
-  readonly bulletin: Bulletin | undefined
+  readonly pubSub: PubSub | undefined
   /** Which of what only one replica can hold is held by this one. */
-  readonly claims: Claims | undefined
+  readonly claims: Leases | undefined
   readonly store: DescriptorStore
   /** Conversations that clients will come back to with the results of their own tools. */
   readonly handovers: Handovers
@@ -133,7 +133,7 @@ export async function openLasting(
   const redis = open.use(await openShared(stores, sharing))
   const besides = await workers?.open(sharing)
   const shared = redis ?? besides
-  const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.fleet.self)
+  const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
   const counted = {
     cache: cache({ store: shared?.cache ?? memoryCache(bounds(present)), members, clock }),
     bulkhead: bulkhead({ ...places(present), clock }),
@@ -172,11 +172,11 @@ export async function openLasting(
     buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),
     seal,
-    fleet: shared?.fleet,
-    claims: open.use(shared && createClaims(shared.fleet)),
-    bulletin: shared?.bulletin,
+    membership: shared?.membership,
+    claims: open.use(shared && createLeases(shared.membership)),
+    pubSub: shared?.pubSub,
     oauth: oauthIn(redis?.safe, config, { clock, log }),
-    handovers: createHandovers({ keepsakes: shared?.keepsakes ?? memoryKeepsakes(clock), seal }),
+    handovers: createHandovers({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
     profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),
     leftovers: open.use(createLeftovers({ folder: join(stores.path, 'processes'), log, clock })),

@@ -19,11 +19,11 @@ export function figuresOf(calls: readonly CallView[], ms: number): Figures {
 
 const ascending = (one: number, another: number) => one - another
 
-const mostPoints = 200
+const maxPoints = 200
 const finestMs = 1_000
 
 export function seriesOf(calls: readonly CallView[], from: number, to: number): Series {
-  const stepMs = Math.max(finestMs, Math.ceil((to - from) / mostPoints / finestMs) * finestMs)
+  const stepMs = Math.max(finestMs, Math.ceil((to - from) / maxPoints / finestMs) * finestMs)
   const first = Math.floor(from / stepMs) * stepMs
   const steps = Map.groupBy(calls, ({ at }) => Math.floor(at / stepMs) * stepMs)
   const count = Math.ceil((to - first) / stepMs)

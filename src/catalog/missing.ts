@@ -80,7 +80,7 @@ function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
   const namesakes = evenedOf(offered).filter(({ own, served }) => own === wanted || served === wanted)
   if (namesakes.length > 0) return namesakes.slice(0, 3).map(({ item }) => item)
-  const likely = mostAlike(spelling, offered)
+  const likely = maxAlike(spelling, offered)
   for (const spelt of spellings) {
     const near = nearMisses(spelling, likely.map(spelt))
     const meant = near.flatMap((word) => likely.filter((item) => spelt(item) === word))
@@ -99,7 +99,7 @@ const spellings: readonly ((item: Item) => string)[] = [
   ownName,
 ]
 
-function mostAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
+function maxAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
   const scored = evenedOf(offered).map(({ item, served, own }) => {
     return { item, alike: Math.max(sharedEnds(wanted, served), sharedEnds(wanted, own)) }

@@ -5,7 +5,7 @@ export interface Template {
 }
 
 /** A longer URI is no expansion of anything that a server would list. */
-const longestUri = 16_384
+const maxUri = 16_384
 
 interface Expression {
   /** What an expansion starts with; an expression that has one may also expand to nothing. */
@@ -33,7 +33,7 @@ export function parseTemplate(template: string): Template {
   const parts = split(template)
   return {
     matches: (uri) => {
-      if (uri.length > longestUri) return false
+      if (uri.length > maxUri) return false
       let reached: readonly number[] = [0]
       for (const part of parts) {
         reached = typeof part === 'string' ? afterLiteral(uri, reached, part) : afterExpression(uri, reached, part)

@@ -22,7 +22,7 @@ export interface Visible {
 }
 
 /** Agents that nobody uses any more must not pile up. */
-const mostKept = 64
+const maxKept = 64
 
 /** Keeps, per snapshot, what each agent sees. */
 export function createVisibility(
@@ -45,7 +45,7 @@ export function createVisibility(
       })
     known.delete(key)
     known.set(key, visible)
-    if (known.size > mostKept) known.delete(known.keys().next().value as string)
+    if (known.size > maxKept) known.delete(known.keys().next().value as string)
     return visible
   }
 }

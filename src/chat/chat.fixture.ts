@@ -7,10 +7,10 @@ import { createSearchIndex } from '../catalog/search/search-index.ts'
 import { configSchema } from '../config/schema.ts'
 import type { View } from '../core/access.ts'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts'
-import type { Keepsakes } from '../core/keepsakes.ts'
+import type { TtlStore } from '../core/ttl-store.ts'
 import { createSeal } from '../lib/seal.ts'
 import { argumentValidator } from '../policy/arguments/validate.ts'
-import { memoryKeepsakes } from '../stores/keepsakes.ts'
+import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { createHouse, type House, type HouseOptions, mutePeer, user } from '../tools/access.fixture.ts'
 import { defineTool, type Tool } from '../tools/define.ts'
 import { type ChatOptions, createChat } from './chat.ts'
@@ -54,8 +54,8 @@ export interface ChattingOptions extends Partial<HouseOptions>, Partial<Pick<Cha
 }
 
 /** Sealed with a secret that all of them share. */
-export const handoversIn = (keepsakes: Keepsakes): Handovers =>
-  createHandovers({ keepsakes, seal: createSeal('a secret of replicas') })
+export const handoversIn = (ttlStore: TtlStore): Handovers =>
+  createHandovers({ ttlStore, seal: createSeal('a secret of replicas') })
 
 /** The same view with the search of a real catalog: which tools come into question depends on it. */
 function searching(view: View): View {
@@ -91,7 +91,7 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
     clock,
     log,
     ...(hooks && { hooks }),
-    handovers: handovers ?? handoversIn(memoryKeepsakes(clock)),
+    handovers: handovers ?? handoversIn(memoryTtlStore(clock)),
   })
   onTestFinished(async () => {
     await chat[Symbol.asyncDispose]()

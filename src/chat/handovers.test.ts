@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
-import type { Keepsakes } from '../core/keepsakes.ts'
+import type { TtlStore } from '../core/ttl-store.ts'
 import { createSeal } from '../lib/seal.ts'
-import { memoryKeepsakes } from '../stores/keepsakes.ts'
+import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { user } from '../tools/access.fixture.ts'
 import { handoversIn } from './chat.fixture.ts'
 import { createHandovers } from './handovers.ts'
@@ -19,7 +19,7 @@ const comeBack = (handed: readonly FunctionCall[]): readonly ChatMessage[] => [
 const restored = [...own, { role: 'tool', tool_call_id: 'theirs', content: 'x' }]
 
 test('B6: nobody else gets what was kept for a client, even with the id', async () => {
-  const handovers = handoversIn(memoryKeepsakes(createManualClock()))
+  const handovers = handoversIn(memoryTtlStore(createManualClock()))
   const back = comeBack(await handovers.keep(user, own, [theirs]))
   expect(await handovers.restore({ ...user, principal: 'other' }, back)).toEqual(back)
   expect(await handovers.restore({ ...user, agent: 'other' }, back)).toEqual(back)
@@ -27,7 +27,7 @@ test('B6: nobody else gets what was kept for a client, even with the id', async 
 })
 
 test('B10: a client that comes back to another replica finds its conversation', async () => {
-  const shared = memoryKeepsakes(createManualClock())
+  const shared = memoryTtlStore(createManualClock())
   const [one, other] = [handoversIn(shared), handoversIn(shared)]
   const handed = await one.keep(user, own, [theirs, { ...theirs, id: 'more' }])
   expect(await other.restore(user, comeBack(handed))).toHaveLength(3)
@@ -37,7 +37,7 @@ test('B10: a client that comes back to another replica finds its conversation', 
 
 test('B6: where it is kept nobody reads it, and what was put there by others is not taken for it', async () => {
   const texts = new Map<string, string>()
-  const open: Keepsakes = { keep: (key, text) => void texts.set(key, text), find: (key) => texts.get(key) }
+  const open: TtlStore = { set: (key, text) => void texts.set(key, text), get: (key) => texts.get(key) }
   const handovers = handoversIn(open)
   const [first, second] = [await handovers.keep(user, own, [theirs]), await handovers.keep(user, own, [theirs])]
   expect(JSON.stringify([...texts])).not.toMatch(/secret|paint|assistant/)
@@ -45,15 +45,15 @@ test('B6: where it is kept nobody reads it, and what was put there by others is 
   texts.set(one, texts.get(two) ?? '')
   expect(await handovers.restore(user, comeBack(first))).toEqual(comeBack(first))
   expect(await handovers.restore(user, comeBack(second))).toEqual(restored)
-  const strangers = createHandovers({ keepsakes: open, seal: createSeal('another secret') })
+  const strangers = createHandovers({ ttlStore: open, seal: createSeal('another secret') })
   expect(await strangers.restore(user, comeBack(second))).toEqual(comeBack(second))
 })
 
 test('B10: where nothing is kept the conversation still holds; ids of others are not looked for', async () => {
   const asked: string[] = []
-  const away: Keepsakes = {
-    keep() {},
-    find(key) {
+  const away: TtlStore = {
+    set() {},
+    get(key) {
       asked.push(key)
       return undefined
     },
@@ -68,7 +68,7 @@ test('B10: where nothing is kept the conversation still holds; ids of others are
 
 test('J5: it is kept for an hour after it was last asked for', async () => {
   const clock = createManualClock()
-  const handovers = handoversIn(memoryKeepsakes(clock))
+  const handovers = handoversIn(memoryTtlStore(clock))
   const handed = await handovers.keep(user, own, [theirs])
   const isKept = async () => (await handovers.restore(user, comeBack(handed)))[0]?.content === 'secret'
   clock.advance(3_599_000)

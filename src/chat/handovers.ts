@@ -1,6 +1,6 @@
 import type { Caller } from '../core/call.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
-import type { Keepsakes } from '../core/keepsakes.ts'
+import type { TtlStore } from '../core/ttl-store.ts'
 import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 
@@ -25,7 +25,7 @@ interface Kept {
 }
 
 export interface HandoversOptions {
-  readonly keepsakes: Keepsakes
+  readonly ttlStore: TtlStore
   /** Conversations are not for everybody who can read where they are kept. */
   readonly seal: Seal
 }
@@ -34,11 +34,11 @@ export interface HandoversOptions {
 const lifetimeMs = 3_600_000
 
 /** Where what was kept is gone, the conversation still holds, and the model may have to call a tool again. */
-export function createHandovers({ keepsakes, seal }: HandoversOptions): Handovers {
+export function createHandovers({ ttlStore, seal }: HandoversOptions): Handovers {
   const find = async (caller: Caller, message: ChatMessage): Promise<Kept | undefined> => {
     // A client may have put its calls in another order; what is kept stands under the first of them.
     for (const { id } of callsOf(message)) {
-      const sealed = isCallId(id) ? await keepsakes.find(keyOf(id), lifetimeMs) : undefined
+      const sealed = isCallId(id) ? await ttlStore.get(keyOf(id), lifetimeMs) : undefined
       const text = sealed === undefined ? undefined : seal.open(sealed, bindingOf(caller, id))
       if (text !== undefined) return JSON.parse(text) as Kept
     }
@@ -52,7 +52,7 @@ export function createHandovers({ keepsakes, seal }: HandoversOptions): Handover
       if (!first) return handed
       const ids = handed.map(({ id }, index) => [id, calls[index]?.id ?? id] as const)
       const text = JSON.stringify({ messages: own, ids } satisfies Kept)
-      await keepsakes.keep(keyOf(first.id), seal.close(text, bindingOf(caller, first.id)), lifetimeMs)
+      await ttlStore.set(keyOf(first.id), seal.close(text, bindingOf(caller, first.id)), lifetimeMs)
       return handed
     },
     async restore(caller, messages) {

@@ -72,14 +72,14 @@ function without(schema: CallableTool['parameters'], names: readonly string[]): 
   }
 }
 
-const longestDescription = 300
+const maxDescription = 300
 
 /** The tools for a model to choose from, one to a line. */
 export const listed = (tools: readonly Offered[]): string =>
   tools
     .map(({ callable: { name, description = '', parameters } }) => {
       const fields = Object.keys((parameters.properties as object | undefined) ?? {}).join(', ')
-      return `- ${name}(${fields}): ${oneLine(description, longestDescription)}`
+      return `- ${name}(${fields}): ${oneLine(description, maxDescription)}`
     })
     .join('\n')
 

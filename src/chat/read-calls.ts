@@ -21,7 +21,7 @@ export interface ReadCall {
 }
 
 /** More in one answer are more than anybody can mean. */
-const mostCalls = 32
+const maxCalls = 32
 
 /**
  * Looks at the calls of one answer: whether there are such tools, and whether the arguments fit them. `ended` says that
@@ -36,8 +36,8 @@ export function readCalls(
   return Promise.all(
     calls.map(async (call, index) => {
       const read = await readCall(call, offer, validate, ended)
-      const tooMany = `Too many calls at once: only the first ${mostCalls} are made.`
-      return index < mostCalls ? read : { ...read, problem: tooMany }
+      const tooMany = `Too many calls at once: only the first ${maxCalls} are made.`
+      return index < maxCalls ? read : { ...read, problem: tooMany }
     }),
   )
 }

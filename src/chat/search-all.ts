@@ -1,5 +1,5 @@
 /** How far back a conversation tells what its last message is about. */
-const mostMessages = 3
+const maxMessages = 3
 
 /**
  * Searches for what was asked last and for what was asked before, since "and in Rome?" says little by itself. What the
@@ -9,7 +9,7 @@ export function searchAll<Found extends { readonly name: string }>(
   messages: readonly string[],
   search: (query: string) => readonly Found[],
 ): readonly Found[] {
-  return byName(messages.slice(0, mostMessages).flatMap((message) => search(message)))
+  return byName(messages.slice(0, maxMessages).flatMap((message) => search(message)))
 }
 
 /** Each of them once, where it stands first. */

@@ -22,12 +22,12 @@ export const stepLimit =
     steps.length >= most ? `the limit of ${most} step${most === 1 ? '' : 's'} is reached` : undefined
 
 /** A model that gets the same answer to the same question so often learns nothing more from it. */
-const mostRepeats = 4
+const maxRepeats = 4
 
 export const noCircles: StopCondition = (steps) => {
   const latest = steps.at(-1)?.calls ?? []
-  const repeated = latest.find((call) => timesMade(steps, call) >= mostRepeats)
-  return repeated && `${repeated.name} was called ${mostRepeats} times with the same arguments and the same result`
+  const repeated = latest.find((call) => timesMade(steps, call) >= maxRepeats)
+  return repeated && `${repeated.name} was called ${maxRepeats} times with the same arguments and the same result`
 }
 
 /** How often a call was made and came to the same. */

@@ -19,7 +19,7 @@ const idleCpuMs = 100
 const worthBytes = 8 * 1024 * 1024
 /** What was worked for is kept for so many times as long as the work took, but not for ever. */
 const keptFor = 10
-const longestMs = 300_000
+const maxMs = 300_000
 
 /**
  * Gives memory back to the system once nothing is going on: the engine keeps what a busy time, or the start, has grown
@@ -33,7 +33,7 @@ export function releaseWhenIdle(clock: Clock, footing: Footing = thisProcess()):
   const look = () => {
     const now = footing.cpuMs()
     idleMs = now - before < idleCpuMs ? idleMs + lookMs : 0
-    const patienceMs = Math.min(keptFor * (now - released), longestMs)
+    const patienceMs = Math.min(keptFor * (now - released), maxMs)
     if (idleMs > 0 && idleMs >= patienceMs && footing.spare() > worthBytes) {
       footing.release()
       released = footing.cpuMs()

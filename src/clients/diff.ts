@@ -37,13 +37,13 @@ function compared(old: readonly string[], young: readonly string[]): DiffLine[] 
 }
 
 /** Beyond this many comparisons a whole stretch counts as changed. */
-const mostComparisons = 4_000_000
+const maxComparisons = 4_000_000
 
 /** The longest common lines stay, everything else is removed or added. */
 function between(old: readonly string[], young: readonly string[]): DiffLine[] {
   const removed = old.map((text): DiffLine => ({ kind: 'removed', text }))
   const added = young.map((text): DiffLine => ({ kind: 'added', text }))
-  if (old.length === 0 || young.length === 0 || old.length * young.length > mostComparisons)
+  if (old.length === 0 || young.length === 0 || old.length * young.length > maxComparisons)
     return [...removed, ...added]
   const width = young.length + 1
   const length = new Uint32Array((old.length + 1) * width)

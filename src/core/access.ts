@@ -20,7 +20,7 @@ export interface Access {
    */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
   /** Somebody was turned away at a door, before anything became a call. */
-  turnedAway(who: {
+  rejected(who: {
     readonly address?: string
     readonly principal?: string
     /** The agent that it asked to be. */
@@ -38,9 +38,9 @@ export interface Access {
   /** Follows changes of a resource that the caller's view has found, until disposed of. */
   subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
   /** A notification of the caller's client for the servers that have a line for it alone (roots changed). */
-  inform(caller: Caller, method: string): void
+  notifyServers(caller: Caller, method: string): void
   /** The caller's session is over: what was kept for it alone is closed. */
-  left(caller: Caller): void
+  sessionEnded(caller: Caller): void
   /** Tells, debounced, which kinds of lists have changed. */
   onChange(listener: (kinds: ReadonlySet<Kind>) => void): Disposable
 }

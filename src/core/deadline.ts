@@ -5,7 +5,7 @@ export interface Deadline extends Disposable {
   /** Stops the time until disposed of; several pauses may overlap. */
   pause(): Disposable
   /** Gives the whole time again from now, but no more than `mostMs` in all; pauses do not count. */
-  restart(mostMs: number): void
+  restart(maxMs: number): void
 }
 
 /**
@@ -41,9 +41,9 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
       left = due - pausedAt
       return { [Symbol.dispose]: resume }
     },
-    restart(mostMs) {
+    restart(maxMs) {
       const now = clock.monotonic()
-      const end = Math.min(now + ms, began + mostMs)
+      const end = Math.min(now + ms, began + maxMs)
       if (pauses > 0) left = Math.max(left, end - now)
       else if (end > due) due = end
       isRestarted = true

@@ -1,10 +1,10 @@
 import type { TraceContext } from './trace-context.ts'
 
 /** Longer ones are somebody's mistake, or an attempt to have us carry something else. */
-const longestState = 512
-const longestBaggage = 8_192
-const mostStates = 32
-const mostBaggage = 180
+const maxState = 512
+const maxBaggage = 8_192
+const maxStates = 32
+const maxBaggageMembers = 180
 
 /** Version, trace id, span id, flags; what a later version adds stands behind them. */
 const written = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
@@ -39,9 +39,9 @@ function placeOf(traceparent: string): string | undefined {
   return nothing.test(trace) || nothing.test(span) ? undefined : `00-${trace}-${span}-${flags}`
 }
 
-const isState = (value: unknown): value is string => isList(value, stateMember, mostStates, longestState)
+const isState = (value: unknown): value is string => isList(value, stateMember, maxStates, maxState)
 
-const isBaggage = (value: unknown): value is string => isList(value, baggageMember, mostBaggage, longestBaggage)
+const isBaggage = (value: unknown): value is string => isList(value, baggageMember, maxBaggageMembers, maxBaggage)
 
 /** Empty members are allowed between the commas, but not nothing else. */
 function isList(value: unknown, member: RegExp, most: number, longest: number): value is string {

@@ -1,6 +1,6 @@
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
-import { type Board, type Bulletin, createBoard } from '../core/bulletin.ts'
+import { createTopicListeners, type PubSub, type TopicListeners } from '../core/pub-sub.ts'
 import type { Server } from '../upstream/server.ts'
 import { createFanOut, type FanOut, type FanOutOptions } from './fan-out.ts'
 import type { Present } from './named-server.ts'
@@ -33,19 +33,19 @@ export interface TestFleet {
 export function createTestFleet(): TestFleet {
   const clock = createManualClock()
   const told: { topic: string; text: string }[] = []
-  const boards = new Set<Board>()
+  const boards = new Set<TopicListeners>()
   return {
     clock,
     told,
     join({ server, transport = 'http', origin = 'here' } = {}) {
       const log = createKeptLog()
-      const board = createBoard(log)
+      const board = createTopicListeners(log)
       boards.add(board)
-      const bulletin: Bulletin = {
-        on: board.on,
-        tell(topic, text) {
+      const pubSub: PubSub = {
+        subscribe: board.subscribe,
+        publish(topic, text) {
           told.push({ topic, text })
-          for (const other of boards) if (other !== board) other.hear(topic, text)
+          for (const other of boards) if (other !== board) other.deliver(topic, text)
         },
       }
       const servers = new Map(server ? [['files', { server, made: { config: { transport } } }]] : [])
@@ -62,7 +62,7 @@ export function createTestFleet(): TestFleet {
       }
       let reloads = 0
       const reload = async () => void reloads++
-      const fanOut = createFanOut({ bulletin, breakers, present, reload, clock, log })
+      const fanOut = createFanOut({ pubSub, breakers, present, reload, clock, log })
       if (server) fanOut.watch('files', server)
       return {
         ...fanOut,

@@ -7,17 +7,17 @@ import { createFanOut } from './fan-out.ts'
 
 describe('B10, G8: a reload', () => {
   test('that is asked of one is done by all, once, and told once', async () => {
-    const fleet = createTestFleet()
-    const [one, other, third] = [fleet.join(), fleet.join(), fleet.join()]
+    const membership = createTestFleet()
+    const [one, other, third] = [membership.join(), membership.join(), membership.join()]
     await one.reload()
     expect([one, other, third].map(({ reloads }) => reloads)).toEqual([1, 1, 1])
-    expect(fleet.told).toHaveLength(1)
+    expect(membership.told).toHaveLength(1)
     expect(other.log.lines.map(({ message }) => message)).toEqual(['another replica was told to reload, and so do we'])
   })
 
   test('is nothing to one that has ended', async () => {
-    const fleet = createTestFleet()
-    const [one, other] = [fleet.join(), fleet.join()]
+    const membership = createTestFleet()
+    const [one, other] = [membership.join(), membership.join()]
     other[Symbol.dispose]()
     await one.reload()
     expect([one, other].map(({ reloads }) => reloads)).toEqual([1, 0])
@@ -29,7 +29,7 @@ describe('B10, G8: a reload', () => {
     const breakers = { hint() {}, onChange: () => ({ [Symbol.dispose]() {} }) }
     const present = () => ({ servers: new Map(), origins: new Map() })
     const clock = createManualClock()
-    using alone = createFanOut({ bulletin: undefined, breakers, present, reload, clock, log: silentLog })
+    using alone = createFanOut({ pubSub: undefined, breakers, present, reload, clock, log: silentLog })
     await alone.reload()
     expect(reloads).toBe(1)
   })
@@ -37,12 +37,12 @@ describe('B10, G8: a reload', () => {
 
 describe('B10, J3: a breaker that opens', () => {
   test('is told to those who have the same server', () => {
-    const fleet = createTestFleet()
+    const membership = createTestFleet()
     const { server } = serverWith()
-    const one = fleet.join({ server })
-    const same = fleet.join({ server })
-    const another = fleet.join({ server, origin: 'elsewhere' })
-    const none = fleet.join()
+    const one = membership.join({ server })
+    const same = membership.join({ server })
+    const another = membership.join({ server, origin: 'elsewhere' })
+    const none = membership.join()
     one.breakerIs('files', 'open')
     one.breakerIs('files', 'half-open')
     one.breakerIs('files', 'closed')
@@ -50,9 +50,9 @@ describe('B10, J3: a breaker that opens', () => {
   })
 
   test('is nothing to others where each has a process of its own', () => {
-    const fleet = createTestFleet()
+    const membership = createTestFleet()
     const { server } = serverWith()
-    fleet.join({ server, transport: 'stdio' }).breakerIs('files', 'open')
-    expect(fleet.told).toEqual([])
+    membership.join({ server, transport: 'stdio' }).breakerIs('files', 'open')
+    expect(membership.told).toEqual([])
   })
 })

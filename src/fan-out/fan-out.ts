@@ -1,13 +1,13 @@
-import type { Bulletin } from '../core/bulletin.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { PubSub } from '../core/pub-sub.ts'
 import type { Breakers } from '../pipeline/breaker/breakers.ts'
 import { createLists, type Lists } from './lists.ts'
 import { type NamedServer, nameFor, type Present, serverNamed } from './named-server.ts'
 
 export interface FanOutOptions {
   /** Undefined where there are no others. */
-  readonly bulletin: Bulletin | undefined
+  readonly pubSub: PubSub | undefined
   readonly breakers: Pick<Breakers, 'onChange' | 'hint'>
   readonly present: Present
   /** Reads the configuration again, here alone. */
@@ -24,18 +24,18 @@ export interface FanOut extends Disposable {
   readonly watch: Lists['watch']
 }
 
-export function createFanOut({ bulletin, breakers, present, reload, clock, log }: FanOutOptions): FanOut {
-  if (bulletin === undefined) return { reload, watch() {}, [Symbol.dispose]() {} }
+export function createFanOut({ pubSub, breakers, present, reload, clock, log }: FanOutOptions): FanOut {
+  if (pubSub === undefined) return { reload, watch() {}, [Symbol.dispose]() {} }
   using open = new DisposableStack()
-  const lists = open.use(createLists({ bulletin, present, clock, log }))
+  const lists = open.use(createLists({ pubSub, present, clock, log }))
   open.use(
-    bulletin.on('reload', () => {
+    pubSub.subscribe('reload', () => {
       log.info({}, 'another replica was told to reload, and so do we')
       void reload()
     }),
   )
   open.use(
-    bulletin.on('breaker', (text) => {
+    pubSub.subscribe('breaker', (text) => {
       const named = JSON.parse(text) as NamedServer
       if (serverNamed(named, present)) breakers.hint(named.server)
     }),
@@ -46,13 +46,13 @@ export function createFanOut({ bulletin, breakers, present, reload, clock, log }
       const named = nameFor(server, present)
       // A process of ours says nothing about those of others.
       if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
-      bulletin.tell('breaker', JSON.stringify(named))
+      pubSub.publish('breaker', JSON.stringify(named))
     }),
   )
   const listening = open.move()
   return {
     reload() {
-      bulletin.tell('reload', '')
+      pubSub.publish('reload', '')
       return reload()
     },
     watch: lists.watch,

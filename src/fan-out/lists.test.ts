@@ -8,12 +8,12 @@ const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Replicas with a server each, all of which offer the same. */
 async function replicas(...each: NonNullable<Options>[]) {
-  const fleet = createTestFleet()
+  const membership = createTestFleet()
   let tools = ['read']
   let hanging = false
   const all = each.map((options) => {
     const upstream = serverWith({ tools: () => tools, hangs: () => hanging })
-    const replica: TestReplica = fleet.join({ server: upstream.server, ...options })
+    const replica: TestReplica = membership.join({ server: upstream.server, ...options })
     /** How often the server was asked what it offers. */
     const asked = () => upstream.peers.flatMap(({ heard }) => heard).filter(({ method }) => method === 'tools/list')
     return { ...upstream, replica, asked: () => asked().length }
@@ -27,7 +27,7 @@ async function replicas(...each: NonNullable<Options>[]) {
     hanging = now
   }
   return {
-    fleet,
+    membership,
     all,
     one,
     other,
@@ -40,73 +40,73 @@ async function replicas(...each: NonNullable<Options>[]) {
 
 describe('B10, F4: a list that has changed at one replica', () => {
   test('is asked for at the others, once, and nobody tells of that again', async () => {
-    const { fleet, one, other, third, offer, ready } = await replicas({}, {}, {})
+    const { membership, one, other, third, offer, ready } = await replicas({}, {}, {})
     await ready()
-    expect(fleet.told).toEqual([])
+    expect(membership.told).toEqual([])
     offer('read', 'write')
     await one.server.refresh()
     offer('read', 'write', 'list')
     await one.server.refresh()
     expect(other.names()).toEqual(['read'])
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect([other.names(), third.names()]).toEqual([
       ['read', 'write', 'list'],
       ['read', 'write', 'list'],
     ])
     expect([other.asked(), third.asked()]).toEqual([2, 2])
-    await fleet.clock.pass(10_000)
-    expect(fleet.told).toHaveLength(2)
-    expect(fleet.clock.pending).toBe(0)
+    await membership.clock.pass(10_000)
+    expect(membership.told).toHaveLength(2)
+    expect(membership.clock.pending).toBe(0)
   })
 
   test('is not asked for where it has been found already', async () => {
-    const { fleet, all, other, offer, ready } = await replicas({}, {})
+    const { membership, all, other, offer, ready } = await replicas({}, {})
     await ready()
     offer('write')
     // Each was told by the server itself.
     await Promise.all(all.map(({ server }) => server.refresh()))
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(other.asked()).toBe(2)
     expect(other.replica.log.lines).toEqual([])
   })
 
   test('is asked for again where news comes while it is being asked for', async () => {
-    const { fleet, one, other, offer, hang, ready } = await replicas({}, {})
+    const { membership, one, other, offer, hang, ready } = await replicas({}, {})
     await ready()
     offer('write')
     await one.server.refresh()
     hang(true)
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     hang(false)
     offer('list')
     await one.server.refresh()
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(other.asked()).toBe(2)
     // The one who asked in vain gives up.
     await other.clock.pass(30_000)
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(other.names()).toEqual(['list'])
   })
 
   test('is asked for although another server of that name has changed just before', async () => {
-    const { fleet, one, other, third, offer, ready } = await replicas({}, { origin: 'elsewhere' }, {})
+    const { membership, one, other, third, offer, ready } = await replicas({}, { origin: 'elsewhere' }, {})
     await ready()
     offer('write')
     await other.server.refresh()
     await one.server.refresh()
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(third.names()).toEqual(['write'])
   })
 
   test('is asked for as each kind of client sees it', async () => {
     const capabilities = { roots: {} }
-    const { fleet, one, other, offer, ready } = await replicas({}, {})
+    const { membership, one, other, offer, ready } = await replicas({}, {})
     const seen = [one, other].map(({ server }) => server.seenBy(capabilities))
     await ready()
     await Promise.all(seen.map((source) => source.ready()))
     offer('write')
     await seen[0]?.refresh()
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(seen[1]?.entries().map(({ name }) => name)).toEqual(['write'])
     expect(other.names()).toEqual(['write'])
   })
@@ -115,12 +115,12 @@ describe('B10, F4: a list that has changed at one replica', () => {
     ['where the server of that name is another one', { origin: 'elsewhere' }],
     ['of a process that sleeps', { transport: 'stdio' }],
   ])('is not asked for %s', async (_, options) => {
-    const { fleet, one, other, offer, ready } = await replicas({}, options ?? {})
+    const { membership, one, other, offer, ready } = await replicas({}, options ?? {})
     await ready()
     if (options?.transport === 'stdio') other.peers[0]?.die()
     offer('write')
     await one.server.refresh()
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(other.asked()).toBe(1)
   })
 
@@ -128,44 +128,44 @@ describe('B10, F4: a list that has changed at one replica', () => {
     ['a process that runs', { transport: 'stdio' }],
     ['what runs elsewhere, whether or not it is connected', { transport: 'http' }],
   ])('is asked for of %s', async (_, options) => {
-    const { fleet, one, other, offer, ready } = await replicas({}, options ?? {})
+    const { membership, one, other, offer, ready } = await replicas({}, options ?? {})
     await ready()
     if (options?.transport === 'http') other.peers[0]?.die()
     offer('write')
     await one.server.refresh()
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(other.names()).toEqual(['write'])
   })
 
   test('G2: makes nobody connect who has not needed the server yet', async () => {
-    const { fleet, one, other, offer } = await replicas({}, {})
+    const { membership, one, other, offer } = await replicas({}, {})
     await one.server.ready()
     offer('write')
     await one.server.refresh()
-    await fleet.clock.pass(250)
+    await membership.clock.pass(250)
     expect(other.peers).toHaveLength(0)
   })
 })
 
 test('B10: what is heard first, and what an operator turns off or on, is no news of a server', async () => {
-  const { fleet, one, ready } = await replicas({}, {})
+  const { membership, one, ready } = await replicas({}, {})
   await ready()
   await one.server.control.pause()
   one.server.control.resume()
   await one.server.refresh()
   await settled()
-  expect(fleet.told).toEqual([])
+  expect(membership.told).toEqual([])
 })
 
 test('B10, G8: a server that another configuration has taken the place of has nothing to say', async () => {
-  const { fleet, one, offer, ready } = await replicas({}, {})
+  const { membership, one, offer, ready } = await replicas({}, {})
   const before = serverWith({ tools: () => [String(Math.random())] })
   one.replica.watch('files', before.server)
   await ready()
   await before.server.ready()
   await before.server.refresh()
-  expect(fleet.told).toEqual([])
+  expect(membership.told).toEqual([])
   offer('write')
   await one.server.refresh()
-  expect(fleet.told).toHaveLength(1)
+  expect(membership.told).toHaveLength(1)
 })

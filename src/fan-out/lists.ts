@@ -1,12 +1,12 @@
-import type { Bulletin } from '../core/bulletin.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import type { PubSub } from '../core/pub-sub.ts'
 import type { Server } from '../upstream/server.ts'
 import { createChangedLists } from './changed-lists.ts'
 import { type NamedServer, nameFor, type Present, serverNamed } from './named-server.ts'
 
 export interface ListsOptions {
-  readonly bulletin: Bulletin
+  readonly pubSub: PubSub
   readonly present: Present
   readonly clock: Clock
   readonly log: Log
@@ -25,7 +25,7 @@ interface News extends NamedServer {
 /** Many replicas tell of one change, and a server may tell each of them by itself, which is better. */
 const gatherMs = 250
 
-export function createLists({ bulletin, present, clock, log }: ListsOptions): Lists {
+export function createLists({ pubSub, present, clock, log }: ListsOptions): Lists {
   const changed = createChangedLists()
   /** What was told and is not looked into yet, by server. */
   const told = new Map<string, Set<string>>()
@@ -58,7 +58,7 @@ export function createLists({ bulletin, present, clock, log }: ListsOptions): Li
     asked.delete(server)
   }
 
-  const hearing = bulletin.on('lists', (text) => {
+  const hearing = pubSub.subscribe('lists', (text) => {
     const news = JSON.parse(text) as News
     if (!serverNamed(news, present)) return
     const lists = told.get(news.server) ?? new Set()
@@ -75,7 +75,7 @@ export function createLists({ bulletin, present, clock, log }: ListsOptions): Li
         // One that another configuration has taken the place of has nothing to say any more.
         const ours = present().servers.get(name)?.server === server
         if (lists.length === 0 || !named || !ours || asked.has(server)) return
-        bulletin.tell('lists', JSON.stringify({ ...named, lists } satisfies News))
+        pubSub.publish('lists', JSON.stringify({ ...named, lists } satisfies News))
       })
     },
     [Symbol.dispose]() {

@@ -61,19 +61,19 @@ const question = ({ caller }: Call, tool: string, args: string) => ({
 })
 
 /** How much is shown of one value and of one name: whoever sends much in one must not hide the next. */
-const longestValue = 200
-const longestName = 100
+const maxValue = 200
+const maxName = 100
 /** More than this nobody reads before they say yes. */
-const longestInAll = 4_000
+const maxInAll = 4_000
 
 /** Every argument by its name, each value shortened on its own; undefined where that is too much for a person. */
 function shown(args: object): string | undefined {
   const parts: string[] = []
   let length = 0
   for (const [name, value] of Object.entries(args)) {
-    const part = `${quoted(name, longestName)}:${shownValue(value)}`
+    const part = `${quoted(name, maxName)}:${shownValue(value)}`
     length += part.length + 1
-    if (length > longestInAll) return undefined
+    if (length > maxInAll) return undefined
     parts.push(part)
   }
   return `{${parts.join(',')}}`
@@ -81,8 +81,8 @@ function shown(args: object): string | undefined {
 
 /** What a person decides about must be seen as it is. */
 function shownValue(value: unknown): string {
-  if (typeof value === 'string') return quoted(value, longestValue)
-  return shortened(JSON.stringify(value), longestValue, speltOut)
+  if (typeof value === 'string') return quoted(value, maxValue)
+  return shortened(JSON.stringify(value), maxValue, speltOut)
 }
 
 /** The note on what is missing stands outside the quotes, where no text of a caller can stand. */

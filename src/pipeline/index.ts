@@ -19,7 +19,7 @@ import { type Recheck, recheck } from './recheck.ts'
 import type { Refusals } from './refusals.ts'
 import { subscribing } from './subscribing.ts'
 import { timeout } from './timeout.ts'
-import { turnedAway } from './turned-away.ts'
+import { recordRejections } from './rejections.ts'
 import { type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
@@ -51,7 +51,7 @@ export interface PipelineOptions {
 }
 
 /** The ways in that end at an entry, and the one that shows what there is. */
-export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view' | 'turnedAway'>
+export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view' | 'rejected'>
 
 /**
  * The order is the architecture, written once. What stands left of `retry` runs once per call, what stands right of
@@ -105,7 +105,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       await compose([...recorded('subscribe'), guards(options.guards), rateLimit(options.limits)], follow)(call)
       return subscription
     },
-    turnedAway: turnedAway(options.audit, refusals, options.log),
+    rejected: recordRejections(options.audit, refusals, options.log),
     view: (caller) => auditedView(options.view(caller), caller, options.audit, refusals),
   }
 }

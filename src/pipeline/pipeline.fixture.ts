@@ -14,7 +14,7 @@ import { auditedView } from './audited-view.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
 import { policy, refuseBy } from './policy.ts'
 import { createRefusals } from './refusals.ts'
-import { turnedAway } from './turned-away.ts'
+import { recordRejections } from './rejections.ts'
 
 /** What was written down, oldest first. */
 export interface KeptAudit extends Audit {
@@ -123,7 +123,7 @@ export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
     allowed: (principal?: string) => call('files', principal),
     denied: (principal?: string, args?: Record<string, unknown>) => call('forbidden', principal, args),
     view: (principal = 'test') => auditedView(view, callerOf(principal), audit, refusals),
-    turnedAway: turnedAway(audit, refusals, silentLog),
+    rejected: recordRejections(audit, refusals, silentLog),
     records: audit.records,
     ends: () => audit.ends,
   }

@@ -44,15 +44,15 @@ describe('F11, B7: whoever is refused all the time', () => {
     const page = () => {
       throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown.')
     }
-    const { denied, view, turnedAway, ends } = refusing({ view: { ...emptyView, page } })
+    const { denied, view, rejected, ends } = refusing({ view: { ...emptyView, page } })
     await tally(burst - 2, denied)
     expect(ends()).toHaveLength(burst - 2)
-    turnedAway({ principal: 'test', code: 'INVALID_AGENT_ID' })
+    rejected({ principal: 'test', code: 'INVALID_AGENT_ID' })
     expect(await codeOf(view().resolve('tool', 'x'))).toBe('TOOL_NOT_FOUND')
     expect(await codeOf(view().resolve('tool', 'x'))).toBe('RATE_LIMITED')
     expect(await codeOf(view().find('tool', 'files', 'x'))).toBe('RATE_LIMITED')
     expect(() => view().page('tool', 'x')).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }))
-    turnedAway({ principal: 'test', code: 'INVALID_AGENT_ID' })
+    rejected({ principal: 'test', code: 'INVALID_AGENT_ID' })
     expect(await codeOf(denied())).toBe('RATE_LIMITED')
     expect(ends()).toHaveLength(burst)
   })
@@ -83,7 +83,7 @@ describe('F11, B7: a flood that is over is summed up', () => {
     ['a refusal of somebody else', ({ denied }) => codeOf(denied('other'))],
     ['a list', ({ view }) => view('other').page('tool')],
     ['a search in vain', ({ view }) => codeOf(view('other').resolve('tool', 'x'))],
-    ['a stranger at the door', ({ turnedAway }) => turnedAway({ code: 'AUTH_REQUIRED' })],
+    ['a stranger at the door', ({ rejected }) => rejected({ code: 'AUTH_REQUIRED' })],
   ])('by %s', async (_, operation) => {
     const parts = refusing()
     await tally(burst + 7, () => parts.denied('flood'))

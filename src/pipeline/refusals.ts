@@ -48,12 +48,12 @@ const strangersBurst = 10
 const overAfterMs = 1_000
 
 /** Principals with refusals in the last minute; those beyond share one bucket. */
-const mostPrincipals = 10_000
+const maxPrincipals = 10_000
 
 /** How many buckets one refusal looks through for a full one when there is no room. */
 const looksThrough = 8
 
-const longestKey = 256
+const maxKey = 256
 
 /** The refusals that one bucket counts. */
 interface Account {
@@ -72,7 +72,7 @@ export interface RefusalsOptions {
   readonly most?: number
 }
 
-export function createRefusals({ audit, clock, most = mostPrincipals }: RefusalsOptions): Refusals {
+export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsOptions): Refusals {
   const accounts = new Map<string, Account>()
   const strangers = new Map<ErrorCode, Account>()
   const others = account(burst, { agent: '(several)', principal: '(several)' }, true)
@@ -90,7 +90,7 @@ export function createRefusals({ audit, clock, most = mostPrincipals }: Refusals
   }
 
   const accountOf = (who: Who, now: number): Account => {
-    const key = who.principal.length > longestKey ? hash('sha256', who.principal) : who.principal
+    const key = who.principal.length > maxKey ? hash('sha256', who.principal) : who.principal
     const known = accounts.get(key)
     if (known) return known
     if (accounts.size >= most) makeRoom(now)

@@ -17,12 +17,12 @@ export const timeout = (clock: Clock): Interceptor => {
     call.signal.throwIfAborted()
     const { traits } = call.entry
     const ms = call.timeoutMs ?? traits.timeoutMs
-    const mostMs = call.timeoutMs === undefined && traits.maxTimeout ? traits.maxTimeout.ms : 0
+    const maxMs = call.timeoutMs === undefined && traits.maxTimeout ? traits.maxTimeout.ms : 0
     const began = clock.monotonic()
     let hasProgressed = false
     const tooLate = (late: boolean) => {
       const sentence = hasProgressed
-        ? afterProgress(call, ms, clock.monotonic() - began >= mostMs)
+        ? afterProgress(call, ms, clock.monotonic() - began >= maxMs)
         : `${nameOf(call)} did not answer within ${durationText(ms)} (${keyOf(call)}) and was cancelled. ${remedy(call)}`
       const paused = late ? ' Toolway itself was paused meanwhile.' : ''
       return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
@@ -30,10 +30,10 @@ export const timeout = (clock: Clock): Interceptor => {
     using limit = deadline(clock, ms, tooLate, call.signal)
     const peer = canBeAsked(call.caller.capabilities) ? patient(call.peer, limit, clock) : call.peer
     const progressed =
-      mostMs > ms
+      maxMs > ms
         ? () => {
             hasProgressed = true
-            limit.restart(mostMs)
+            limit.restart(maxMs)
           }
         : undefined
     return await endWith(limit.signal, next({ ...call, peer, signal: limit.signal, progressed }))

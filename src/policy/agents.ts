@@ -95,16 +95,16 @@ function invalid(why: string, asked: string, possible: readonly string[], end = 
   return new ToolwayError('INVALID_AGENT_ID', why + didYouMean(asked, possible, otherwise))
 }
 
-const mostShown = 64
+const maxShown = 64
 
 /** What callers send may be anything: it is cut and shown as plain ASCII on one line. */
 const quoted = (text: string): string =>
-  `"${text.slice(0, mostShown).replaceAll(/[^\x20-\x7e]/g, '?')}${text.length > mostShown ? '…' : ''}"`
+  `"${text.slice(0, maxShown).replaceAll(/[^\x20-\x7e]/g, '?')}${text.length > maxShown ? '…' : ''}"`
 
-const mostListed = 10
+const maxListed = 10
 
 function listed(agents: readonly string[]): string {
-  const shown = agents.slice(0, mostListed)
+  const shown = agents.slice(0, maxListed)
   const more = agents.length - shown.length
   return shown.join(' or ') + (more > 0 ? ` or one of ${more} more` : '')
 }

@@ -13,7 +13,7 @@ export interface NumberedEntry {
 type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => Refusal | undefined
 
 /** Longer names are asked about anew each time: URIs come from callers, who must not be able to fill the memory. */
-const longestName = 256
+const maxName = 256
 
 /** Numbers entries as they come, from 0 up to the limit; then starts afresh and says so. */
 export function createEntryNumbers(
@@ -31,7 +31,7 @@ export function createEntryNumbers(
     anonymousRefusal: refuse(server, name, isTool, false),
   })
   return (server, name, isTool) => {
-    if (name.length > longestName) return entryOf(server, name, isTool, undefined)
+    if (name.length > maxName) return entryOf(server, name, isTool, undefined)
     const known = (isTool ? tools : others).get(server)?.get(name)
     if (known) return known
     if (next === limit) {

@@ -15,7 +15,7 @@ interface Page {
 }
 
 const smallest = 64
-const mostRulings = 2 ** 16
+const maxRulings = 2 ** 16
 
 /**
  * Two bytes per pair, for no more than `limit` pairs. Forgets everything when it is full: what is in use comes back
@@ -48,7 +48,7 @@ export function createMemory(limit: number): Memory {
       if (room > limit) forget()
       const page = pageWithRoom(agent, entry)
       const place = page.placeOf.get(ruling) ?? page.rulings.length
-      if (place === mostRulings) return
+      if (place === maxRulings) return
       page.rulings[place] = ruling
       page.placeOf.set(ruling, place)
       page.places[entry] = place

@@ -49,9 +49,9 @@ export interface Rules {
 }
 
 /** More entries than a gateway has: names come from servers, which may change them at will. */
-const mostEntries = 2 ** 16
+const maxEntries = 2 ** 16
 /** Every pair of 1,000 agents and 10,000 entries, in 32 MiB at most. */
-const mostRemembered = 2 ** 24
+const maxRemembered = 2 ** 24
 
 /**
  * Compiles the rules of all agents (G6) behind global policy (F7).
@@ -92,9 +92,9 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     return own.size === 0 ? undefined : unknownAgent
   }
 
-  const memory = createMemory(mostRemembered)
+  const memory = createMemory(maxRemembered)
   const numberOf = createEntryNumbers(
-    mostEntries,
+    maxEntries,
     (server, name, isTool, authenticated) => refuseGlobally({ server, name, isTool, authenticated }),
     memory.forget,
   )

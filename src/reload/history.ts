@@ -16,9 +16,9 @@ export interface ReloadHistory {
   onEvent(listener: (event: Reloaded) => void): Disposable
 }
 
-const mostKept = 50
+const maxKept = 50
 
-export function createHistory(most = mostKept): ReloadHistory {
+export function createHistory(most = maxKept): ReloadHistory {
   const listeners = new Set<(event: Reloaded) => void>()
   let events: readonly Reloaded[] = []
   return {

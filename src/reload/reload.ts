@@ -48,7 +48,7 @@ export interface ReloadOptions {
   readonly log: Log
 }
 
-const mostKept = 20
+const maxKept = 20
 
 /** Takes another configuration over, one at a time; whatever is wrong with it leaves the old one in force (G8). */
 export function createReload(options: ReloadOptions): Reload {
@@ -63,7 +63,7 @@ export function createReload(options: ReloadOptions): Reload {
 
   const keep = (attempt: Attempt) => {
     history.unshift(attempt)
-    history.length = Math.min(history.length, mostKept)
+    history.length = Math.min(history.length, maxKept)
   }
 
   const attempt = async () => {

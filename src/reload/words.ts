@@ -14,8 +14,8 @@ const named: Readonly<Record<string, string>> = {
 }
 
 /** Nobody reads more, and a configuration may have been replaced by quite another. */
-const mostTold = 100
-const longestValue = 100
+const maxTold = 100
+const maxValue = 100
 
 /** What is otherwise in a configuration: `server memory added`, `limits.perMinute: 60 → 120`. */
 export function changesInWords(before: Config, after: Config, mayTell: MayTell): string[] {
@@ -38,7 +38,7 @@ export function changesInWords(before: Config, after: Config, mayTell: MayTell):
   }
 
   compare([], before, after)
-  return told.length <= mostTold ? told : [...told.slice(0, mostTold), `and ${told.length - mostTold} more`]
+  return told.length <= maxTold ? told : [...told.slice(0, maxTold), `and ${told.length - maxTold} more`]
 }
 
 const fromThen = ' (from the next start on)'
@@ -59,7 +59,7 @@ function openly(old: unknown, now: unknown): string {
 function shown(value: unknown): string {
   if (value === undefined) return 'none'
   const text = String(value).replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ')
-  return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text
+  return text.length > maxValue ? `${text.slice(0, maxValue)}…` : text
 }
 
 const areWords = (value: unknown): value is readonly string[] =>

@@ -26,7 +26,7 @@ export interface TestAccess extends Access {
   readonly informed: readonly (readonly [caller: Caller, method: string])[]
   readonly gone: readonly Caller[]
   /** Who was turned away. */
-  readonly turned: readonly Parameters<Access['turnedAway']>[0][]
+  readonly turned: readonly Parameters<Access['rejected']>[0][]
 }
 
 /** The error object of the `server_error` tool, spelt as no serialiser of ours would. */
@@ -43,7 +43,7 @@ export function createTestAccess(): TestAccess {
   const followed = new Set<{ readonly caller: Caller; readonly uri: string; readonly updated: () => void }>()
   const informed: [Caller, string][] = []
   const gone: Caller[] = []
-  const turned: Parameters<Access['turnedAway']>[0][] = []
+  const turned: Parameters<Access['rejected']>[0][] = []
 
   const tools: Record<string, Handler> = {
     echo: async ({ input }) => resultOf({ content: [{ type: 'text', text: JSON.stringify(input.arguments.value) }] }),
@@ -185,11 +185,11 @@ export function createTestAccess(): TestAccess {
     },
     informed,
     gone,
-    inform: (caller, method) => void informed.push([caller, method]),
-    left: (caller) => void gone.push(caller),
+    notifyServers: (caller, method) => void informed.push([caller, method]),
+    sessionEnded: (caller) => void gone.push(caller),
     view: () => view,
     turned,
-    turnedAway: (who) => void turned.push(who),
+    rejected: (who) => void turned.push(who),
     agentOf: (_, asked) => asked ?? 'default',
     onChange(listener) {
       listeners.add(listener)

@@ -23,7 +23,7 @@ test('F11: asking for an agent that one may not be is written down with who aske
     agentOf: () => {
       throw new ToolwayError('INVALID_AGENT_ID', 'No.')
     },
-    turnedAway: (who: object) => void turned.push(who),
+    rejected: (who: object) => void turned.push(who),
   }
   const caller = { ...callOf().caller, principal: 'key:ci', address: '192.0.2.1' }
   expect(() => actingAs(access, caller, 'root')).toThrow('No.')
@@ -33,7 +33,7 @@ test('F11: asking for an agent that one may not be is written down with who aske
 test('G7: what a caller asked for is decided anew with each request', () => {
   const { caller } = callOf()
   let rules: Record<string, string> = { '': 'default', a: 'a' }
-  const access = { turnedAway() {}, agentOf: (_: unknown, asked: string | undefined) => rules[asked ?? ''] ?? 'nobody' }
+  const access = { rejected() {}, agentOf: (_: unknown, asked: string | undefined) => rules[asked ?? ''] ?? 'nobody' }
   const opened = { ...caller, agent: 'default' }
   expect(actingAs(access, opened)).toBe(opened)
   expect(actingAs(access, opened, 'a')).toMatchObject({ agent: 'a', asked: 'a' })

@@ -22,7 +22,7 @@ export function agentOfParams({ _meta }: Params): string | undefined {
 
 /** The agent that somebody acts as. Who asks for one that they may not be is refused, and that is written down. */
 export function agentFor(
-  access: Pick<Access, 'agentOf' | 'turnedAway'>,
+  access: Pick<Access, 'agentOf' | 'rejected'>,
   who: Pick<Caller, 'agents' | 'principal' | 'address'> & StepUp,
   asked: string | undefined,
 ): string {
@@ -31,7 +31,7 @@ export function agentFor(
   } catch (thrown) {
     const { principal, address } = who
     const { code, message, details } = ToolwayError.from(thrown)
-    access.turnedAway({
+    access.rejected({
       principal,
       code,
       ...(address !== undefined && { address }),
@@ -46,7 +46,7 @@ export function agentFor(
  * The caller as the agent that it asks for now, else asked for when it came. What that comes to is decided anew each
  * time: the rules, and who may be whom, may have changed since.
  */
-export function actingAs(access: Pick<Access, 'agentOf' | 'turnedAway'>, caller: Caller, asked = caller.asked): Caller {
+export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)
   if (agent === caller.agent && asked === caller.asked) return caller
   return { ...caller, agent, ...(asked !== undefined && { asked }) }

@@ -10,8 +10,8 @@ export const capabilities = {
 }
 
 /** In characters. Clients need a few hundred; they are kept for each session, and for each kind of client. */
-const longestDeclared = 4_096
+const maxDeclared = 4_096
 
 /** What is wrong with the capabilities that a client declares, if they are more than anybody will keep for it. */
 export const tooMuchDeclared = (declared: Capabilities): string | undefined =>
-  profileOf(declared).length > longestDeclared ? `must not have more than ${longestDeclared} characters` : undefined
+  profileOf(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined

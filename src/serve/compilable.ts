@@ -4,9 +4,9 @@ const types = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'objec
 /** Names of parts, by which references lead elsewhere; compilers look for them everywhere. */
 const names = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
 /** Larger ones are left to those who can read anything. */
-const mostSubschemas = 1000
+const maxSubschemas = 1000
 const deepest = 64
-const longestPattern = 2048
+const maxPattern = 2048
 
 /**
  * Whether a compiler takes a schema: every keyword has a value of its kind, patterns are patterns, and references lead
@@ -20,7 +20,7 @@ export function isCompilable(root: unknown): boolean {
 
   function isSound(schema: unknown, depth: number): boolean {
     if (typeof schema === 'boolean') return true
-    if (!isObject(schema) || depth > deepest || ++subschemas > mostSubschemas) return false
+    if (!isObject(schema) || depth > deepest || ++subschemas > maxSubschemas) return false
     if (schema.nullable !== undefined && schema.type === undefined) return false
     return Object.entries(schema).every(([keyword, value]) =>
       Object.hasOwn(applicators, keyword) ? holdsSound(keyword, value, depth + 1) : isRight(keyword, value),
@@ -51,7 +51,7 @@ export function isCompilable(root: unknown): boolean {
 
 function isPattern(text: string): boolean {
   try {
-    return text.length <= longestPattern && new RegExp(text, 'u') !== undefined
+    return text.length <= maxPattern && new RegExp(text, 'u') !== undefined
   } catch {
     return false
   }

@@ -3,8 +3,8 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
-import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
+import type { Membership } from '../core/membership.ts'
 import { resultBytes } from '../wire/encode.ts'
 import type { Id } from '../wire/message.ts'
 import { actingAs, agentFor, agentOfParams, agentOfRequest } from './agent.ts'
@@ -52,7 +52,7 @@ interface EndpointOptions {
   readonly modern: ModernHttp
   readonly sessions: Sessions
   /** The others, where this is one of several replicas. */
-  readonly fleet?: Fleet | undefined
+  readonly membership?: Membership | undefined
   /** Whether calls are traced: then headers count that tell of a place in a trace. */
   traced?(): boolean
   readonly clock: Clock
@@ -61,15 +61,15 @@ interface EndpointOptions {
 
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
-  const { fleet } = options
+  const { membership } = options
   const lifetimes = createLifetimes(authenticate, clock)
   const elsewhere =
-    fleet &&
+    membership &&
     createElsewhere({
-      fleet,
+      membership,
       holds: sessions.holds,
       adopt: (id, record, { identity, request }) =>
-        adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, fleet) }),
+        adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, membership) }),
     })
   let draining = false
   const placed = (inbound: Inbound | Unreadable, { headers }: HttpRequest) =>
@@ -86,8 +86,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const session = sessions.find(given, principal)
     // Ids cannot be guessed: whoever names one of somebody else's has come by it.
     if (session === undefined && sessions.holds(given)) {
-      const address = clientAddress(request, fleet)
-      access.turnedAway({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+      const address = clientAddress(request, membership)
+      access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
     }
     // A credential that no longer means what it did when the session was opened must not act with what it meant then.
     if (session === undefined || !hasSameRights(session.caller, identity))
@@ -123,7 +123,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   /** A client may move between networks and act as another of its agents: each request says where and as whom. */
   const callerAt = (session: HttpSession, request: HttpRequest): Caller => {
     const caller = actingAs(access, session.caller, agentOfRequest(request))
-    const address = clientAddress(request, fleet)
+    const address = clientAddress(request, membership)
     return address === undefined || address === caller.address ? caller : { ...caller, address }
   }
 
@@ -198,7 +198,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
     sessions.touch(session)
-    if (fleet && changesSession(inbound)) sessions.keep(session)
+    if (membership && changesSession(inbound)) sessions.keep(session)
   }
 
   const get = (request: HttpRequest, response: ServerResponse, identity: Identity) => {
@@ -222,7 +222,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     // Who asks for an agent that they may not be is written down where that is decided.
     const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
-    access.turnedAway({ code, ...(address !== undefined && { address }) })
+    access.rejected({ code, ...(address !== undefined && { address }) })
   }
 
   const route = async (request: HttpRequest, response: ServerResponse) => {

@@ -6,8 +6,8 @@ import type { Access } from '../core/access.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
-import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
+import type { Membership } from '../core/membership.ts'
 import type { AdminDoor, OpenDoor } from './admin/door.ts'
 import { openAside } from './aside.ts'
 import { type Authenticate, authenticateToken, createAdmit, type FailureSettings } from './authenticate/index.ts'
@@ -64,7 +64,7 @@ interface DoorOptions {
   readonly info: DoorInfo
   readonly ready: () => boolean
   /** The others, where this is one of several replicas. */
-  readonly fleet?: Fleet | undefined
+  readonly membership?: Membership | undefined
   /** Those that listen on the same port, where this is one of several workers. */
   readonly workers?: Workers | undefined
   /** Which environment a program is for: it may be held by another replica. */
@@ -103,18 +103,18 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
-  const { fleet, workers } = options
-  const aside = workers && (await openAside(server, workers.fleet === fleet ? '127.0.0.1' : config.host))
-  const sessions = createSessions({ access, clock, log, fleet })
+  const { membership, workers } = options
+  const aside = workers && (await openAside(server, workers.membership === membership ? '127.0.0.1' : config.host))
+  const sessions = createSessions({ access, clock, log, membership })
   const era = legacyEra({ access, info, log })
   const { environmentOf } = options
-  const lead = fleet && environmentOf && leadToEnvironments({ fleet, environmentOf })
-  const stateless = modernEra({ access, info, replica: fleet?.self, clock, log })
-  const modern = modernHttp({ era: stateless, access, fleet, lead, clock, log })
+  const lead = membership && environmentOf && leadToEnvironments({ membership, environmentOf })
+  const stateless = modernEra({ access, info, replica: membership?.self, clock, log })
+  const modern = modernHttp({ era: stateless, access, membership, lead, clock, log })
   const admit = createAdmit({
     authenticate,
     settings: options.failures ?? (() => usualFailures),
-    addressOf: (request) => clientAddress(request, fleet),
+    addressOf: (request) => clientAddress(request, membership),
     clock,
   })
   const bodies = createBodies(config)
@@ -126,7 +126,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     era,
     modern,
     sessions,
-    fleet,
+    membership,
     traced,
     clock,
     log,
@@ -158,7 +158,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const enter = (request: HttpRequest, response: ServerResponse) => {
     const { host, origin } = request.headers
     // Whoever has let it in before has looked at that.
-    if (!handedOver(request, fleet)) hosts.check(host, origin)
+    if (!handedOver(request, membership)) hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
     else endpoint.handle(request, response)
@@ -176,7 +176,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
-      const led = place?.below === '/' && fleet && workers && { fleet, workers, clock }
+      const led = place?.below === '/' && membership && workers && { membership, workers, clock }
       if (led && (await ledElsewhere(request, response, led))) return
       if (place) place.opened ??= place.open()
       const door = await place?.opened
@@ -199,7 +199,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
   const refused = (request: HttpRequest, response: ServerResponse, thrown: unknown) => {
     const refusal = asRefusal(thrown, log)
-    if (refusal.status === 403) turnedAway(request, refusal)
+    if (refusal.status === 403) recordRejection(request, refusal)
     else if (refusal.status !== 404) recordIfMalformed(access, remoteOf(request), refusal)
     refuse(response, refusal, clock)
   }
@@ -230,9 +230,9 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
   /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
-  const turnedAway = (request: HttpRequest, refusal: Refusal) => {
+  const recordRejection = (request: HttpRequest, refusal: Refusal) => {
     const { code } = refusal.details.data as { code: ErrorCode }
-    access.turnedAway({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
+    access.rejected({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
   }
 
   const close = async () => {
@@ -277,7 +277,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     retire,
     url,
     port,
-    address: addressOf(config, port, aside && { port: aside.port, here: workers?.fleet === fleet }),
+    address: addressOf(config, port, aside && { port: aside.port, here: workers?.membership === membership }),
     get sessions() {
       return sessions.count
     },

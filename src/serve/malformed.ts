@@ -8,9 +8,9 @@ import { Refusal, rpc } from './refusal.ts'
 type Sender = { readonly [Key in 'principal' | 'address']?: Caller[Key] | undefined }
 
 /** Writes down a message that is not one of the protocol (F11): it never becomes a call. */
-export function recordMalformed(access: Pick<Access, 'turnedAway'>, sender: Sender, detail: string): void {
+export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender, detail: string): void {
   const { principal, address } = sender
-  access.turnedAway({
+  access.rejected({
     code: 'INVALID_ARGUMENTS',
     malformed: true,
     detail,
@@ -23,7 +23,7 @@ export function recordMalformed(access: Pick<Access, 'turnedAway'>, sender: Send
 export const isUnreadable = ({ status }: Refusal): boolean => status === 400 || status === 413 || status === 415
 
 /** The same for what was thrown at a request, if it means that the request breaks the protocol. */
-export function recordIfMalformed(access: Pick<Access, 'turnedAway'>, sender: Sender, thrown: unknown): void {
+export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Sender, thrown: unknown): void {
   const cause = thrown instanceof ToolwayError ? thrown.cause : thrown
   if (cause instanceof ProtocolError || (cause instanceof Refusal && isMalformed(cause))) {
     recordMalformed(access, sender, cause.message)

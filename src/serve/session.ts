@@ -53,7 +53,7 @@ export function createSession(options: SessionOptions): Session {
       for (const request of session.requests.values()) request.cancel()
       session.subscriptions[Symbol.dispose]()
       ended.abort()
-      access.left(caller)
+      access.sessionEnded(caller)
     },
   }
   return session

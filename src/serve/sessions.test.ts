@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import type { Fleet } from '../core/fleet.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
+import type { Membership } from '../core/membership.ts'
 import { createTestAccess } from './access.fixture.ts'
 import { createTestConnection } from './connection.fixture.ts'
 import { createSessions } from './sessions.ts'
@@ -239,7 +239,7 @@ describe('B10: sessions of one of several replicas', () => {
   const setUpFleet = () => {
     const kept: string[] = []
     const state = { ours: true, back: () => {} }
-    const fleet: Fleet = {
+    const membership: Membership = {
       self: 'one',
       addressOf: () => undefined,
       unreachable() {},
@@ -256,7 +256,12 @@ describe('B10: sessions of one of several replicas', () => {
       sign: (text) => text,
       verify: (text) => text,
     }
-    const sessions = createSessions({ access: createTestAccess(), clock: createManualClock(), log: silentLog, fleet })
+    const sessions = createSessions({
+      access: createTestAccess(),
+      clock: createManualClock(),
+      log: silentLog,
+      membership,
+    })
     const open = () => sessions.open(anna, client, undefined)
     return { kept, state, sessions, open }
   }

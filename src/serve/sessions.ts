@@ -3,8 +3,8 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
-import type { Fleet } from '../core/fleet.ts'
 import type { Log } from '../core/log.ts'
+import type { Membership } from '../core/membership.ts'
 import type { Identity } from './authenticate/index.ts'
 import { createEventStore } from './events.ts'
 import { writeRecord } from './fleet/session-record.ts'
@@ -52,7 +52,7 @@ interface SessionsOptions {
   readonly log: Log
   readonly limit?: number
   /** The others, where this is one of several replicas. */
-  readonly fleet?: Fleet | undefined
+  readonly membership?: Membership | undefined
 }
 
 const maxSessions = 10_000
@@ -66,7 +66,7 @@ const toldMs = 600_000
 const primedSince = '2025-11-25'
 
 export function createSessions(options: SessionsOptions): Sessions {
-  const { access, clock, log, limit = maxSessions, fleet } = options
+  const { access, clock, log, limit = maxSessions, membership } = options
   // The longest idle comes first: a session is put at the end again whenever it is used.
   const sessions = new Map<string, HttpSession>()
   /** The same of each principal, in the same order. */
@@ -98,7 +98,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const end = (session: HttpSession) => {
     if (!take(session)) return
-    fleet?.forget(session.id)
+    membership?.forget(session.id)
     close(session)
   }
 
@@ -113,7 +113,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const keep = (session: HttpSession) => {
     session.keptAt = clock.monotonic()
-    void fleet?.keep(session.id, writeRecord(session)).then((ours) => ours || letGo(session))
+    void membership?.keep(session.id, writeRecord(session)).then((ours) => ours || letGo(session))
   }
 
   /** Another one has gone on with it while we could not be found. What is under way here is finished first. */
@@ -122,13 +122,13 @@ export function createSessions(options: SessionsOptions): Sessions {
     log.info({ principal: session.caller.principal }, 'another replica has gone on with a session of this one')
     close(session)
   }
-  const returned = fleet?.onReturn?.(() => {
+  const returned = membership?.onReturn?.(() => {
     for (const session of [...sessions.values()]) keep(session)
   })
 
   const newId = () => {
     const id = randomBytes(16).toString('base64url')
-    return fleet === undefined ? id : `${fleet.self}.${id}`
+    return membership === undefined ? id : `${membership.self}.${id}`
   }
 
   /** Whoever holds the most, and of several the newcomer alone: a flood must not throw out anybody but itself. */
@@ -139,7 +139,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     return own?.size === most ? [own] : [...held.values()].filter(({ size }) => size === most)
   }
 
-  const longestIdle = (holder: Set<HttpSession>): HttpSession | undefined => {
+  const maxIdle = (holder: Set<HttpSession>): HttpSession | undefined => {
     for (const session of holder) if (!isBusy(session)) return session
     return undefined
   }
@@ -154,7 +154,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     if (sessions.size < limit) return
     let longest: HttpSession | undefined
     for (const holder of holdersOfMost(newcomer)) {
-      const idle = longestIdle(holder) ?? oldestTooMany(holder, newcomer)
+      const idle = maxIdle(holder) ?? oldestTooMany(holder, newcomer)
       if (idle && (longest === undefined || idle.lastUsed < longest.lastUsed)) longest = idle
     }
     if (longest) return end(longest)

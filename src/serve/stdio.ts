@@ -140,7 +140,7 @@ export async function serveStdio(options: {
   changes[Symbol.dispose]()
   modern.drain()
   modernRequests.cancelAll()
-  for (const modernCaller of modernRequests.callers()) access.left(modernCaller)
+  for (const modernCaller of modernRequests.callers()) access.sessionEnded(modernCaller)
   session?.[Symbol.dispose]()
   await within(graceMs, clock, writer.flushed())
 }

@@ -5,8 +5,8 @@ export const windowMs = 60_000
  * Up to so many calls a minute each is counted at its own millisecond. Above it, calls of a quarter of a second are
  * counted together, at the time of the last of them: never too early, and so never more than the limit in any window.
  */
-export const mostExact = 240
-export const groupMs = windowMs / mostExact
+export const maxExact = 240
+export const groupMs = windowMs / maxExact
 
 /** When the calls of the last minute were, in groups: a sliding window that needs at most 500 numbers. */
 export interface CallTimes {
@@ -54,7 +54,7 @@ export function createCallTimes(): CallTimes {
     add(limit, now) {
       total++
       const last = groups.length - 2
-      if (last >= head && now - begun < (limit > mostExact ? groupMs : 1)) {
+      if (last >= head && now - begun < (limit > maxExact ? groupMs : 1)) {
         groups[last] = now
         ;(groups[last + 1] as number)++
         return

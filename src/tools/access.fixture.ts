@@ -148,8 +148,8 @@ export function createHouse(options: HouseOptions): House {
     relay: () => Promise.reject(new Error('nothing to relay')),
     offers: () => ({ capabilities: {}, instructions: '' }),
     subscribe: () => Promise.reject(new Error('nothing to follow')),
-    inform() {},
-    left() {},
+    notifyServers() {},
+    sessionEnded() {},
     handle: compose(
       [
         (call, next) => {
@@ -161,7 +161,7 @@ export function createHouse(options: HouseOptions): House {
       (call) => call.entry.run(call),
     ),
     complete: () => Promise.reject(new ToolwayError('TOOL_NOT_FOUND', 'nothing to complete')),
-    turnedAway() {},
+    rejected() {},
     agentOf: (_, asked) => asked ?? 'default',
     view: () => view,
     onChange: () => ({ [Symbol.dispose]() {} }),

@@ -7,11 +7,11 @@ type Path = readonly PropertyKey[]
 type JsonSchema = Readonly<Record<string, unknown>>
 
 /** How many problems one refusal tells; a model mends these first. */
-const mostProblems = 5
+const maxProblems = 5
 
 /** What is wrong with a tool's arguments, in a sentence that a model can act on: which field, what was expected, what came. */
 export function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
-  const problems = error.issues.slice(0, mostProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
+  const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const untold = error.issues.length - problems.length
   if (untold > 0) problems.push(`and ${untold} more`)
   return new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems.join('; ')}.`)
@@ -73,7 +73,7 @@ function unknownFields(path: Path, keys: readonly string[], schema: JsonSchema):
   const known = Object.keys((schemaAt(schema, path)?.properties as object | undefined) ?? {})
   const takes = known.length === 0 ? 'there are none to give' : `known are ${known.join(', ')}`
   return keys
-    .slice(0, mostProblems)
+    .slice(0, maxProblems)
     .map((key) => {
       const near = nearMisses(key, known)[0]
       const repeated = key.length > 40 ? `${key.slice(0, 40)}…` : key

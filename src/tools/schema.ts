@@ -94,7 +94,7 @@ function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchem
   return { type: 'object', ...rest }
 }
 
-const mostIssues = 5
+const maxIssues = 5
 
 function byStandard(schema: StandardSchema, tool: string, value: unknown): Read | Promise<Read> {
   const outcome = schema['~standard'].validate(value)
@@ -103,7 +103,7 @@ function byStandard(schema: StandardSchema, tool: string, value: unknown): Read 
 
 function readOf(outcome: StandardOutcome<unknown>, tool: string): Read {
   if (outcome.issues === undefined) return { value: outcome.value }
-  const told = outcome.issues.slice(0, mostIssues).map(({ message, path = [] }) => {
+  const told = outcome.issues.slice(0, maxIssues).map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
     return `${keys.length === 0 ? '' : `"${keys.join('.')}": `}${message.slice(0, 200)}`
   })

@@ -36,11 +36,11 @@ export interface BackoffOptions {
 }
 
 const firstPauseMs = 1_000
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 /** How often it is looked whether somebody has signed in. */
 const signInPauseMs = 5_000
 /** What a server says about when to come back is heeded, within reason. */
-const longestAskedMs = 300_000
+const maxAskedMs = 300_000
 
 /**
  * Attempts that fail are spread at random over a time that doubles, so that many who wait for one server do not come
@@ -94,8 +94,8 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
         retryAt = clock.monotonic() + signInPauseMs
         return
       }
-      const jittered = jitteredBackoffMs(failures++, { firstMs: firstPauseMs, maxMs: longestPauseMs }, random)
-      const asked = Math.min(error.details.retryAfterMs ?? 0, longestAskedMs)
+      const jittered = jitteredBackoffMs(failures++, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
+      const asked = Math.min(error.details.retryAfterMs ?? 0, maxAskedMs)
       retryAt = clock.monotonic() + Math.max(jittered, asked)
       used(error)
     },

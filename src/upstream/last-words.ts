@@ -6,9 +6,9 @@ export interface LastWords {
 }
 
 /** Enough for a stack trace and what led to it. */
-const mostLines = 200
+const maxLines = 200
 
-export function createLastWords(most = mostLines): LastWords {
+export function createLastWords(most = maxLines): LastWords {
   let kept: string[] = []
   return {
     push(line) {

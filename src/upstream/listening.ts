@@ -20,7 +20,7 @@ export interface ListeningOptions {
 }
 
 const firstPauseMs = 1_000
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 const methodNotFound = -32601
 
 export function createListening(open: OpenLine, options: ListeningOptions): Listening {
@@ -68,7 +68,7 @@ export function createListening(open: OpenLine, options: ListeningOptions): List
   const later = (ended: AbortController) => {
     if (over || ended !== current) return
     timer = clock.after(pauseMs, start)
-    pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs)
   }
 
   start()

@@ -12,7 +12,7 @@ export interface Pace {
 /** So many may follow each other at once: changes come in twos and threes. */
 const atOnce = 2
 const firstPauseMs = 100
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 /** After so many pauses without any, all is quiet again. */
 const quietPauses = 10
 
@@ -21,7 +21,7 @@ export function createPace(clock: Clock): Pace {
   let doneAt = Number.NEGATIVE_INFINITY
 
   const pauseMs = (): number =>
-    inARow <= atOnce ? 0 : backoffMs(inARow - atOnce - 1, { firstMs: firstPauseMs, maxMs: longestPauseMs })
+    inARow <= atOnce ? 0 : backoffMs(inARow - atOnce - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs })
 
   return {
     next() {

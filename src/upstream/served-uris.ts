@@ -36,9 +36,9 @@ function withServedUris(
 }
 
 /** No honest result has more blocks; to look into millions of them would hold everybody up. */
-const mostBlocks = 20_000
+const maxBlocks = 20_000
 
-const blocksOf = (list: Buffer): readonly Buffer[] => elements(list, mostBlocks) ?? []
+const blocksOf = (list: Buffer): readonly Buffer[] => elements(list, maxBlocks) ?? []
 
 function* urisOfResult(bytes: Buffer): Generator<Buffer> {
   for (const [key, value] of members(bytes) ?? []) {
@@ -50,7 +50,7 @@ function* urisOfResult(bytes: Buffer): Generator<Buffer> {
 
 function* urisOfMessage(message: Buffer): Generator<Buffer> {
   const content = members(message)?.get('content')
-  if (content) for (const block of elements(content, mostBlocks) ?? [content]) yield* urisOfBlock(block)
+  if (content) for (const block of elements(content, maxBlocks) ?? [content]) yield* urisOfBlock(block)
 }
 
 function* urisOfBlock(block: Buffer): Generator<Buffer> {

@@ -40,7 +40,7 @@ interface Followed {
 
 const askWithinMs = 10_000
 const firstPauseMs = 1_000
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 const never = new AbortController().signal
 
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
@@ -53,7 +53,7 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     const reopen = () => {
       timers.delete(line)
       if (!followed.has(line) || line.current || line.ended) return
-      line.reopen().catch(() => reopenAfter(line, Math.min(pauseMs * 2, longestPauseMs)))
+      line.reopen().catch(() => reopenAfter(line, Math.min(pauseMs * 2, maxPauseMs)))
     }
     timers.get(line)?.[Symbol.dispose]()
     timers.set(line, clock.after(pauseMs, reopen))

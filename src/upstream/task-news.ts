@@ -7,7 +7,7 @@ export interface TaskNews {
 }
 
 /** A server may start tasks and never tell that they have ended: who has waited longest is told no more. */
-const mostFollowed = 1_000
+const maxFollowed = 1_000
 
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
@@ -18,7 +18,7 @@ export function createTaskNews(): TaskNews {
     follow(taskId, told) {
       followers.set(taskId, told)
       const [longest] = followers.keys()
-      if (followers.size > mostFollowed) followers.delete(longest)
+      if (followers.size > maxFollowed) followers.delete(longest)
     },
     tell(news = Buffer.from('{}')) {
       const { taskId, status } = Json.raw<Record<string, unknown>>(news).value

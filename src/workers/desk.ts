@@ -1,10 +1,10 @@
 import type { Bucket, Buckets, Taken } from '../core/buckets.ts'
 import type { Answer, CacheLimits, CacheStore, CacheUsage, Found } from '../core/cache.ts'
 import type { Clock } from '../core/clock.ts'
-import type { TakenOver } from '../core/fleet.ts'
+import type { TakenOver } from '../core/membership.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { memoryCache } from '../stores/cache.ts'
-import { memoryKeepsakes } from '../stores/keepsakes.ts'
+import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { createRegistry, type Member, type Registry } from './registry.ts'
 
 /** What workers can ask the first process for. */
@@ -43,7 +43,7 @@ export function createDesk(clock: Clock): Desk {
     },
   })
   const registry = createRegistry(clock)
-  const keepsakes = memoryKeepsakes(clock)
+  const ttlStore = memoryTtlStore(clock)
   return {
     registry,
     answersFor: (name, joined) => ({
@@ -64,8 +64,8 @@ export function createDesk(clock: Clock): Desk {
       keep: (session, record) => registry.keep(name, session, record),
       takeOver: (session, unreachable) => registry.takeOver(name, session, unreachable),
       forget: (session) => registry.forget(session),
-      keepsake: (key, text, ttlMs) => void keepsakes.keep(key, text, ttlMs),
-      keepsakeOf: (key, ttlMs) => keepsakes.find(key, ttlMs),
+      keepsake: (key, text, ttlMs) => void ttlStore.set(key, text, ttlMs),
+      keepsakeOf: (key, ttlMs) => ttlStore.get(key, ttlMs),
     }),
   }
 }

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { bulletinContract } from '../../tests/contract/bulletin.ts'
 import { systemClock } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
-import { ipcBulletin } from './ipc-bulletin.ts'
+import { ipcPubSub } from './ipc-pub-sub.ts'
 import { workersOf } from './line.fixture.ts'
 import { createLine, type Port } from './line.ts'
 
@@ -19,6 +19,6 @@ test('B10: what is told while the first process is gone is lost, and nobody fail
     onMessage() {},
   }
   const line = createLine({ port, answers: {}, other: 'the first process', clock: systemClock, log: silentLog })
-  const bulletin = ipcBulletin(line, silentLog)
-  expect(() => bulletin.tell('a', 'lost')).not.toThrow()
+  const pubSub = ipcPubSub(line, silentLog)
+  expect(() => pubSub.publish('a', 'lost')).not.toThrow()
 })

@@ -6,7 +6,7 @@ import type { Line } from './line.ts'
 const away: Found = { mark: '' }
 
 /** Larger answers would hold up everybody's questions on their way: they are asked for anew each time. */
-const mostBytes = 1024 * 1024
+const maxValueBytes = 1024 * 1024
 
 /** Results that all workers share (F13, B10). While the first process does not answer, nothing is kept. */
 export function ipcCache(line: Line<DeskAnswers>, limits: CacheLimits): CacheStore {
@@ -23,7 +23,7 @@ export function ipcCache(line: Line<DeskAnswers>, limits: CacheLimits): CacheSto
     async put(group, key, answer, now) {
       const { maxEntries, maxBytes } = limits
       // One that is too large takes the place of the one before all the same.
-      const kept = answer.bytes.length > mostBytes ? { ...answer, bytes: Buffer.alloc(0), ttlMs: 0 } : answer
+      const kept = answer.bytes.length > maxValueBytes ? { ...answer, bytes: Buffer.alloc(0), ttlMs: 0 } : answer
       usage = (await line.ask('put', group, key, kept, now, { maxEntries, maxBytes })) ?? usage
     },
     async drop(group) {

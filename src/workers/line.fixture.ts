@@ -1,10 +1,10 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
-import type { Bulletin } from '../core/bulletin.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
+import type { PubSub } from '../core/pub-sub.ts'
 import { createDesk, type Desk, type DeskAnswers } from './desk.ts'
-import { type Hears, ipcBulletin, spreadTo } from './ipc-bulletin.ts'
+import { type Hears, ipcPubSub, spreadTo } from './ipc-pub-sub.ts'
 import { type Answers, createLine, type Line, type Port } from './line.ts'
 
 const over = (port: MessagePort): Port => ({
@@ -35,7 +35,7 @@ export function lineTo(answers: Answers, clock: Clock = systemClock): TestLine {
 }
 
 export interface TestWorkers extends Disposable {
-  readonly bulletins: readonly Bulletin[]
+  readonly bulletins: readonly PubSub[]
 }
 
 /** Workers that tell one another by way of a first process, over channels that copy whatever goes through them. */
@@ -47,9 +47,9 @@ export function workersOf(count: number): TestWorkers {
     return { line: createLine<Hears>({ ...common, port: over(port1), answers, other: `worker ${index}` }) }
   })
   const bulletins = channels.map(({ port2 }) => {
-    const answers: Hears = { hear: (topic, text) => bulletin.hear(topic, text) }
-    const bulletin = ipcBulletin(createLine({ ...common, port: over(port2), answers, other: 'the first' }), silentLog)
-    return bulletin
+    const answers: Hears = { hear: (topic, text) => pubSub.deliver(topic, text) }
+    const pubSub = ipcPubSub(createLine({ ...common, port: over(port2), answers, other: 'the first' }), silentLog)
+    return pubSub
   })
   return {
     bulletins,

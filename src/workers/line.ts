@@ -44,11 +44,11 @@ export interface LineOptions {
 /** An answer that takes longer does not help a call any more. */
 export const usualMs = 500
 /** So many questions in a row without an answer, and nobody waits for one before it has been heard of again. */
-const mostUnanswered = 3
+const maxUnanswered = 3
 /** How often one that does not answer is asked all the same. */
 const probeMs = 1_000
 /** Questions that wait for an answer, which bounds what a busy process holds. */
-const mostWaiting = 10_000
+const maxWaiting = 10_000
 
 interface Question {
   readonly id?: number
@@ -70,7 +70,7 @@ export function createLine<Theirs extends Answers>(options: LineOptions): Line<T
   let unanswered = 0
   let triedAt = Number.NEGATIVE_INFINITY
 
-  const isUp = () => unanswered < mostUnanswered
+  const isUp = () => unanswered < maxUnanswered
 
   const send = (message: Question | Answer): boolean => {
     try {
@@ -82,7 +82,7 @@ export function createLine<Theirs extends Answers>(options: LineOptions): Line<T
 
   const missed = () => {
     unanswered++
-    if (unanswered === mostUnanswered) log.warn({}, `${other} does not answer`)
+    if (unanswered === maxUnanswered) log.warn({}, `${other} does not answer`)
   }
 
   const heard = () => {
@@ -126,7 +126,7 @@ export function createLine<Theirs extends Answers>(options: LineOptions): Line<T
         send(question)
         return undefined
       }
-      if (waiting.size >= mostWaiting) return undefined
+      if (waiting.size >= maxWaiting) return undefined
       const { promise, resolve } = Promise.withResolvers<Answer | undefined>()
       waiting.set(id, resolve)
       // A turn later, so that answers which came while this process was busy itself are heard first.

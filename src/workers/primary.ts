@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts'
 import { backoffMs } from '../lib/backoff.ts'
 import { createDesk } from './desk.ts'
 import { type Hand, startHand } from './hand.ts'
-import { spreadTo } from './ipc-bulletin.ts'
+import { spreadTo } from './ipc-pub-sub.ts'
 import type { PrimaryAnswers } from './protocol.ts'
 
 export interface PrimaryOptions {
@@ -23,7 +23,7 @@ export interface PrimaryOptions {
 /** One that ends sooner has not recovered from what the one before it ended of. */
 const steadyMs = 60_000
 const firstPauseMs = 100
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 
 /**
  * Runs workers until it is interrupted: starts again what dies, and holds what they share. It serves nothing itself,
@@ -64,7 +64,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
       tellMembers()
       if (hand.retired || interrupted.aborted) return
       const fails = clock.monotonic() - begun > steadyMs ? 0 : failures
-      const pauseMs = backoffMs(fails, { firstMs: firstPauseMs, maxMs: longestPauseMs })
+      const pauseMs = backoffMs(fails, { firstMs: firstPauseMs, maxMs: maxPauseMs })
       log.warn({ worker: number, code, signal, pauseMs }, 'a worker has ended; another one takes its place')
       clock.after(pauseMs, () => interrupted.aborted || begin(number, fails + 1))
     })

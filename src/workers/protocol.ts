@@ -1,5 +1,5 @@
 import type { DeskAnswers } from './desk.ts'
-import type { Hears, Spreads } from './ipc-bulletin.ts'
+import type { Hears, Spreads } from './ipc-pub-sub.ts'
 import type { Page, WorkerPage } from './merge-pages.ts'
 import type { Member } from './registry.ts'
 

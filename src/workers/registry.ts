@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { TakenOver } from '../core/fleet.ts'
+import type { TakenOver } from '../core/membership.ts'
 
 /** Which workers there are and where, and what one needs to go on with a session of another. */
 export interface Registry {
@@ -27,10 +27,10 @@ interface Kept {
 /** Longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 /** Each worker has 10,000 sessions at most, and those of workers that are gone are kept as well. */
-const mostSessions = 200_000
+const maxSessions = 200_000
 
 /** In memory: it lives as long as the workers do. */
-export function createRegistry(clock: Clock, { most = mostSessions } = {}): Registry {
+export function createRegistry(clock: Clock, { most = maxSessions } = {}): Registry {
   const addresses = new Map<string, string>()
   /** The one that was heard of longest ago comes first. */
   const sessions = new Map<string, Kept>()

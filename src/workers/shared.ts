@@ -1,10 +1,10 @@
 import type { Buckets } from '../core/buckets.ts'
-import type { Bulletin } from '../core/bulletin.ts'
 import type { CacheLimits, CacheStore } from '../core/cache.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Keepsakes } from '../core/keepsakes.ts'
 import type { Log } from '../core/log.ts'
-import type { IpcFleet } from './ipc-fleet.ts'
+import type { PubSub } from '../core/pub-sub.ts'
+import type { TtlStore } from '../core/ttl-store.ts'
+import type { IpcMembership } from './ipc-membership.ts'
 import type { Page } from './merge-pages.ts'
 
 /** What a gateway is given that is one of several workers: it shares with them what it would keep alone. */
@@ -14,7 +14,7 @@ export interface Shared {
   readonly of: number
   open(options: SharedOptions): Promise<SharedStores>
   /** The workers of this machine, once it is open. */
-  readonly fleet: IpcFleet | undefined
+  readonly membership: IpcMembership | undefined
   /** Where the others reach this one. */
   join(address: string): Promise<void>
   /** The worker that answers people, so that whoever logs in is known to it the next time; undefined where it is this one. */
@@ -36,9 +36,9 @@ export interface SharedOptions {
 export interface SharedStores {
   readonly buckets: Buckets
   readonly cache: CacheStore
-  readonly fleet: IpcFleet
-  readonly bulletin: Bulletin
-  readonly keepsakes: Keepsakes
+  readonly membership: IpcMembership
+  readonly pubSub: PubSub
+  readonly ttlStore: TtlStore
   /** The secret that what callers hold is sealed with. */
   readonly secret: string
   /** Whether the first process answers. */

@@ -7,7 +7,7 @@ import { memoryBuckets } from '../stores/buckets.ts'
 import { createDesk, type Desk } from './desk.ts'
 import { ipcBuckets } from './ipc-buckets.ts'
 import { ipcCache } from './ipc-cache.ts'
-import { ipcKeepsakes } from './ipc-keepsakes.ts'
+import { ipcTtlStore } from './ipc-ttl-store.ts'
 import { lineTo, lineToDesk } from './line.fixture.ts'
 
 const start = 1_800_000_000_000
@@ -28,14 +28,14 @@ cacheContract('another process', (limits) => ipcCache(connect(), limits), { runs
 
 test('B10: one worker finds what another has kept, and without the first process nobody does', async () => {
   const desk = createDesk(systemClock)
-  const [one, other] = ['a', 'b'].map((name) => ipcKeepsakes(connect(desk, name)))
-  await one?.keep('a', 'a conversation', 1_000)
-  await one?.keep('b', 'x'.repeat(2 * 1024 * 1024), 1_000)
-  expect(await one?.find('a', 1_000)).toBe('a conversation')
-  expect(await other?.find('a', 1_000)).toBe('a conversation')
-  expect(await other?.find('b', 1_000)).toBeUndefined()
+  const [one, other] = ['a', 'b'].map((name) => ipcTtlStore(connect(desk, name)))
+  await one?.set('a', 'a conversation', 1_000)
+  await one?.set('b', 'x'.repeat(2 * 1024 * 1024), 1_000)
+  expect(await one?.get('a', 1_000)).toBe('a conversation')
+  expect(await other?.get('a', 1_000)).toBe('a conversation')
+  expect(await other?.get('b', 1_000)).toBeUndefined()
   using silent = lineTo({ keepsakeOf: () => new Promise(() => {}) })
-  expect(await ipcKeepsakes(silent.line).find('a', 1_000)).toBeUndefined()
+  expect(await ipcTtlStore(silent.line).get('a', 1_000)).toBeUndefined()
 })
 
 test('B10, F8: workers share one bucket, exactly', async () => {

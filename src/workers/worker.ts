@@ -1,10 +1,10 @@
 import cluster from 'node:cluster'
-import type { Board } from '../core/bulletin.ts'
+import type { TopicListeners } from '../core/pub-sub.ts'
 import { ipcBuckets } from './ipc-buckets.ts'
-import { ipcBulletin } from './ipc-bulletin.ts'
 import { ipcCache } from './ipc-cache.ts'
-import { type IpcFleet, ipcFleet } from './ipc-fleet.ts'
-import { ipcKeepsakes } from './ipc-keepsakes.ts'
+import { type IpcMembership, ipcMembership } from './ipc-membership.ts'
+import { ipcPubSub } from './ipc-pub-sub.ts'
+import { ipcTtlStore } from './ipc-ttl-store.ts'
 import { createLine, type Line, type Port, usualMs } from './line.ts'
 import { mergePages, type Page, type WorkerPage } from './merge-pages.ts'
 import { type PrimaryAnswers, type Started, type WorkerAnswers, workerVariable } from './protocol.ts'
@@ -36,8 +36,8 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   const gone = Promise.withResolvers<void>()
   let replaced = false
   let line: Line<PrimaryAnswers> | undefined
-  let fleet: IpcFleet | undefined
-  let board: Pick<Board, 'hear'> | undefined
+  let membership: IpcMembership | undefined
+  let board: Pick<TopicListeners, 'deliver'> | undefined
   let page: ((accept?: string) => Page) | undefined
 
   // What is written to a channel whose other end has just gone is lost, which is told in a moment.
@@ -51,12 +51,12 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   if (!worker.isConnected()) gone.resolve()
 
   const answers: WorkerAnswers = {
-    members: (members) => fleet?.heard(members),
+    members: (members) => membership?.heard(members),
     stop(byAnother) {
       replaced = byAnother
       stop.abort()
     },
-    hear: (topic, text) => board?.hear(topic, text),
+    hear: (topic, text) => board?.deliver(topic, text),
     page: (accept) => page?.(accept),
   }
 
@@ -74,26 +74,26 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
         log,
       })
       line = opened
-      fleet = ipcFleet(opened, secret, name)
-      const bulletin = ipcBulletin(opened, log)
-      board = bulletin
+      membership = ipcMembership(opened, secret, name)
+      const pubSub = ipcPubSub(opened, log)
+      board = pubSub
       return {
         buckets: ipcBuckets(opened, local),
         cache: ipcCache(opened, limits),
-        fleet,
-        bulletin,
-        keepsakes: ipcKeepsakes(opened),
+        membership,
+        pubSub,
+        ttlStore: ipcTtlStore(opened),
         secret,
         get up() {
           return opened.up
         },
       }
     },
-    get fleet() {
-      return fleet
+    get membership() {
+      return membership
     },
-    join: async (address) => fleet?.join(address),
-    lead: () => fleet?.lead(),
+    join: async (address) => membership?.join(address),
+    lead: () => membership?.lead(),
     pages(own) {
       page = own
       return async (accept) => {

@@ -52,7 +52,7 @@ function builtIn({ config, engines }: OwnParts, { access, claims, clock, log }: 
   const models = engines.models.value.byName
   const languages = likelyLanguages(config.sandbox.languages)
   const sandbox = { ...config.sandbox, languages: [...languages] }
-  const claiming = claims ? { claim: claims.claim } : {}
+  const claiming = claims ? { claim: claims.acquire } : {}
   const others = [
     ...inferenceTools({ config, models, read: readAnswer, vet, clock, log }),
     ...(languages.length > 0

@@ -6,7 +6,7 @@ import { readBody } from '../tools/native/fetch/body.ts'
 import { pinned } from '../tools/native/fetch/pinned.ts'
 
 /** Most of an answer that a program gets. */
-const mostBytes = 1024 * 1024
+const maxBytes = 1024 * 1024
 
 /**
  * Reaches hosts of `sandbox.allowNetwork` on behalf of programs. A host that the operator names may be a private one; one
@@ -24,7 +24,7 @@ export const sandboxFetch =
       const path = url.pathname + url.search
       const answer = await client.request({ method: method as 'GET', path, headers, body: body ?? null, signal })
       answer.body.on('error', () => {})
-      const { bytes } = await readBody(answer.body, String(answer.headers['content-encoding'] ?? ''), mostBytes)
+      const { bytes } = await readBody(answer.body, String(answer.headers['content-encoding'] ?? ''), maxBytes)
       const told = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')])
       return { status: answer.statusCode, headers: Object.fromEntries(told), body: bytes.toString() }
     } catch (thrown) {

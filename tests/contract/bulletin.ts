@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'vitest'
-import type { Bulletin } from '../../src/core/bulletin.ts'
+import type { PubSub } from '../../src/core/pub-sub.ts'
 import { until } from '../fixtures/until.ts'
 
 /** What every way to tell others must do. `create` gives this many that hear one another. */
-export function bulletinContract(name: string, create: (count: number) => Promise<readonly Bulletin[]>): void {
+export function bulletinContract(name: string, create: (count: number) => Promise<readonly PubSub[]>): void {
   describe(`B10: what replicas tell one another by ${name}`, () => {
     const joined = async () => {
-      const [one, other, third] = (await create(3)) as [Bulletin, Bulletin, Bulletin]
+      const [one, other, third] = (await create(3)) as [PubSub, PubSub, PubSub]
       await connected([one, other, third])
       return { one, other, third }
     }
 
     test('all others hear it, in the order in which it was told, and whoever tells it does not', async () => {
       const { one, other, third } = await joined()
-      const heard = [one, other, third].map((bulletin) => listTo(bulletin, 'a'))
+      const heard = [one, other, third].map((pubSub) => listTo(pubSub, 'a'))
       const texts = Array.from({ length: 20 }, (_, number) => `${number} "ü"\n`)
-      for (const text of texts) one.tell('a', text)
+      for (const text of texts) one.publish('a', text)
       await until(() => heard[1]?.length === 20 && heard[2]?.length === 20, { what: 'what was told' })
       expect(heard).toEqual([[], texts, texts])
       // Whatever comes back to the one that told it has come before this.
-      other.tell('a', 'last')
+      other.publish('a', 'last')
       await until(() => heard[0]?.includes('last'), { what: 'the last word' })
       expect(heard[0]).toEqual(['last'])
     })
@@ -27,9 +27,9 @@ export function bulletinContract(name: string, create: (count: number) => Promis
     test('topics are apart, and an empty text is told, too', async () => {
       const { one, other } = await joined()
       const [a, b] = [listTo(other, 'a'), listTo(other, 'b')]
-      one.tell('a', '')
-      one.tell('nobody listens for this', 'x')
-      one.tell('b', 'text')
+      one.publish('a', '')
+      one.publish('nobody listens for this', 'x')
+      one.publish('b', 'text')
       await until(() => b.length > 0, { what: 'the second' })
       expect([a, b]).toEqual([[''], ['text']])
     })
@@ -37,34 +37,34 @@ export function bulletinContract(name: string, create: (count: number) => Promis
     test('a listener that fails is nothing to the others, and one that is disposed of hears no more', async () => {
       const { one, other } = await joined()
       const early: string[] = []
-      const disposed = other.on('a', (text) => void early.push(text))
-      using _failing = other.on('a', () => {
+      const disposed = other.subscribe('a', (text) => void early.push(text))
+      using _failing = other.subscribe('a', () => {
         throw new Error('a bug')
       })
       const late = listTo(other, 'a')
-      one.tell('a', '1')
+      one.publish('a', '1')
       await until(() => late.length === 1, { what: 'the first' })
       disposed[Symbol.dispose]()
-      one.tell('a', '2')
+      one.publish('a', '2')
       await until(() => late.length === 2, { what: 'the second' })
       expect([early, late]).toEqual([['1'], ['1', '2']])
     })
   })
 }
 
-const listTo = (bulletin: Bulletin, topic: string): string[] => {
+const listTo = (pubSub: PubSub, topic: string): string[] => {
   const heard: string[] = []
-  bulletin.on(topic, (text) => void heard.push(text))
+  pubSub.subscribe(topic, (text) => void heard.push(text))
   return heard
 }
 
 /** Waits until each hears all others. */
-export async function connected(all: readonly Bulletin[]): Promise<void> {
-  const heard = all.map((bulletin) => listTo(bulletin, 'hello'))
+export async function connected(all: readonly PubSub[]): Promise<void> {
+  const heard = all.map((pubSub) => listTo(pubSub, 'hello'))
   const complete = () => heard.every((from) => new Set(from).size === all.length - 1)
   await until(
     () => {
-      for (const [index, bulletin] of all.entries()) bulletin.tell('hello', String(index))
+      for (const [index, pubSub] of all.entries()) pubSub.publish('hello', String(index))
       return complete()
     },
     { what: 'all to hear one another' },

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Keepsakes } from '../../src/core/keepsakes.ts'
+import type { TtlStore } from '../../src/core/ttl-store.ts'
 
 export interface KeepsakesUnderTest {
-  readonly keepsakes: Keepsakes
+  readonly ttlStore: TtlStore
   /** Settles when the time of what was kept for `soon` is over. */
   over(): Promise<void>
 }
@@ -15,34 +15,34 @@ const long = 3_600_000
 export function keepsakesContract(name: string, create: (most: number) => Promise<KeepsakesUnderTest>): void {
   describe(`B10: keepsakes in ${name}`, () => {
     test('what is kept is found by its key, as it was kept last', async () => {
-      const { keepsakes } = await create(1_000)
-      await keepsakes.keep('a', 'first', long)
-      await keepsakes.keep('a', 'zweites – ✓', long)
-      expect(await keepsakes.find('a', long)).toBe('zweites – ✓')
-      expect(await keepsakes.find('a', long)).toBe('zweites – ✓')
-      expect(await keepsakes.find('b', long)).toBeUndefined()
+      const { ttlStore } = await create(1_000)
+      await ttlStore.set('a', 'first', long)
+      await ttlStore.set('a', 'zweites – ✓', long)
+      expect(await ttlStore.get('a', long)).toBe('zweites – ✓')
+      expect(await ttlStore.get('a', long)).toBe('zweites – ✓')
+      expect(await ttlStore.get('b', long)).toBeUndefined()
     })
 
     test('it goes when its time is over, which begins anew when it is found', async () => {
-      const { keepsakes, over } = await create(1_000)
-      for (const key of ['a', 'b']) await keepsakes.keep(key, 'text', soon)
-      expect(await keepsakes.find('b', long)).toBe('text')
+      const { ttlStore, over } = await create(1_000)
+      for (const key of ['a', 'b']) await ttlStore.set(key, 'text', soon)
+      expect(await ttlStore.get('b', long)).toBe('text')
       await over()
-      expect(await keepsakes.find('a', soon)).toBeUndefined()
-      expect(await keepsakes.find('b', soon)).toBe('text')
+      expect(await ttlStore.get('a', soon)).toBeUndefined()
+      expect(await ttlStore.get('b', soon)).toBe('text')
       await over()
-      expect(await keepsakes.find('b', soon)).toBeUndefined()
+      expect(await ttlStore.get('b', soon)).toBeUndefined()
     })
 
     test('what was used longest ago makes room, and what is too large for all is not kept', async () => {
-      const { keepsakes } = await create(100)
-      for (const key of ['a', 'b', 'c']) await keepsakes.keep(key, key.repeat(30), long)
-      expect(await keepsakes.find('a', long)).toBe('a'.repeat(30))
-      await keepsakes.keep('d', 'd'.repeat(30), long)
-      const found = await Promise.all(['a', 'b', 'c', 'd'].map((key) => keepsakes.find(key, long)))
+      const { ttlStore } = await create(100)
+      for (const key of ['a', 'b', 'c']) await ttlStore.set(key, key.repeat(30), long)
+      expect(await ttlStore.get('a', long)).toBe('a'.repeat(30))
+      await ttlStore.set('d', 'd'.repeat(30), long)
+      const found = await Promise.all(['a', 'b', 'c', 'd'].map((key) => ttlStore.get(key, long)))
       expect(found.map((text) => text?.[0])).toEqual(['a', undefined, 'c', 'd'])
-      await keepsakes.keep('e', 'e'.repeat(101), long)
-      expect(await keepsakes.find('e', long)).toBeUndefined()
+      await ttlStore.set('e', 'e'.repeat(101), long)
+      expect(await ttlStore.get('e', long)).toBeUndefined()
     })
   })
 }

@@ -18,10 +18,10 @@ export function briefly(before: Copy, after: Copy): string {
     const [was, is] = differing(textOf(before[field]), textOf(after[field]))
     return `${field}: ${was === '' ? 'added' : `“${was}” →`} “${is}”`
   })
-  return parts.slice(0, mostParts).join('; ')
+  return parts.slice(0, maxParts).join('; ')
 }
 
-const mostParts = 4
+const maxParts = 4
 const longest = 120
 const context = 16
 
@@ -79,10 +79,10 @@ export function lineDiff(before: readonly string[], after: readonly string[]): L
 }
 
 /** More lines than this on both sides are not compared one by one. */
-const mostCells = 1_000_000
+const maxCells = 1_000_000
 
 function middle(old: readonly string[], fresh: readonly string[]): Line[] {
-  if (old.length * fresh.length > mostCells) {
+  if (old.length * fresh.length > maxCells) {
     return [...old.map((line): Line => ['-', line]), ...fresh.map((line): Line => ['+', line])]
   }
   // Longest common part of what follows, for every pair of positions.

@@ -34,7 +34,7 @@ export interface JudgeOptions {
 }
 
 /** A server that invents names must not fill the disk, nor push out the pins of its other names. */
-const mostPins = 10_000
+const maxPins = 10_000
 
 /** Compares what is seen with what is pinned, and remembers it. */
 export function createJudge(options: JudgeOptions): (shelf: Shelf, subject: Subject, look: Look) => Pinned {
@@ -63,7 +63,7 @@ export function createJudge(options: JudgeOptions): (shelf: Shelf, subject: Subj
     const { hash } = look
     const at = clock.now()
     const pin = shelf.pin(kind, name)
-    if (!pin && shelf.size >= mostPins) {
+    if (!pin && shelf.size >= maxPins) {
       notices.full(server)
       const pinned = pinnedBy(subject, { kind, name, approved: [], pending: [], seen: { hash, at } }, hash)
       return pinned.denial ? { ...pinned, denial: denialForCrowd(pinned.denial, labelOf(server, kind, name)) } : pinned

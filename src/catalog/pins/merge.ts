@@ -1,10 +1,10 @@
 import type { Approval, Origin, Pin, ServerPins, Sight } from './record.ts'
 
 /** An operator's decisions that are remembered for one name: variants for other clients, and versions to go back to. */
-const mostApproved = 8
+const maxApproved = 8
 /** What waits for a decision; a server that changes all the time pushes its own older changes out. */
-const mostPending = 4
-const mostOrigins = 4
+const maxPending = 4
+const maxOrigins = 4
 
 /** What two processes know together: neither loses an approval, whoever merges first. Of several first sights one is kept. */
 export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
@@ -31,7 +31,7 @@ export function mergePins(a: Pin, b: Pin): Pin {
     kind: a.kind,
     name: a.name,
     approved,
-    pending: pending.sort(byTime).slice(-mostPending),
+    pending: pending.sort(byTime).slice(-maxPending),
     seen: byTime(a.seen, b.seen) > 0 ? a.seen : b.seen,
   }
 }
@@ -42,7 +42,7 @@ function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demote
   const byOperator = approvals.filter(({ by }) => by === 'operator').sort(byTime)
   const [first, ...others] = approvals.filter(({ by }) => by === 'first sight').sort(byTime)
   return {
-    approved: [...(first ? [first] : []), ...byOperator.slice(-mostApproved)],
+    approved: [...(first ? [first] : []), ...byOperator.slice(-maxApproved)],
     demoted: others.map(({ by: _, ...sight }) => sight),
   }
 }
@@ -50,7 +50,7 @@ function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demote
 function mergeOrigins(a: readonly Origin[], b: readonly Origin[]): readonly Origin[] {
   return unique([...a, ...b], (one, other) => (byTime(one, other) <= 0 ? one : other))
     .sort(byTime)
-    .slice(-mostOrigins)
+    .slice(-maxOrigins)
 }
 
 interface Dated {

@@ -6,8 +6,8 @@ import type { Pin, Sight } from './record.ts'
 import { labelOf, latestApproval, type PinsMode } from './state.ts'
 
 /** A server whose definitions change with the time of day must not fill the log. */
-const mostChanges = 5
-const mostRemembered = 50_000
+const maxChanges = 5
+const maxRemembered = 50_000
 
 /** Tells the operator what happens to definitions, each thing once a run. */
 export interface Notices {
@@ -25,7 +25,7 @@ export function createNotices(log: Log, mode: PinsMode): Notices {
   const once = (...key: readonly string[]): boolean => {
     const text = key.join('\n')
     if (said.has(text)) return false
-    if (said.size >= mostRemembered) said.clear()
+    if (said.size >= maxRemembered) said.clear()
     said.add(text)
     return true
   }
@@ -37,13 +37,13 @@ export function createNotices(log: Log, mode: PinsMode): Notices {
       if (!once('changed', label, sight.hash)) return
       const count = (counts.get(label) ?? 0) + 1
       counts.set(label, count)
-      if (count > mostChanges) return
+      if (count > maxChanges) return
       const facts = {
         server,
         definition: visible(label),
         diff: briefly(latestApproval(pin)?.definition, sight.definition),
       }
-      const more = count === mostChanges ? '; it keeps changing, so no more is said of it in this run' : ''
+      const more = count === maxChanges ? '; it keeps changing, so no more is said of it in this run' : ''
       log.warn(
         facts,
         `a definition is not the one that was approved: ${effect}; \`toolway pins show ${visible(label)}\` shows more${more}`,

@@ -6,7 +6,7 @@ import type { PinStore } from './store.ts'
 
 /** How long news is gathered before it is written: the longer a write takes, the more is gathered for the next. */
 const gatherMs = 200
-const mostGatherMs = 5_000
+const maxGatherMs = 5_000
 const restPerWrite = 20
 /** After a failure: the disk may be full for a while. */
 const againMs = 10_000
@@ -82,7 +82,7 @@ export function createShelf(options: ShelfOptions): Shelf {
     const start = performance.now()
     try {
       take(await store.update(server, (disk) => (disk ? grown(disk, mergeRecords(disk, current())) : current())))
-      gather = Math.min(mostGatherMs, Math.max(gatherMs, restPerWrite * (performance.now() - start)))
+      gather = Math.min(maxGatherMs, Math.max(gatherMs, restPerWrite * (performance.now() - start)))
     } catch (error) {
       log.warn({ server, err: error }, 'could not save pins; they hold in this run and are saved as soon as possible')
       soon(againMs)

@@ -42,7 +42,7 @@ export function createAlikeNames(sources: Sources, log: Log): (entry: Entry) => 
 
   const tell = ({ server, name }: Entry, other: Known) => {
     const tool = visible(`${server}.${name}`)
-    if (told.has(`${tool} ${other.label}`) || told.size >= mostTold) return
+    if (told.has(`${tool} ${other.label}`) || told.size >= maxTold) return
     told.add(`${tool} ${other.label}`)
     log.warn({ server, tool, alike: visible(other.label) }, 'a tool has a name that looks like that of another server')
   }
@@ -55,7 +55,7 @@ export function createAlikeNames(sources: Sources, log: Log): (entry: Entry) => 
 }
 
 const flags = ['look-alike']
-const mostTold = 1_000
+const maxTold = 1_000
 
 /** Each tool that can be taken for one of another server, with that one. */
 function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
@@ -77,13 +77,13 @@ function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
 }
 
 /** So many of one form tell enough. */
-const mostOfOne = 16
+const maxOfOne = 16
 
 function add(names: Map<string, Known[]>, skeleton: string, known: Known): void {
   const list = names.get(skeleton)
   if (!list) names.set(skeleton, [known])
   else if (
-    list.length < mostOfOne &&
+    list.length < maxOfOne &&
     !list.some(({ server, spelling }) => server === known.server && spelling === known.spelling)
   )
     list.push(known)

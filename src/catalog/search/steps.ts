@@ -5,7 +5,7 @@ const border = /(?<=[.?!;。？！；])\s+|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+
 
 /** Nobody reads a task of more words; what comes after is no question any more. */
 const longest = 4_000
-const mostSteps = 12
+const maxSteps = 12
 
 /** The words of a task, step by step, each word once in a step. A step without words is none. */
 export function stepsOf(task: string): readonly (readonly string[])[] {
@@ -14,6 +14,6 @@ export function stepsOf(task: string): readonly (readonly string[])[] {
     .split(border)
     .map((step) => [...new Set(tokens(step))])
     .filter((words) => words.length > 0)
-  if (steps.length <= mostSteps) return steps
-  return [...steps.slice(0, mostSteps - 1), [...new Set(steps.slice(mostSteps - 1).flat())]]
+  if (steps.length <= maxSteps) return steps
+  return [...steps.slice(0, maxSteps - 1), [...new Set(steps.slice(maxSteps - 1).flat())]]
 }

@@ -10,12 +10,12 @@ const stopWords: ReadonlySet<string> = new Set(
 )
 
 /** The longest text that is worth reading word by word: what comes after is no description any more. */
-const longestText = 20_000
+const maxText = 20_000
 
 /** The stems of the words in a text, in order. Names are taken apart: `getUserInfo`, `get_user_info`, `HTTPServer2`. */
 export function tokens(text: string): string[] {
   const words = text
-    .slice(0, longestText)
+    .slice(0, maxText)
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
     .toLowerCase()

@@ -49,16 +49,16 @@ function weigh({ server, name, definition }: Entry): Words {
 
 /** Schemas come from servers: deep ones and huge ones are read as far as they can matter. */
 const deepest = 3
-const mostParameters = 100
-const mostValues = 50
+const maxParameters = 100
+const maxValues = 50
 
 function addParameters(schema: unknown, add: (text: unknown, weight: number) => void, depth: number): void {
   if (!isRecord(schema) || depth >= deepest) return
   // Among what a parameter may be there are words of the tasks that it is for: `unit: celsius | fahrenheit`.
-  if (Array.isArray(schema.enum)) for (const value of schema.enum.slice(0, mostValues)) add(value, weights.value)
+  if (Array.isArray(schema.enum)) for (const value of schema.enum.slice(0, maxValues)) add(value, weights.value)
   if (isRecord(schema.items)) addParameters(schema.items, add, depth)
   if (!isRecord(schema.properties)) return
-  for (const [name, property] of Object.entries(schema.properties).slice(0, mostParameters)) {
+  for (const [name, property] of Object.entries(schema.properties).slice(0, maxParameters)) {
     add(name, weights.parameter)
     if (!isRecord(property)) continue
     add(property.description, weights.explanation)

@@ -8,14 +8,14 @@ import { type Schema, type SchemaObject, schemasIn } from './schema.ts'
 export type Flatten = (schema: SchemaObject, at: string) => Schema
 
 /** References that lead to references: more of them than anybody writes are a circle. */
-const mostHops = 32
+const maxHops = 32
 
 /** Flattens the parts of one schema. A part may be joined with itself again and again, so that its size says nothing. */
 export function flattenIn(root: Schema, purse: Purse): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 
   function flatten(schema: SchemaObject, at: string, hops: number): Schema {
-    if (hops > mostHops) throw new CannotExpress(at, '$ref', 'goes round in a circle')
+    if (hops > maxHops) throw new CannotExpress(at, '$ref', 'goes round in a circle')
     const { $ref, allOf, ...own } = schema
     let flat: Schema = own
     if (typeof $ref === 'string') flat = joined(flat, resolve(root, $ref, at), at, hops)

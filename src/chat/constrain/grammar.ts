@@ -12,7 +12,7 @@ export interface Grammar {
 }
 
 /** A schema with more such demands is better not put into a grammar. */
-const mostDropped = 32
+const maxDropped = 32
 
 /**
  * The strongest grammar that can be had, made once for each content: one tool with an odd schema should not keep the
@@ -26,7 +26,7 @@ export const bestGrammar: (schema: Schema) => Grammar = keptByContent((schema) =
     try {
       return { gbnf: toGrammar(looser, undefined, purse), dropped }
     } catch (error) {
-      if (!(error instanceof CannotExpress) || dropped.length >= mostDropped) throw error
+      if (!(error instanceof CannotExpress) || dropped.length >= maxDropped) throw error
       const next = without(looser, error.at, error.keyword)
       if (next === undefined) throw error
       dropped.push({ at: error.at, keyword: error.keyword })

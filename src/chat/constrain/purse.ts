@@ -7,12 +7,12 @@ export interface Purse {
 }
 
 /** Some tenths of a second. */
-const mostSteps = 2_000_000
+const maxSteps = 2_000_000
 
 /** What one part of a schema costs, whatever it holds. */
 export const stepsPerSchema = 100
 
-export function createPurse(steps = mostSteps): Purse {
+export function createPurse(steps = maxSteps): Purse {
   let left = steps
   return {
     spend(steps, at = '') {

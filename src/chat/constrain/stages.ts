@@ -26,10 +26,10 @@ export interface CallableTool {
   readonly parameters: SchemaObject
 }
 
-const longestReasoning = 4_000
-const longestContent = 32_768
+const maxReasoning = 4_000
+const maxContent = 32_768
 /** More calls than this in one answer are no answer. */
-const mostCalls = 32
+const maxCalls = 32
 
 const closed = (properties: object, required = Object.keys(properties)): SchemaObject => ({
   type: 'object',
@@ -41,7 +41,7 @@ const closed = (properties: object, required = Object.keys(properties)): SchemaO
 /** A selection among these tools and no others. The reasoning comes first, so that it can do some good. */
 export const selectionSchema = (candidates: readonly string[]): SchemaObject =>
   closed({
-    reasoning: { type: 'string', maxLength: longestReasoning },
+    reasoning: { type: 'string', maxLength: maxReasoning },
     selected_tools: {
       type: 'array',
       items: candidates.length > 0 ? { type: 'string', enum: [...candidates] } : { type: 'string' },
@@ -62,12 +62,12 @@ export function callSchema(tools: readonly CallableTool[]): SchemaObject {
     return closed({ name: { type: 'string', enum: [name] }, arguments: embedded.schema })
   })
   const items = calls.length > 0 ? { anyOf: calls } : false
-  const schema = closed({ tool_calls: { type: 'array', items, maxItems: calls.length > 0 ? mostCalls : 0 } })
+  const schema = closed({ tool_calls: { type: 'array', items, maxItems: calls.length > 0 ? maxCalls : 0 } })
   return Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
 }
 
 /** An answer in words. */
-export const finalSchema: SchemaObject = closed({ content: { type: 'string', maxLength: longestContent } })
+export const finalSchema: SchemaObject = closed({ content: { type: 'string', maxLength: maxContent } })
 
 /** The stage of calling as it is answered to others: calls with ids, their arguments as text. */
 export const functionCallResponseSchema: SchemaObject = closed(

@@ -20,7 +20,7 @@ export interface Piece {
 }
 
 /** More calls than this are no answer. */
-const mostCalls = 128
+const maxCalls = 128
 
 interface PartialCall {
   id: string
@@ -44,7 +44,7 @@ export function createTold(): Told {
     let call = byPlace.get(key)
     // Some servers give every call the same place: another id is another call.
     if (!call || (id !== '' && call.id !== '' && id !== call.id)) {
-      if (calls.length >= mostCalls) return
+      if (calls.length >= maxCalls) return
       call = { id, name: '', arguments: [] }
       calls.push(call)
       byPlace.set(key, call)

@@ -3,20 +3,20 @@ import type { Answer } from './exchange.ts'
 import { noAnswer, type Place, tooLong } from './failures.ts'
 
 /** An answer of a model is far shorter, even with everything that is sent around each of its words. */
-const mostBytes = 32 * 1024 * 1024
+const maxBytes = 32 * 1024 * 1024
 /** One object. */
-const mostCharacters = 4 * 1024 * 1024
+const maxCharacters = 4 * 1024 * 1024
 
 /** The objects of an answer: those of a stream of events, or the only one. Its beginning decides where its type lies. */
 export async function* objectsIn(place: Place, answer: Answer, chunks: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
-  const events = createEventStream(mostCharacters)
+  const events = createEventStream(maxCharacters)
   const parts: Buffer[] = []
   let length = 0
   let form = formOf(answer.type)
   for await (const chunk of chunks) {
     length += chunk.length
     form ??= sniffed(Buffer.concat([...parts, chunk]))
-    if (length > (form === 'events' ? mostBytes : mostCharacters)) throw tooLong(place, length)
+    if (length > (form === 'events' ? maxBytes : maxCharacters)) throw tooLong(place, length)
     if (form !== 'events') parts.push(chunk)
     else {
       for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {

@@ -41,8 +41,8 @@ export interface OpenAIModelOptions {
 }
 
 /** A server that is busy is asked so often again, and waited for at most so long. */
-const mostWaits = 2
-const longestWaitMs = 20_000
+const maxWaits = 2
+const maxWaitMs = 20_000
 
 /** The adapter for OpenAI-compatible servers. */
 export function openaiModel(options: OpenAIModelOptions): Model {
@@ -81,7 +81,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
       } else if (isBusy(refusal.status)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
         const left = timeouts.totalMs - (clock.monotonic() - began)
-        if (waits++ >= mostWaits || ms > Math.min(longestWaitMs, left)) throw refused(place, refusal)
+        if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refused(place, refusal)
         log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; it is asked again')
         await pause(clock, ms, total.signal)
       } else {

@@ -30,7 +30,7 @@ export interface Sending {
 export type Form = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
 /** Schemas that a server refused in a form that it takes otherwise. */
-const mostContents = 1_000
+const maxContents = 1_000
 
 export function createProfile(baseUrl: string, preference: Preference): Profile {
   let kind = kindOfAddress(new URL(baseUrl))
@@ -74,7 +74,7 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
         if (!form) continue
         const name = nameOf(form)
         if (!proven.has(name)) refusedAlways.add(name)
-        else if (refusedFor.size < mostContents) refusedFor.add(`${content} ${name}`)
+        else if (refusedFor.size < maxContents) refusedFor.add(`${content} ${name}`)
       }
       if (taken.form) proven.add(nameOf(taken.form))
     },

@@ -5,11 +5,11 @@ import { waitAskedMs } from './retry-after.ts'
 import { type Said, saidIn } from './said.ts'
 
 /** Of an answer that refuses, only a sentence is of interest. */
-const mostBytes = 64 * 1024
+const maxBytes = 64 * 1024
 
 /** Reads why a request was refused. */
 export async function refusalOf(answer: Answer, secrets: readonly string[], now: number): Promise<Refusal> {
-  const text = await textOf(answer.chunks, mostBytes)
+  const text = await textOf(answer.chunks, maxBytes)
   return { status: answer.status, said: saidIn(text ?? '', secrets), retryAfterMs: waitAskedMs(answer.header, now) }
 }
 

@@ -2,12 +2,12 @@ import { pastGap } from './gap.ts'
 import { closersOf, isQuote, pastSpaces, signAt } from './signs.ts'
 
 /** Keys are shorter than this; looking further for their end would cost too much. */
-const longestKey = 256
+const maxKey = 256
 
 /** Where a quoted string that begins here ends, its quotes taken at their word; -1 where it does not end soon. */
 function pastQuoted(text: string, at: number): number {
   const ends = closersOf(text.charAt(at))
-  const until = Math.min(text.length, at + longestKey)
+  const until = Math.min(text.length, at + maxKey)
   for (let index = at + 1; index < until; index++) {
     const sign = text.charAt(index)
     if (sign === '\\') index++

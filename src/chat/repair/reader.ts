@@ -38,7 +38,7 @@ export const tooCostly = new NoValue('this takes too long to read')
 export const deepest = 128
 
 /** Looking at a string again costs up to the whole rest of the text. */
-const mostRescues = 8
+const maxRescues = 8
 
 /** Every character may be looked at this often: as part of a value, ahead of a quote, in other attempts. */
 const stepsPerCharacter = 16
@@ -53,7 +53,7 @@ export const readerAt = (text: string, at: number, purse: Purse): Reader => ({
   complete: true,
   lacks: undefined,
   unquoted: 0,
-  rescues: mostRescues,
+  rescues: maxRescues,
   purse,
 })
 

@@ -14,7 +14,7 @@ export interface ThinkingSplitter {
 const opening = '<think>'
 const closing = '</think>'
 /** Nobody thinks after so many spaces. */
-const longestBlank = 1_024
+const maxBlank = 1_024
 
 /** Only a thought at the very beginning is one: further on, somebody may be writing about them. */
 export function createThinkingSplitter(): ThinkingSplitter {
@@ -30,7 +30,7 @@ export function createThinkingSplitter(): ThinkingSplitter {
         state = 'thinking'
         return step()
       }
-      if (opening.startsWith(start) && kept.length <= longestBlank) return []
+      if (opening.startsWith(start) && kept.length <= maxBlank) return []
       state = 'text'
       return step()
     }

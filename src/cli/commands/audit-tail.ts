@@ -75,7 +75,7 @@ const recordsView = (filter: AuditFilter): View => ({
 })
 
 /** Beyond this many records nobody waits for the last few that fit a filter: `query` finds them faster. */
-const mostRecords = 1_000_000
+const maxRecords = 1_000_000
 
 /** Reads further and further back until enough is found. */
 async function backlog(folder: string, count: number, createView: () => View, live: boolean) {
@@ -85,7 +85,7 @@ async function backlog(folder: string, count: number, createView: () => View, li
     const ended = records.flatMap((stored) => view.add(stored) ?? [])
     // Those that go on while we look will be shown when they end.
     const shown = live ? ended : [...ended, ...view.open()].sort(byTime)
-    if (shown.length < count && !whole && window < mostRecords) continue
+    if (shown.length < count && !whole && window < maxRecords) continue
     return { view, positions, lines: shown.slice(Math.max(0, shown.length - count)).map(({ line }) => line) }
   }
 }

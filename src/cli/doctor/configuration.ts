@@ -8,7 +8,7 @@ import { type Situation, unsetVariable } from './situation.ts'
 import { count, quoted } from './words.ts'
 
 /** Nobody mends more than this at a time. */
-const mostProblems = 20
+const maxProblems = 20
 
 /** Where the configuration was found, whether it is valid, and what is odd about it. */
 export const configurationCheck = (situation: Situation, shell: Shell): Check => ({
@@ -20,7 +20,7 @@ export const configurationCheck = (situation: Situation, shell: Shell): Check =>
 })
 
 function brokenFindings(problems: readonly ConfigProblem[], shell: Shell): Finding[] {
-  const told = problems.slice(0, mostProblems).map((one) => brokenFinding(one, shell))
+  const told = problems.slice(0, maxProblems).map((one) => brokenFinding(one, shell))
   const rest = problems.length - told.length
   const validate = `${spelling(shell.env)} validate`
   return rest > 0 ? [...told, problem(`${count(rest, 'problem')} more`, validate)] : told

@@ -7,7 +7,7 @@ import { stdioCauses } from './stdio-causes.ts'
 import { count, took } from './words.ts'
 
 /** The last words of a server; before them is mostly what it says every time. */
-const mostDetails = 8
+const maxDetails = 8
 
 /** What trying a server has shown, in one sentence, with its usual causes recognised. */
 export function serverFinding(tried: Tried): Finding {
@@ -15,7 +15,7 @@ export function serverFinding(tried: Tried): Finding {
   const { failure, stderr } = examination
   if (failure) {
     const { message, remedy } = cause({ ...tried, failure })
-    const details = stderr.filter(isTelling).slice(-mostDetails)
+    const details = stderr.filter(isTelling).slice(-maxDetails)
     return problem(message, remedy, details.length > 0 ? { details } : {})
   }
   const summary = summaryOf(examination)

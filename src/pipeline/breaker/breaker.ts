@@ -42,7 +42,7 @@ export interface BreakerOptions {
 }
 
 /** However often it fails to come back, a server is tried again within two minutes, unless it is given longer anyway. */
-const longestPauseMs = 120_000
+const maxPauseMs = 120_000
 
 /** Gateways that gave up together do not come back together. */
 const jitter = 0.2
@@ -71,7 +71,7 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
 
   const open = (because: string) => {
     const { openFor } = config()
-    const longest = Math.max(openFor, longestPauseMs)
+    const longest = Math.max(openFor, maxPauseMs)
     const pause = Math.min(openFor * 2 ** openings, longest)
     const pauseMs = openings++ === 0 ? pause : Math.round(pause * (1 - jitter * random()))
     reason = because

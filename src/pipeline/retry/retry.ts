@@ -13,7 +13,7 @@ export interface RetryOptions extends Readonly<Config['retry']> {
 }
 
 /** However often it doubles, nobody waits longer between two attempts, unless the first pause may be longer. */
-const longestPauseMs = 10_000
+const maxPauseMs = 10_000
 
 /** Sends again what failed and may be repeated (F12), after a pause, within the time of the call and a budget. */
 export function retry({ attempts, budget: share, backoff, clock, random = Math.random }: RetryOptions): Interceptor {
@@ -26,7 +26,7 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
     }
     return budget
   }
-  const pauses = { firstMs: backoff, maxMs: Math.max(backoff, longestPauseMs) }
+  const pauses = { firstMs: backoff, maxMs: Math.max(backoff, maxPauseMs) }
 
   /** A random part of what the pause may be at most: those who failed together do not come back together. */
   const pauseBefore = (retries: number, error: ToolwayError): number | undefined => {

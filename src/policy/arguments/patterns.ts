@@ -5,8 +5,8 @@ import { charge } from './budget.ts'
 const longest = 64 * 1024
 
 /** Compiling takes up to 0.1 ms for each instruction and grows faster than a pattern's length, and everybody else waits. */
-const longestPattern = 2048
-const mostInstructions = 4096
+const maxPattern = 2048
+const maxInstructions = 4096
 
 /** Instructions of a compiled pattern that one step of the budget pays for, for each character. */
 const instructionsPerStep = 16
@@ -23,9 +23,9 @@ interface Pattern {
  * worse than one that the server checks alone. Throws for what is not a pattern at all: its schema cannot be compiled.
  */
 export function linearPatterns(): (source: string) => Pattern {
-  let left = mostInstructions
+  let left = maxInstructions
   return (source) => {
-    const pattern = left > 0 && source.length <= longestPattern ? compiled(source) : undefined
+    const pattern = left > 0 && source.length <= maxPattern ? compiled(source) : undefined
     left -= pattern?.programSize() ?? 0
     return { test: pattern ? linear(pattern) : () => true, toString: () => source }
   }

@@ -7,8 +7,8 @@ export type Prepared = { readonly schema: object; readonly rounds: boolean } | {
 type Fields = Readonly<Record<string, unknown>>
 
 /** Compiling takes some 50 µs for each of them, and everybody else waits. */
-const mostSubschemas = 3000
-const mostValues = 50_000
+const maxSubschemas = 3000
+const maxValues = 50_000
 const deepest = 64
 
 /** Put into every subschema: what looking at it costs. */
@@ -41,7 +41,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
   const subschema = (given: unknown, pointer: string, depth: number): unknown => {
     if (typeof given === 'boolean') return given
     if (!isObject(given) || given instanceof Numeral) throw new Unfit(malformed)
-    if (depth > deepest || ++subschemas > mostSubschemas) throw new Unfit('it is too large')
+    if (depth > deepest || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
     places.add(pointer)
     const copy: Record<string, unknown> = {}
     let cost = 1
@@ -57,7 +57,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
       }
     }
     values += valuesIn(copy)
-    if (values > mostValues) throw new Unfit('it is too large')
+    if (values > maxValues) throw new Unfit('it is too large')
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
     for (const reference of [$ref, $dynamicRef]) if (reference !== undefined) references.push(reference)
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
@@ -124,7 +124,7 @@ function passesOf(schema: Fields): number {
 function valuesIn(value: unknown): number {
   const open = [value]
   let count = 0
-  while (open.length > 0 && count <= mostValues) {
+  while (open.length > 0 && count <= maxValues) {
     const next = open.pop()
     count++
     if (typeof next === 'object' && next !== null) for (const member of Object.values(next)) open.push(member)

@@ -5,7 +5,7 @@ import { expectation, kindOf, list, quoted } from './expectation.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /** How many problems one refusal tells; a model mends these first. */
-const mostProblems = 5
+const maxProblems = 5
 
 /** A problem, or the choice that failed and why each of its forms did. */
 interface Problem {
@@ -16,8 +16,8 @@ interface Problem {
 /** What is wrong with the arguments, in words that a model can act on: which field, what was expected, what came. */
 export function sentenceOf(errors: readonly ErrorObject[]): string {
   const told = [...new Set(gathered(errors).flatMap(describe))]
-  const untold = told.length - mostProblems
-  return [...told.slice(0, mostProblems), ...(untold > 0 ? [`and ${untold} more`] : [])].join('; ')
+  const untold = told.length - maxProblems
+  return [...told.slice(0, maxProblems), ...(untold > 0 ? [`and ${untold} more`] : [])].join('; ')
 }
 
 /** Keywords whose error comes after those of the schemas that they tried. */

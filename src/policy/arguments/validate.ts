@@ -38,10 +38,10 @@ interface Made {
 }
 
 /** Some 20 KiB each. */
-const mostMade = 1000
+const maxMade = 1000
 
 /** Larger arguments get the first problem only. */
-const mostExplained = 2000
+const maxExplained = 2000
 
 /** Reads schemas when they are first needed and keeps what the latest ones became. */
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
@@ -62,7 +62,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     }
     const known = kept.get(key)
     if (known) return known
-    if (kept.size >= mostMade) kept.delete(kept.keys().next().value as string)
+    if (kept.size >= maxMade) kept.delete(kept.keys().next().value as string)
     const prepared = prepare(schema)
     const made: Made =
       'unfit' in prepared
@@ -187,7 +187,7 @@ function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly
 function isSmall(args: unknown): boolean {
   const open = [args]
   for (let seen = 0; open.length > 0; seen++) {
-    if (seen > mostExplained) return false
+    if (seen > maxExplained) return false
     const value = open.pop()
     if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) open.push(member)
   }

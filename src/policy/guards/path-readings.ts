@@ -1,5 +1,5 @@
 /** More layers of percent encoding than this are never an accident. */
-const mostLayers = 4
+const maxLayers = 4
 
 /**
  * The ways in which somebody further on may read a path: as it is, percent-decoded any number of times, and each of
@@ -9,7 +9,7 @@ const mostLayers = 4
 export function readings(path: string): readonly string[] | undefined {
   const found = new Set<string>()
   let current = path
-  for (let layer = 0; layer <= mostLayers; layer++) {
+  for (let layer = 0; layer <= maxLayers; layer++) {
     found.add(current)
     found.add(folded(current))
     const decoded = percentDecoded(current)

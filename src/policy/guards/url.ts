@@ -57,7 +57,7 @@ export function sameOrigin(one: string | URL, other: string | URL): boolean {
 }
 
 /** Names are looked up side by side, in a few threads that files need too. */
-const mostUrls = 32
+const maxUrls = 32
 
 /** Keeps URLs away from private addresses. The server resolves the name again; its own network has to do the rest. */
 export function urlGuard(
@@ -74,7 +74,7 @@ export function urlGuard(
     }
   }
   return async (values) => {
-    if (values.length > mostUrls) throw refuse(values[mostUrls]!.at, `is one too many; send ${mostUrls} at a time`)
+    if (values.length > maxUrls) throw refuse(values[maxUrls]!.at, `is one too many; send ${maxUrls} at a time`)
     await Promise.all(values.map(check))
   }
 }

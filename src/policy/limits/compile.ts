@@ -19,7 +19,7 @@ interface Share extends Omit<Limit, 'key'> {
 const none: readonly Limit[] = []
 
 /** More pairs of agents and limits than are in use at a time: names of tools come from servers, which may change them. */
-const mostRemembered = 100_000
+const maxRemembered = 100_000
 
 /**
  * Which buckets a call draws from (F8). Every agent has its own: one for each tool with a limit, one for each server
@@ -41,7 +41,7 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
     // Agents and servers have no spaces in their names, so no two buckets can have the same key.
     const limit = { key: `${agent} ${of}`, perMinute, rule, scope }
     met.set(agent, limit)
-    if (++remembered > mostRemembered) {
+    if (++remembered > maxRemembered) {
       remembered = 0
       shares = new WeakMap()
     }

@@ -27,7 +27,7 @@ export interface ChatDesk {
 
 interface ChatDeskOptions {
   readonly chat?: (() => Chat | undefined) | undefined
-  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+  readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly clock: Clock
   readonly log: Log
 }

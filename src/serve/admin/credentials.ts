@@ -27,7 +27,7 @@ export interface Credentials {
 }
 
 export interface CredentialsOptions {
-  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+  readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
   /** Of the door: cookies of several gateways on one machine are told apart by it. */

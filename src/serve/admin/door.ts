@@ -49,7 +49,7 @@ export interface OpenDoor {
 
 export interface AdminDoorOptions {
   readonly admin: Admin
-  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+  readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
   readonly config: Pick<HttpConfig, 'path'>
@@ -112,18 +112,18 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     const guest = await credentials.admit(request)
     const { admin, principal, address } = guest.caller
     if (who === 'guest' || admin) return guest
-    access.turnedAway({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+    access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
     throw onlyForAdmins(path)
   }
 
   /** Who is not let in leaves a record, as at the MCP door (F11). To ask who one is is not to try anything. */
-  const turnedAway = (request: IncomingMessage, refusal: Refusal, path: string) => {
+  const recordRejection = (request: IncomingMessage, refusal: Refusal, path: string) => {
     const { method, headers, socket } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
     if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
     const { remoteAddress: address } = socket
     const what = { code: codeOf(refusal) as ErrorCode, ...offendingHeader(request, refusal) }
-    access.turnedAway({ ...what, ...(address !== undefined && { address }) })
+    access.rejected({ ...what, ...(address !== undefined && { address }) })
   }
 
   /** Runs what answers a request, and refuses where it cannot. */
@@ -135,7 +135,7 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
     }
     checked().catch((thrown) => {
       const refusal = asRefusal(thrown, log)
-      turnedAway(request, refusal, path)
+      recordRejection(request, refusal, path)
       if (isUnreadable(refusal)) recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
       refuse(response, refusal, clock, errorBody)
     })

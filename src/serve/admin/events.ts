@@ -33,12 +33,12 @@ const ticksPerOverview = 4
 /** What a stream may owe its reader before it is told nothing more: all events are about the present. */
 const maxUnread = 256 * 1024
 
-const mostReaders = 64
+const maxReaders = 64
 /** Whoever is no admin must not be able to keep those who are from seeing what goes on. */
-const mostForGuests = mostReaders / 2
+const maxForGuests = maxReaders / 2
 
-const mostCalls = 100
-const mostNews = 2_000
+const maxCalls = 100
+const maxNews = 2_000
 const silentMs = 15_000
 
 export function createEvents(admin: Source, clock: Clock, log: Log): Events {
@@ -96,7 +96,7 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
         // Put at the end: under load the oldest are left out.
         news.delete(call.id)
         news.set(call.id, call)
-        if (news.size > mostNews) news.delete(news.keys().next().value as string)
+        if (news.size > maxNews) news.delete(news.keys().next().value as string)
       }
     }
   }
@@ -134,12 +134,12 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
 
   return {
     open(caller, response) {
-      if (readers.size >= (caller.admin ? mostReaders : mostForGuests)) throw tooManyReaders(readers.size)
+      if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.monotonic() }
       // All that can fail comes before the stream begins.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
-      const calls = bytesOf(admin.calls(caller, { limit: mostCalls }).toReversed())
+      const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())
       response.writeHead(200, {
         'Content-Type': 'text/event-stream',
         'Cache-Control': 'no-store, no-transform',

@@ -22,8 +22,8 @@ export interface Logins {
 export const loginMs = 12 * 3_600_000
 
 /** Whoever logs in again and again only ends their own. */
-const mostOfOne = 16
-const mostOfAll = 1_000
+const maxOfOne = 16
+const maxOfAll = 1_000
 
 export function createLogins(clock: Clock): Logins {
   // By digest, the oldest first: how long a look-up takes tells nothing about ids that there are.
@@ -34,7 +34,7 @@ export function createLogins(clock: Clock): Logins {
   const makeRoom = (principal: string) => {
     for (const login of logins.values()) if (login.until <= clock.monotonic()) end(login)
     const own = [...logins.values()].filter(({ identity }) => identity.principal === principal)
-    const [oldest] = own.length >= mostOfOne ? own : logins.size >= mostOfAll ? logins.values() : []
+    const [oldest] = own.length >= maxOfOne ? own : logins.size >= maxOfAll ? logins.values() : []
     if (oldest) end(oldest)
   }
 

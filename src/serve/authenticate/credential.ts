@@ -26,7 +26,7 @@ export function formOf(credential: string): 'key' | 'jwt' | 'token' {
 export const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')
 
 /** More credentials than this at one time are no longer worth remembering. */
-const mostRemembered = 256
+const maxRemembered = 256
 
 /**
  * The same for one credential after another: clients show theirs with every request. What it is good for is still asked
@@ -37,7 +37,7 @@ export function rememberedDigests(): (credential: string) => Buffer {
   return (credential) => {
     const before = known.get(credential)
     if (before) return before
-    if (known.size >= mostRemembered) known.clear()
+    if (known.size >= maxRemembered) known.clear()
     const made = digest(credential)
     known.set(credential, made)
     return made

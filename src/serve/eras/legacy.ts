@@ -179,7 +179,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       )
       if (params === undefined) return
       if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
-      else if (method === 'notifications/roots/list_changed') access.inform(session.caller, method)
+      else if (method === 'notifications/roots/list_changed') access.notifyServers(session.caller, method)
     },
   }
 }

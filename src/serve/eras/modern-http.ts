@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Fleet } from '../../core/fleet.ts'
 import type { Log } from '../../core/log.ts'
+import type { Membership } from '../../core/membership.ts'
 import type { Id } from '../../wire/message.ts'
 import { headerNames } from '../../wire/modern.ts'
 import { agentFor, agentOfParams, agentOfRequest } from '../agent.ts'
@@ -41,7 +41,7 @@ export interface ModernHttpOptions {
   readonly era: ModernEra
   readonly access: Access
   /** The others, where this is one of several replicas. */
-  readonly fleet?: Fleet | undefined
+  readonly membership?: Membership | undefined
   /** Leads calls to the replica that they are for. */
   readonly lead?: LeadCall | undefined
   readonly clock: Clock
@@ -49,11 +49,11 @@ export interface ModernHttpOptions {
 }
 
 export function modernHttp(options: ModernHttpOptions): ModernHttp {
-  const { era, access, fleet, lead, clock, log } = options
+  const { era, access, membership, lead, clock, log } = options
   const admitted = (inbound: InboundRequest, { request, identity }: ModernPost): ModernRequest => {
     const { headers } = request
     const envelope = admitRequest(inbound, headers)
-    const address = clientAddress(request, fleet)
+    const address = clientAddress(request, membership)
     const from = { ...identity, ...(address !== undefined && { address }) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
     const caller = modernCaller({ ...from, agent }, envelope)
@@ -92,7 +92,7 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
     else exchange.answer(answer.message, answer.status, answer.headers)
   }
 
-  const turnedAway = (inbound: Inbound, thrown: unknown) =>
+  const rejected = (inbound: Inbound, thrown: unknown) =>
     inbound.kind === 'request' ? identified(asRefusal(thrown, log), inbound.id) : thrown
 
   const deal = async (inbound: Inbound, post: ModernPost): Promise<void> => {
@@ -104,7 +104,7 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
         post.response.writeHead(202, { 'Content-Length': 0 }).end()
       }
     } catch (thrown) {
-      throw turnedAway(inbound, thrown)
+      throw rejected(inbound, thrown)
     }
   }
 
@@ -113,7 +113,7 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
       try {
         return eraOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : deal(inbound, post)
       } catch (thrown) {
-        throw turnedAway(inbound, thrown)
+        throw rejected(inbound, thrown)
       }
     },
     drain: () => era.drain(),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import type { Fleet, TakenOver } from '../../core/fleet.ts'
+import type { Membership, TakenOver } from '../../core/membership.ts'
 import { createElsewhere } from './elsewhere.ts'
 
 let open = new AsyncDisposableStack()
@@ -31,7 +31,7 @@ interface Knows {
   meanwhile?(response: ServerResponse): void
 }
 
-const fleetOf = ({ known = new Map(), takeOver = () => undefined }: Knows): Fleet => ({
+const fleetOf = ({ known = new Map(), takeOver = () => undefined }: Knows): Membership => ({
   self: 'self',
   addressOf: (replica) => known.get(replica),
   unreachable: (replica) => void known.delete(replica),
@@ -47,7 +47,7 @@ async function replica(knows: Knows) {
   const held = new Set<string>()
   const adopted: string[] = []
   const elsewhere = createElsewhere({
-    fleet: fleetOf(knows),
+    membership: fleetOf(knows),
     holds: (session) => held.has(session),
     adopt(session, record) {
       adopted.push(record)

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { type Fleet, ownerOf } from '../../core/fleet.ts'
+import { type Membership, ownerOf } from '../../core/membership.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import type { Identity } from '../authenticate/index.ts'
 import type { HttpRequest } from '../http1/request.ts'
@@ -17,7 +17,7 @@ export interface Coming {
 }
 
 export interface ElsewhereOptions {
-  readonly fleet: Fleet
+  readonly membership: Membership
   /** Whether this replica holds a session, wherever it was opened. */
   holds(session: string): boolean
   /** Goes on with the session of a replica that is gone. */
@@ -32,22 +32,22 @@ export interface Elsewhere {
 }
 
 /** Whoever is sent from one to another and back again goes in a circle: the last one takes it. */
-const mostHops = 3
+const maxHops = 3
 /** As many as one replica may hold. */
-const mostHeirs = 10_000
+const maxHeirs = 10_000
 
 /**
  * Sessions, calls that wait for an answer of their caller, and tasks live in the replica that has begun them; requests
  * about them find it there, whichever replica they come to.
  */
-export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): Elsewhere {
+export function createElsewhere({ membership, holds, adopt }: ElsewhereOptions): Elsewhere {
   const streams = new Set<ServerResponse>()
   /** Who goes on with a session that another one has opened: remembered, so that it is found while nobody can be asked. */
   const heirs = new Map<string, string>()
   const inherited = (session: string, heir: string) => {
     heirs.set(session, heir)
     const [oldest] = heirs.keys()
-    if (oldest !== undefined && heirs.size > mostHeirs) heirs.delete(oldest)
+    if (oldest !== undefined && heirs.size > maxHeirs) heirs.delete(oldest)
   }
   return {
     lead: find,
@@ -61,20 +61,20 @@ export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): Else
     const session = request.headers['mcp-session-id']
     if (typeof session !== 'string') {
       const owner = inbound && ownerOfCall(inbound)
-      const address = owner === undefined ? undefined : fleet.addressOf(owner)
+      const address = owner === undefined ? undefined : membership.addressOf(owner)
       return address !== undefined && hand(address)
     }
     if (holds(session)) return false
     const owner = heirs.get(session) ?? ownerOf(session)
-    const address = fleet.addressOf(owner)
+    const address = membership.addressOf(owner)
     if (address !== undefined && (await hand(address))) return true
-    if (address !== undefined) fleet.unreachable(owner)
+    if (address !== undefined) membership.unreachable(owner)
     heirs.delete(session)
-    let taken = await fleet.takeOver(session, address && owner)
+    let taken = await membership.takeOver(session, address && owner)
     if (taken && 'heldBy' in taken) {
       inherited(session, taken.heldBy)
       if (await hand(taken.address)) return true
-      taken = await fleet.takeOver(session, taken.heldBy)
+      taken = await membership.takeOver(session, taken.heldBy)
     }
     if (response.destroyed) return true
     // Of two requests that come at once the first one has done it.
@@ -82,12 +82,12 @@ export function createElsewhere({ fleet, holds, adopt }: ElsewhereOptions): Else
     return false
 
     async function hand(address: string): Promise<boolean> {
-      if ((handedOver(request, fleet)?.hops ?? 0) >= mostHops) return false
+      if ((handedOver(request, membership)?.hops ?? 0) >= maxHops) return false
       if (request.method === 'GET') {
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }
-      const answered = await handOver({ request, response, body, address, fleet })
+      const answered = await handOver({ request, response, body, address, membership })
       if (!answered) streams.delete(response)
       return answered
     }

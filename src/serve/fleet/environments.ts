@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '../../core/call.ts'
-import { claim } from '../../core/claim.ts'
-import type { Fleet } from '../../core/fleet.ts'
+import { acquireLease } from '../../core/lease.ts'
+import type { Membership } from '../../core/membership.ts'
 import type { HttpRequest } from '../http1/request.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound.ts'
 import { handedOver, handOver } from './hand-over.ts'
 
 export interface EnvironmentsOptions {
-  readonly fleet: Fleet
+  readonly membership: Membership
   /** The environment that a call of a tool names, if it names one. */
   environmentOf(caller: Caller, tool: string, args: Params): Promise<string | undefined> | undefined
 }
@@ -29,24 +29,24 @@ export type LeadCall = (
  * The variables of a named environment live in one replica (S7, B10). Who has no session comes to any of them: a program
  * for an environment is led to the one that holds it.
  */
-export function leadToEnvironments({ fleet, environmentOf }: EnvironmentsOptions): LeadCall {
+export function leadToEnvironments({ membership, environmentOf }: EnvironmentsOptions): LeadCall {
   return ({ method, params, caller }, coming) => {
     const { name, arguments: args } = params
     if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
     // Whoever has handed it over has found it to be ours.
-    if (handedOver(coming.request, fleet)) return undefined
+    if (handedOver(coming.request, membership)) return undefined
     return environmentOf(caller, name, args)?.then(
       async (environment) => environment !== undefined && lead(environment, coming),
     )
   }
 
   async function lead(environment: string, coming: CallComing): Promise<boolean> {
-    const found = await claim(fleet, environment)
+    const found = await acquireLease(membership, environment)
     if (!('heldBy' in found)) return false
     const { heldBy, address } = found
-    if (await handOver({ ...coming, address, fleet })) return true
-    fleet.unreachable(heldBy)
-    await claim(fleet, environment, heldBy)
+    if (await handOver({ ...coming, address, membership })) return true
+    membership.unreachable(heldBy)
+    await acquireLease(membership, environment, heldBy)
     return false
   }
 }

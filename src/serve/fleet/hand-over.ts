@@ -1,5 +1,5 @@
 import { request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Fleet } from '../../core/fleet.ts'
+import type { Membership } from '../../core/membership.ts'
 import type { HttpRequest } from '../http1/request.ts'
 
 /** Where one replica tells another whose request it hands over; signed, since anybody can send a header. */
@@ -24,7 +24,7 @@ export interface HandedOver {
   /** The other one answers to the same names. */
   readonly sameHost?: boolean
   readonly address: string
-  readonly fleet: Fleet
+  readonly membership: Membership
 }
 
 /**
@@ -33,14 +33,14 @@ export interface HandedOver {
  * decided there, once more.
  */
 export function handOver(handed: HandedOver): Promise<boolean> {
-  const { request, response, body, address, fleet } = handed
+  const { request, response, body, address, membership } = handed
   // Who has left would never be heard leaving.
   if (response.destroyed) return Promise.resolve(true)
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
   if (!handed.sameHost) delete headers.host
-  const { client = '', hops } = handedOver(request, fleet) ?? { client: request.socket.remoteAddress, hops: 0 }
-  headers[clientHeader] = fleet.sign(`${Date.now()} ${client} ${hops + 1}`)
+  const { client = '', hops } = handedOver(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
+  headers[clientHeader] = membership.sign(`${Date.now()} ${client} ${hops + 1}`)
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
   // node:http frames a body by itself only where the method is one that usually has some.
   else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
@@ -95,15 +95,18 @@ export interface Handed {
 }
 
 /** Undefined for a request that has come from its client itself. */
-export function handedOver({ headers }: Pick<HttpRequest, 'headers'>, fleet: Fleet | undefined): Handed | undefined {
-  const note = fleet && headers[clientHeader]
-  const [at, address, hops = 1] = typeof note === 'string' ? (fleet?.verify(note)?.split(' ') ?? []) : []
+export function handedOver(
+  { headers }: Pick<HttpRequest, 'headers'>,
+  membership: Membership | undefined,
+): Handed | undefined {
+  const note = membership && headers[clientHeader]
+  const [at, address, hops = 1] = typeof note === 'string' ? (membership?.verify(note)?.split(' ') ?? []) : []
   if (at === undefined || Math.abs(Date.now() - Number(at)) > freshMs) return undefined
   return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 
 /** Where a client is, also behind another replica. */
-export function clientAddress(request: HttpRequest, fleet: Fleet | undefined): string | undefined {
-  const handed = handedOver(request, fleet)
+export function clientAddress(request: HttpRequest, membership: Membership | undefined): string | undefined {
+  const handed = handedOver(request, membership)
   return handed ? handed.client : request.socket.remoteAddress
 }

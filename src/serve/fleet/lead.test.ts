@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
-import type { Fleet } from '../../core/fleet.ts'
+import type { Membership } from '../../core/membership.ts'
 import { ledElsewhere } from './lead.ts'
 
 let open = new AsyncDisposableStack()
@@ -22,7 +22,7 @@ async function serve(listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-const fleet = { sign: (note: string) => note, verify: (note: string) => note } as unknown as Fleet
+const membership = { sign: (note: string) => note, verify: (note: string) => note } as unknown as Membership
 
 /** A worker that leads all that comes to another one, which writes down what it is asked. */
 async function twoWorkers(at?: number) {
@@ -33,8 +33,8 @@ async function twoWorkers(at?: number) {
     response.end('led')
   })
   const port = await serve((request, response) => {
-    const workers = { fleet, lead: () => `http://127.0.0.1:${at ?? lead}` }
-    void ledElsewhere(request, response, { fleet, workers, clock: systemClock })
+    const workers = { membership, lead: () => `http://127.0.0.1:${at ?? lead}` }
+    void ledElsewhere(request, response, { membership, workers, clock: systemClock })
   })
   return { port, asked }
 }

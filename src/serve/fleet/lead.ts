@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
-import type { Fleet } from '../../core/fleet.ts'
+import type { Membership } from '../../core/membership.ts'
 import { errorBody } from '../admin/answer.ts'
 import { Refusal, refuse } from '../refusal.ts'
 import { handedOver, handOver } from './hand-over.ts'
@@ -8,7 +8,7 @@ import { handedOver, handOver } from './hand-over.ts'
 /** The workers of one machine, which share the port. */
 export interface Workers {
   /** They alone, where there are no other machines. */
-  readonly fleet: Fleet | undefined
+  readonly membership: Membership | undefined
   /** Where the one is that answers people; undefined where that is this one. */
   lead(): string | undefined
 }
@@ -20,9 +20,9 @@ export interface Workers {
 export async function ledElsewhere(
   request: IncomingMessage,
   response: ServerResponse,
-  { fleet, workers, clock }: { readonly fleet: Fleet; readonly workers: Workers; readonly clock: Clock },
+  { membership, workers, clock }: { readonly membership: Membership; readonly workers: Workers; readonly clock: Clock },
 ): Promise<boolean> {
-  const handed = handedOver(request, fleet)
+  const handed = handedOver(request, membership)
   if (handed) {
     // The connection is that of one request, and of this client alone.
     Object.defineProperty(request.socket, 'remoteAddress', { value: handed.client, configurable: true })
@@ -30,7 +30,7 @@ export async function ledElsewhere(
   }
   const address = workers.lead()
   if (address === undefined) return false
-  if (await handOver({ request, response, body: undefined, unread: request, sameHost: true, address, fleet }))
+  if (await handOver({ request, response, body: undefined, unread: request, sameHost: true, address, membership }))
     return true
   const sentence = 'The worker that answers this is being replaced; try again in a second.'
   refuse(response, Refusal.of('OVERLOADED', sentence, { retryAfterMs: 1_000 }), clock, errorBody)

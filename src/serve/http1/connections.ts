@@ -34,7 +34,7 @@ const silentMs = 10_000
 const idleMs = keepAliveMs + 1_000
 
 /** What a client may send ahead. As long as it is heard, it is heard leaving, too. */
-const mostHeld = 16 * 1024
+const maxHeld = 16 * 1024
 
 /**
  * Stands before node:http. Requests that come whole are read here, at half the cost; a connection on which anything else
@@ -77,7 +77,7 @@ export function takeConnections({ server, path, admit, handle, leaving }: Connec
 
     function hold(bytes: Buffer): void {
       held = bytes
-      if (bytes.length > mostHeld) socket.pause()
+      if (bytes.length > maxHeld) socket.pause()
     }
 
     function next(bytes: Buffer): void {

@@ -10,7 +10,7 @@ interface Whole {
 export type ReadWhole = (bytes: Buffer) => Whole | undefined
 
 /** Longer heads are rare, and not worth a second opinion on how long they may be. */
-const longestHead = 8 * 1024
+const maxHead = 8 * 1024
 
 /**
  * Reads what nearly every request of a client is: a POST to one path that came in one piece, with nothing odd about it.
@@ -22,7 +22,7 @@ export function wholePosts(path: string): ReadWhole {
   return (bytes) => {
     if (bytes.length < line.length || bytes.compare(line, 0, line.length, 0, line.length) !== 0) return undefined
     const end = bytes.indexOf('\r\n\r\n', line.length - 2, 'latin1')
-    if (end === -1 || end > longestHead) return undefined
+    if (end === -1 || end > maxHead) return undefined
     const headers = readHeaders(bytes.toString('latin1', line.length, end + 2))
     if (headers === undefined) return undefined
     const bodyLength = bodyLengthOf(headers)
@@ -36,7 +36,7 @@ export function wholePosts(path: string): ReadWhole {
 const isLines = /^(?:[\x20-\x7e]*\r\n)*$/
 
 /** node:http forgets those beyond the thousandth. */
-const mostHeaders = 100
+const maxHeaders = 100
 
 /** Lines of `name: value`; undefined where one is anything else, or a name comes twice. */
 function readHeaders(text: string): IncomingHttpHeaders | undefined {
@@ -44,7 +44,7 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
   const headers: IncomingHttpHeaders = {}
   let count = 0
   for (let at = 0; at < text.length; ) {
-    if (++count > mostHeaders) return undefined
+    if (++count > maxHeaders) return undefined
     const colon = text.indexOf(':', at)
     const end = text.indexOf('\r\n', at)
     const name = colon === -1 || colon > end ? undefined : plainName(text.slice(at, colon))
@@ -67,7 +67,7 @@ const special: ReadonlySet<string> = new Set([
 ])
 
 /** A client has a dozen names, each always spelt the same; more come from somebody who makes them up. */
-const mostKnown = 256
+const maxKnown = 256
 const known = new Map<string, string>()
 
 /** A header's name in lower case; undefined where it is none, or a special one. */
@@ -76,7 +76,7 @@ function plainName(spelt: string): string | undefined {
   if (before !== undefined) return before
   const name = spelt.toLowerCase()
   if (!isName.test(name) || special.has(name)) return undefined
-  if (known.size < mostKnown) known.set(spelt, name)
+  if (known.size < maxKnown) known.set(spelt, name)
   return name
 }
 

@@ -27,7 +27,7 @@ export type Completions = (request: IncomingMessage, response: ServerResponse, i
 export interface CompletionsOptions {
   /** The chat of the present configuration; undefined where it names no model. */
   chat(): Chat | undefined
-  readonly access: Pick<Access, 'agentOf' | 'turnedAway'>
+  readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly bodies: Bodies
   /** Whether calls are traced: then headers count that tell of a place in a trace. */
   traced?(): boolean
@@ -38,13 +38,13 @@ export interface CompletionsOptions {
 }
 
 /** An answer holds a conversation in memory for minutes: more at a time are sent away. */
-const mostAnswers = 256
+const maxAnswers = 256
 
 /** One of so many parts of them is all that one principal may have: with half, nobody can shut out the others. */
 const parts = 2
 
 export function createCompletions(options: CompletionsOptions): Completions {
-  const { access, clock, log, traced, limit = mostAnswers } = options
+  const { access, clock, log, traced, limit = maxAnswers } = options
   const share = Math.ceil(limit / parts)
   /** Of each principal. */
   const held = new Map<string, number>()

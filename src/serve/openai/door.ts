@@ -69,13 +69,13 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
   }
 
   /** Who is not let in leaves a record, as at the MCP door (F11); who asks for an agent has left it already. */
-  const turnedAway = (request: IncomingMessage, refusal: Refusal) => {
+  const recordRejection = (request: IncomingMessage, refusal: Refusal) => {
     const { remoteAddress: address } = request.socket
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
     const told =
       code === 'AUTH_REQUIRED' || rule === throttleRule || rule === scopesRule || rule.startsWith('server.allowed')
     if (code === undefined || !told) return
-    access.turnedAway({ code, ...offendingHeader(request, refusal), ...(address !== undefined && { address }) })
+    access.rejected({ code, ...offendingHeader(request, refusal), ...(address !== undefined && { address }) })
   }
 
   return {
@@ -83,7 +83,7 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
       const sender: Sender = { address: request.socket.remoteAddress }
       answer(request, response, path, sender).catch((thrown: unknown) => {
         const refusal = ofOurs(asRefusal(thrown, log))
-        turnedAway(request, refusal)
+        recordRejection(request, refusal)
         if (isUnreadable(refusal)) recordMalformed(access, sender, refusal.message)
         refuse(response, refusal, clock, errorBody)
       })

@@ -16,8 +16,8 @@ export interface CompletionRequest {
   readonly agent: string | undefined
 }
 
-const mostTools = 128
-const longestPattern = 200
+const maxTools = 128
+const maxPattern = 200
 
 const offered = z
   .object({
@@ -36,7 +36,7 @@ const offered = z
 
 const tools = z
   .array(offered)
-  .max(mostTools)
+  .max(maxTools)
   .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'two of them have the same name')
 
 const body = z.object({
@@ -58,7 +58,7 @@ const body = z.object({
     .strictObject({
       mode: z.enum(['staged', 'agent']).nullish(),
       agent: z.string().min(1).nullish(),
-      only: z.array(z.string().min(1).max(longestPattern)).max(mostTools).nullish(),
+      only: z.array(z.string().min(1).max(maxPattern)).max(maxTools).nullish(),
     })
     .nullish(),
 })

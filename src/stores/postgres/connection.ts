@@ -24,7 +24,7 @@ export interface ConnectionOptions {
 export const connectMs = 2_000
 /** Beyond the time of the statement itself: the answer has to travel, too. */
 const travelMs = 1_000
-const mostConnections = 4
+const maxConnections = 4
 
 /** Nothing is connected before somebody asks. */
 export async function connectPostgres({ url, statementMs = 10_000 }: ConnectionOptions): Promise<Postgres> {
@@ -32,7 +32,7 @@ export async function connectPostgres({ url, statementMs = 10_000 }: ConnectionO
   const { default: pg } = await import('pg')
   const pool: Pool = new pg.Pool({
     connectionString: verifying(url),
-    max: mostConnections,
+    max: maxConnections,
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 30_000,
     allowExitOnIdle: true,

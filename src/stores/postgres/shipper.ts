@@ -115,7 +115,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
     for (const { time } of records) {
       const month = monthOf(time)
       // What says it is of another age is kept with all other such: nobody's wrong clock makes tables.
-      if (months.has(month.table) || Math.abs(time - now()) > longestAge) continue
+      if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
         if (!lasting.includes((error as { code?: string }).code ?? '')) throw error
         told.unpartitioned({ table: month.table, why: (error as Error).message })
@@ -154,7 +154,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
 const lasting = ['42501', '23514']
 
 /** Three years. */
-const longestAge = 3 * 366 * 24 * 60 * 60_000
+const maxAge = 3 * 366 * 24 * 60 * 60_000
 
 function after(chain: OwnChain, records: readonly ArchiveRecord[]): OwnChain {
   const last = records.at(-1) as ArchiveRecord

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Buckets, Taken } from '../../core/buckets.ts'
-import { groupMs, mostExact, windowMs } from '../call-times.ts'
+import { groupMs, maxExact, windowMs } from '../call-times.ts'
 import type { SharedRedis } from './connection.ts'
 import { createScript } from './script.ts'
 
@@ -65,7 +65,7 @@ const take = createScript(`
       local kept = redis.call('HMGET', key, 't', 'b')
       local tail, begun = tonumber(kept[1] or 0), tonumber(kept[2] or 0)
       local count = 0
-      if tail > 0 and now - begun < (limit > ${mostExact} and ${groupMs} or 1) then
+      if tail > 0 and now - begun < (limit > ${maxExact} and ${groupMs} or 1) then
         local _, counted = group(key, tail)
         count = counted
       else

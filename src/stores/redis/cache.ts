@@ -11,7 +11,7 @@ const skewMs = 5_000
 /** Kept for longer than it counts, so that the reader's clock alone says when it is over. */
 const graceMs = 60_000
 /** At most so many make room for one; each answer that is kept makes more room. */
-const mostEvicted = 64
+const maxEvicted = 64
 
 /**
  * Keeps an answer if no one has dropped its group since it was asked for, and makes room by what was used longest ago.
@@ -34,7 +34,7 @@ const put = createScript(`
   if lasts > 0 and size <= bytes and entries >= 1 then
     local used = tonumber(redis.call('HGET', KEYS[4], 'bytes') or 0)
     local kept = redis.call('ZCARD', KEYS[3])
-    while kept > 0 and (kept >= entries or used + size > bytes) and evicted < ${mostEvicted} do
+    while kept > 0 and (kept >= entries or used + size > bytes) and evicted < ${maxEvicted} do
       remove(redis.call('ZRANGE', KEYS[3], 0, 0)[1])
       evicted = evicted + 1
       used = tonumber(redis.call('HGET', KEYS[4], 'bytes') or 0)

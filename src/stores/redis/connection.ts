@@ -27,9 +27,9 @@ export interface RedisOptions {
 /** A command that takes longer does not help a call any more. */
 const patienceMs = 500
 /** So many commands in a row without an answer, and it counts as gone although the connection stands. */
-const mostUnanswered = 3
+const maxUnanswered = 3
 const probeMs = 1_000
-const longestPauseMs = 2_000
+const maxPauseMs = 2_000
 
 /** Connects in the background, again and again: neither start nor any call waits for Redis. */
 export async function connectRedis({ url, prefix = 'toolway:', clock, log }: RedisOptions): Promise<SharedRedis> {
@@ -58,7 +58,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       autoResendUnfulfilledCommands: false,
       connectTimeout: 2_000,
       commandTimeout: patienceMs,
-      retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: longestPauseMs }),
+      retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
       reconnectOnError: null,
     })
     // Told by `close`; without a listener it would end the process.
@@ -101,7 +101,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       } catch (thrown) {
         // An answer that says no is an answer, and a fault of ours.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis refused a command')
-        else if (++unanswered >= mostUnanswered && up) {
+        else if (++unanswered >= maxUnanswered && up) {
           settle(false, `it does not answer within ${patienceMs / 1000} s (a fixed limit)`)
           tryAgain()
         }

@@ -14,7 +14,7 @@ const usualLeaseMs = 10_000
 /** Longer than whatever is done under one: a refresh gives up before. */
 const usualPatienceMs = 30_000
 /** Between two looks whether it is free: at first short, since most are held for one request. */
-const [firstPauseMs, longestPauseMs] = [10, 250]
+const [firstPauseMs, maxPauseMs] = [10, 250]
 
 /** KEYS: lock; ARGV: token, lease. Takes one that nobody else holds; the holder's own it prolongs. */
 const take = createScript(`
@@ -48,7 +48,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
 
   const taken = async (key: string, token: string): Promise<void> => {
     const end = clock.monotonic() + patienceMs
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
       if (told === 1) return
       if (told === undefined) throw redisAway('whose turn it is')

@@ -10,10 +10,10 @@ import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { systemClock as clock } from '../../core/clock.ts'
 import { memoryBuckets } from '../buckets.ts'
 import type { SharedRedis } from './connection.ts'
-import { redisKeepsakes } from './keepsakes.ts'
 import { redisLocks } from './locks.ts'
 import { connected } from './redis.fixture.ts'
 import { openRedisStores } from './stores.ts'
+import { redisTtlStore } from './ttl-store.ts'
 import { redisVault } from './vault.ts'
 
 const key = 'a key of all replicas, and of them only'
@@ -47,7 +47,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
   keepsakesContract('Redis', async (most) => {
     const redis = await connect()
     return {
-      keepsakes: redisKeepsakes({ redis, clock, most }),
+      ttlStore: redisTtlStore({ redis, clock, most }),
       over: async () => void (await until(async () => !(await leaves(redis)), { what: 'the end of its time' })),
     }
   })
@@ -134,9 +134,9 @@ withPart('redis-server', 'B10: a Redis that is away', () => {
     await expect(vault.remove('a')).rejects.toMatchObject(away)
     await expect(redisLocks({ redis, clock, log }).hold('a')).rejects.toMatchObject(away)
     await expect(redisVault({ redis, key, clock, patienceMs: 0 }).write('a', 'b')).rejects.toMatchObject(away)
-    const keepsakes = redisKeepsakes({ redis, clock })
-    await keepsakes.keep('a', 'text', 1_000)
-    expect(await keepsakes.find('a', 1_000)).toBeUndefined()
+    const ttlStore = redisTtlStore({ redis, clock })
+    await ttlStore.set('a', 'text', 1_000)
+    expect(await ttlStore.get('a', 1_000)).toBeUndefined()
     const written = vault.write('a', 'second')
     await server.start()
     await written

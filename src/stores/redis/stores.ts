@@ -1,18 +1,18 @@
 import type { Buckets } from '../../core/buckets.ts'
-import type { Bulletin } from '../../core/bulletin.ts'
 import type { CacheLimits, CacheStore } from '../../core/cache.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Keepsakes } from '../../core/keepsakes.ts'
 import type { Log } from '../../core/log.ts'
+import type { PubSub } from '../../core/pub-sub.ts'
+import type { TtlStore } from '../../core/ttl-store.ts'
 import { derivedSecret } from '../derived-secret.ts'
 import { redisBuckets } from './buckets.ts'
-import { redisBulletin } from './bulletin.ts'
 import { redisCache } from './cache.ts'
 import { connectRedis, type SharedRedis } from './connection.ts'
-import { type RedisFleet, redisFleet } from './fleet.ts'
-import { redisKeepsakes } from './keepsakes.ts'
+import { type RedisMembership, redisMembership } from './membership.ts'
+import { redisPubSub } from './pub-sub.ts'
 import { type RedisSafe, redisSafe } from './safe.ts'
 import { sharedSecret } from './secret.ts'
+import { redisTtlStore } from './ttl-store.ts'
 import { isUp } from './up.ts'
 
 /** What replicas share through Redis (B10). */
@@ -20,9 +20,9 @@ export interface RedisStores extends AsyncDisposable {
   readonly redis: SharedRedis
   readonly buckets: Buckets
   readonly cache: CacheStore
-  readonly fleet: RedisFleet
-  readonly bulletin: Bulletin
-  readonly keepsakes: Keepsakes
+  readonly membership: RedisMembership
+  readonly pubSub: PubSub
+  readonly ttlStore: TtlStore
   /** Where grants are kept, where there is a key to seal them with. */
   readonly safe: RedisSafe | undefined
   /** The secret that what callers hold is sealed with. */
@@ -52,16 +52,16 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
     log.warn({}, 'Redis was away at the start: what other replicas have sealed cannot be opened before the next one')
   }
   const secret = shared ?? (await options.ownSecret())
-  const fleet = open.use(redisFleet({ redis, clock, secret }))
-  const bulletin = open.use(redisBulletin({ redis, self: fleet.self, secret, log }))
+  const membership = open.use(redisMembership({ redis, clock, secret }))
+  const pubSub = open.use(redisPubSub({ redis, self: membership.self, secret, log }))
   const running = open.move()
   return {
     redis,
     buckets: redisBuckets({ redis, local, monotonic: () => clock.monotonic() }),
     cache: redisCache(redis, limits, () => clock.now()),
-    fleet,
-    bulletin,
-    keepsakes: redisKeepsakes({ redis, clock }),
+    membership,
+    pubSub,
+    ttlStore: redisTtlStore({ redis, clock }),
     safe: key === undefined ? undefined : redisSafe({ redis, key, clock, log }),
     secret,
     [Symbol.asyncDispose]: () => running.disposeAsync(),

@@ -11,7 +11,7 @@ import { pause } from './pause.ts'
 
 /** For so long it is tried to write something down. */
 const usualPatienceMs = 10_000
-const [firstPauseMs, longestPauseMs] = [50, 500]
+const [firstPauseMs, maxPauseMs] = [50, 500]
 
 export interface RedisVaultOptions {
   readonly redis: SharedRedis
@@ -49,7 +49,7 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
       const sealed = closeRecord(seal, name, { key, text })
       const end = clock.monotonic() + patienceMs
       // Patiently: a refresh token is void once it was used, so that one that is not written down is a grant lost.
-      for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+      for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
         if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
         if (clock.monotonic() >= end) throw redisAway('what was granted')
         await pause(clock, pauseMs)

@@ -36,6 +36,6 @@ export function misfiled(record: AuditRecord, filed: FiledRecord): string | unde
 
 /** A store may not be able to keep every text as it is: such are not compared. */
 const isSame = (own: string | null, filed: string | null): boolean =>
-  own === filed || (own !== null && (own.length > longestName || own.includes('\0') || !own.isWellFormed()))
+  own === filed || (own !== null && (own.length > maxName || own.includes('\0') || !own.isWellFormed()))
 
-const longestName = 512
+const maxName = 512

@@ -11,7 +11,7 @@ export interface Pairs {
 }
 
 /** Operations that run at once; more than this are those that nobody ended. */
-const mostOpen = 10_000
+const maxOpen = 10_000
 
 export function createPairs(): Pairs {
   const begun = new Map<string, { readonly lane: string; readonly record: BeforeRecord }>()
@@ -26,7 +26,7 @@ export function createPairs(): Pairs {
         return rowOfEnd(lane, record, before?.record)
       }
       begun.set(key, { lane, record })
-      if (begun.size > mostOpen) begun.delete(begun.keys().next().value as string)
+      if (begun.size > maxOpen) begun.delete(begun.keys().next().value as string)
       return undefined
     },
     open: () => [...begun.values()].map(({ lane, record }) => rowOfBegin(lane, record)),

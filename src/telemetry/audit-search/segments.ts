@@ -20,7 +20,7 @@ export interface Segments extends Disposable {
 
 /** Neighbours are mostly wanted together. */
 const blockBytes = 64 * 1024
-const mostOpen = 32
+const maxOpen = 32
 
 interface OpenFile {
   readonly fd: number
@@ -34,7 +34,7 @@ export function createSegments(folder: string): Segments {
   const opened = (path: string): OpenFile => {
     const known = files.get(path)
     if (known) return known
-    const oldest = files.size >= mostOpen ? files.entries().next().value : undefined
+    const oldest = files.size >= maxOpen ? files.entries().next().value : undefined
     if (oldest) {
       closeSync(oldest[1].fd)
       files.delete(oldest[0])

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { AuditEnd } from '../../core/audit.ts'
 import { beginOf, endOf } from './audit.fixture.ts'
 import { describedArguments, eventBody, quoting } from './body.ts'
-import { longestArguments, longestLine } from './bounds.ts'
+import { maxArguments, maxLine } from './bounds.ts'
 import { noHash } from './record.ts'
 import { openLine, sealLine } from './seal-line.ts'
 
@@ -30,7 +30,7 @@ test('F11: whatever an event holds, its line is canonical and not longer than th
       for (const event of [beginOf({ agent, tool, server: rule }), endOf({ agent, tool, rule, reason: tool })]) {
         const line = lineOf(eventBody('before', event, asItIs, described)(place))
         expect(openLine(line).ok).toBe(true)
-        expect(line.length).toBeLessThan(longestLine)
+        expect(line.length).toBeLessThan(maxLine)
       }
     }),
     { numRuns: 50 },
@@ -49,8 +49,8 @@ test('F11: even with every text at its worst a line stays within the limit', () 
     rule: worst,
     code: worst as 'TIMEOUT',
   }
-  const described = describedArguments({ text: '€'.repeat(longestArguments - 20) }, same)
-  expect(lineOf(eventBody('before', event, asItIs, described)(place)).length).toBeLessThan(longestLine)
+  const described = describedArguments({ text: '€'.repeat(maxArguments - 20) }, same)
+  expect(lineOf(eventBody('before', event, asItIs, described)(place)).length).toBeLessThan(maxLine)
 })
 
 test('F11: long texts are cut, and two with the same beginning stay different', () => {

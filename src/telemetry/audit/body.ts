@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
 import { remember } from '../redact/remember.ts'
-import { bounded, longestArguments, longestStart, longestText } from './bounds.ts'
+import { bounded, maxArguments, maxStart, maxText } from './bounds.ts'
 import type { Link, Truncated } from './record.ts'
 
 /** A record's place in the chain, which is known only when it is written. */
@@ -24,7 +24,7 @@ export function quoting(redact: Redact): Quote {
   return (name, most) => {
     // Cut after it was redacted: nobody recognises half a secret.
     const clean = careful(name)
-    return clean.length <= longestText ? short(clean) : JSON.stringify(bounded(clean, most))
+    return clean.length <= maxText ? short(clean) : JSON.stringify(bounded(clean, most))
   }
 }
 
@@ -40,10 +40,10 @@ const whileItWorks =
   }
 
 /** What is kept of names that are often long: rules, and tools, which may be URIs. */
-const longestRule = 1024
-const longestTool = 2048
+const maxRule = 1024
+const maxTool = 2048
 /** More are never configured. */
-const mostAttempts = 32
+const maxAttempts = 32
 
 /**
  * What one of the two records of an operation says; `described` is canonical JSON already. Every call writes two of
@@ -56,15 +56,15 @@ export function eventBody(
   described?: string,
 ): Body {
   const how: Partial<AuditEnd> = phase === 'after' ? (event as AuditEnd) : beginning
-  const name = (lead: string, text: string | undefined, most = longestText) =>
-    text === undefined ? '' : lead + quote(text, event.brief ? longestText : most)
+  const name = (lead: string, text: string | undefined, most = maxText) =>
+    text === undefined ? '' : lead + quote(text, event.brief ? maxText : most)
   return ({ time, seq, prev }) =>
     `{${event.address === undefined ? '' : `"address":${plain(event.address)},`}` +
-    `"agent":${quote(event.agent, longestText)}` +
+    `"agent":${quote(event.agent, maxText)}` +
     (event.anonymous ? ',"anonymous":true' : '') +
     (described === undefined ? '' : `,"arguments":${described}`) +
     name(',"asked":', how.asked) +
-    (how.attempts === undefined ? '' : `,"attempts":${JSON.stringify(how.attempts.slice(-mostAttempts))}`) +
+    (how.attempts === undefined ? '' : `,"attempts":${JSON.stringify(how.attempts.slice(-maxAttempts))}`) +
     `,"call":${plain(event.call)}` +
     (how.code === undefined ? '' : `,"code":${plain(how.code)}`) +
     (how.decision === undefined ? '' : `,"decision":"${how.decision}"`) +
@@ -73,19 +73,19 @@ export function eventBody(
     number(',"is_error":', how.is_error) +
     (event.kind === undefined ? '' : `,"kind":"${event.kind}"`) +
     number(',"latency_ms":', how.latency_ms) +
-    `,"operation":${quote(event.operation, longestText)}` +
+    `,"operation":${quote(event.operation, maxText)}` +
     (event.parent === undefined ? '' : `,"parent":${plain(event.parent)}`) +
-    `,"phase":"${phase}","prev":"${prev}","principal":${quote(event.principal, longestText)}` +
+    `,"phase":"${phase}","prev":"${prev}","principal":${quote(event.principal, maxText)}` +
     name(',"reason":', how.reason) +
     number(',"requested":', how.requested) +
     number(',"returned":', how.returned) +
-    name(',"rule":', how.rule, longestRule) +
+    name(',"rule":', how.rule, maxRule) +
     `,"seq":${seq}` +
     name(',"server":', event.server) +
     number(',"suppressed":', how.suppressed) +
     `,"time":"${time}"` +
     number(',"tokens":', how.tokens) +
-    name(',"tool":', event.tool, longestTool) +
+    name(',"tool":', event.tool, maxTool) +
     `,"write":${event.write}}`
 }
 
@@ -115,8 +115,8 @@ export function describedArguments(
 }
 
 /** How much of arguments is kept, in characters of their JSON, and how much of longer ones. */
-const wholeArguments = { most: longestArguments, start: longestStart }
-const briefArguments = { most: longestText, start: longestText }
+const wholeArguments = { most: maxArguments, start: maxStart }
+const briefArguments = { most: maxText, start: maxText }
 
 function within(described: unknown, kept: typeof wholeArguments): string {
   try {

@@ -202,5 +202,5 @@ function isoTime(): (ms: number) => string {
  * Segments end with the day (UTC), or sooner where records are kept for a short time only; and where a clock that was
  * wrong is set right, since nobody can tell how old a file is that begins in the future.
  */
-const isOld = (openedMs: number, nowMs: number, mostMs: number): boolean =>
-  Math.floor(nowMs / dayMs) !== Math.floor(openedMs / dayMs) || Math.abs(nowMs - openedMs) >= mostMs
+const isOld = (openedMs: number, nowMs: number, maxMs: number): boolean =>
+  Math.floor(nowMs / dayMs) !== Math.floor(openedMs / dayMs) || Math.abs(nowMs - openedMs) >= maxMs

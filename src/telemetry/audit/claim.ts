@@ -7,7 +7,7 @@ export interface Claim extends Disposable {
   readonly lane: string
 }
 
-const mostLanes = 1000
+const maxLanes = 1000
 const busy = 5
 
 /**
@@ -15,11 +15,11 @@ const busy = 5
  * system gives it back however the process ends. Nobody else may open that file, since closing it would end the lock.
  */
 export function claimLane(folder: string): Claim {
-  for (let number = 1; number <= mostLanes; number++) {
+  for (let number = 1; number <= maxLanes; number++) {
     const claim = tryLane(folder, String(number))
     if (claim) return claim
   }
-  throw new Error(`all ${mostLanes} lanes of ${folder} are taken; are so many processes running?`)
+  throw new Error(`all ${maxLanes} lanes of ${folder} are taken; are so many processes running?`)
 }
 
 /** Takes this lane unless somebody has it. */

@@ -10,7 +10,7 @@ export interface Line {
 
 const chunkBytes = 256 * 1024
 /** Far beyond any record. What is longer is no line of ours and is handed out in pieces, so that memory stays bounded. */
-const longestLine = 1024 * 1024
+const maxLine = 1024 * 1024
 
 /** The lines of a file from a position on, in lists as they come, so that a reader need not await each one. */
 export async function* linesOf(path: string, from = 0): AsyncGenerator<readonly Line[]> {
@@ -30,7 +30,7 @@ export async function* linesOf(path: string, from = 0): AsyncGenerator<readonly 
         lines.push({ bytes: bytes.subarray(start, end), offset: offset + start, whole: true })
         start = end + 1
       }
-      if (bytes.length - start > longestLine) {
+      if (bytes.length - start > maxLine) {
         lines.push({ bytes: bytes.subarray(start), offset: offset + start, whole: true })
         start = bytes.length
       }

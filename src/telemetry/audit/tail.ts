@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { longestLine } from './bounds.ts'
+import { maxLine } from './bounds.ts'
 import type { AuditRecord } from './record.ts'
 import { openLine } from './seal-line.ts'
 
@@ -15,7 +15,7 @@ export interface Tail {
   readonly torn: boolean
 }
 
-const windowBytes = 4 * longestLine
+const windowBytes = 4 * maxLine
 
 /** Looks at the end of a segment, however long it is. */
 export function tailOf(path: string): Tail {
@@ -45,7 +45,7 @@ function lineBefore(text: Buffer, base: number, newline: number): { start: numbe
 export function firstRecordOf(path: string): AuditRecord | undefined {
   const fd = openSync(path, 'r')
   try {
-    const buffer = Buffer.alloc(longestLine)
+    const buffer = Buffer.alloc(maxLine)
     const text = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
     const opened = openLine(text.subarray(0, Math.max(0, text.indexOf(10))))
     return opened.ok ? opened.record : undefined

@@ -4,9 +4,9 @@ import { callOf } from '../../core/call.fixture.ts'
 import { observedOf } from '../metrics/observed.fixture.ts'
 import { createRecentCalls } from './recent.ts'
 
-const open = (mostAtOnce = 200) => {
+const open = (maxAtOnce = 200) => {
   const clock = createManualClock()
-  const calls = createRecentCalls({ clock, redact: (text) => text, everyMs: 250, mostAtOnce })
+  const calls = createRecentCalls({ clock, redact: (text) => text, everyMs: 250, maxAtOnce })
   const told: string[][] = []
   const follow = () => calls.subscribe((views) => told.push(views.map(({ id, outcome }) => `${id} ${outcome}`)))
   const begin = (id: string) => calls.observer.began?.(callOf({ id }), 'call_tool')

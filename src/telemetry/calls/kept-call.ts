@@ -30,7 +30,7 @@ export interface KeptCall {
 }
 
 /** As much as it takes to know a name again. */
-export const longestName = 300
+export const maxName = 300
 
 export interface Keeping {
   /** A call that has just begun. */
@@ -43,7 +43,7 @@ export interface Keeping {
 export function keeping(redact: (text: string) => string): Keeping {
   // A part of a long text holds on to all of it, unless it is copied.
   const brief = (text: string): string =>
-    text.length <= longestName ? text : Buffer.from(`${redact(text).slice(0, longestName - 1)}…`).toString()
+    text.length <= maxName ? text : Buffer.from(`${redact(text).slice(0, maxName - 1)}…`).toString()
   return {
     begin: ({ id, parent, caller, entry, trail }, operation, at, start) => ({
       ...{ id, parent, at, start, trail },

@@ -9,7 +9,7 @@ export interface PastCalls {
 }
 
 /** A ring: taking the oldest out of a large Map would have to step over all that were taken out before it. */
-export function createPastCalls(most: number, mostBytes: number): PastCalls {
+export function createPastCalls(most: number, maxBytes: number): PastCalls {
   const places = new Array<KeptCall | undefined>(most)
   let oldest = 0
   let count = 0
@@ -31,7 +31,7 @@ export function createPastCalls(most: number, mostBytes: number): PastCalls {
       places[(oldest + count) % most] = call
       count++
       bytes += call.bytes
-      while (bytes > mostBytes) dropOldest()
+      while (bytes > maxBytes) dropOldest()
     },
     // Calls come in thousands and people who look for one of them do not: there is no index to keep up.
     find: (id) => all().findLast((call) => call.id === id),

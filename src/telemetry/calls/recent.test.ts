@@ -88,7 +88,7 @@ test('G10: only so many calls are kept, and the oldest go first', () => {
 })
 
 test('G10: long names take bounded memory', () => {
-  const { calls } = open({ most: 1000, mostBytes: 20_000 })
+  const { calls } = open({ most: 1000, maxBytes: 20_000 })
   const entry = entryOf({ name: 'x'.repeat(100_000) })
   for (let number = 0; number < 100; number++) end(calls, { call: { id: `${number}`, entry }, at: number })
   const views = calls.list({}, 1000)
@@ -98,7 +98,7 @@ test('G10: long names take bounded memory', () => {
 })
 
 test('G10: a server that answers with endless codes cannot fill the memory', () => {
-  const { calls } = open({ mostBytes: 20_000 })
+  const { calls } = open({ maxBytes: 20_000 })
   const long = 'x'.repeat(8_000)
   for (let number = 0; number < 10; number++) {
     const steps = [{ name: 'attempt', start: 1_000, end: 1_001, error: long }] as const
@@ -116,7 +116,7 @@ test('B6, G10: what a server says instead of an error code is shortened and reda
 })
 
 test('G10: more running calls than there is room for are seen when they are over', () => {
-  const { calls } = open({ mostRunning: 2 })
+  const { calls } = open({ maxRunning: 2 })
   for (const id of ['1', '2', '3']) begin(calls, { id })
   expect(ids(calls.list()).sort()).toEqual(['1', '2'])
   for (const id of ['1', '2', '3']) end(calls, { call: { id } })

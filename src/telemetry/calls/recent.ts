@@ -16,12 +16,12 @@ export interface RecentCallsOptions {
   /** How many calls that are over are kept. */
   readonly most?: number
   /** And how much memory they may take, about. */
-  readonly mostBytes?: number
+  readonly maxBytes?: number
   /** How many of those that run are kept; others are seen when they are over. */
-  readonly mostRunning?: number
+  readonly maxRunning?: number
   /** How often those who follow are told, and how many calls at once. */
   readonly everyMs?: number
-  readonly mostAtOnce?: number
+  readonly maxAtOnce?: number
 }
 
 /** The calls of now and of a little while ago, for whoever wants to look at them. */
@@ -37,11 +37,11 @@ export interface RecentCalls {
 export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   const { clock, monotonic = () => performance.now() } = options
   const redact = careful(options.redact)
-  const { most = 2000, mostBytes = 2 * 1024 * 1024, mostRunning = 1000, everyMs = 250, mostAtOnce = 200 } = options
+  const { most = 2000, maxBytes = 2 * 1024 * 1024, maxRunning = 1000, everyMs = 250, maxAtOnce = 200 } = options
   const { begin, end } = keeping(redact)
   const running = new Map<string, KeptCall>()
-  const over = createPastCalls(most, mostBytes)
-  const feed = createFeed({ clock, everyMs, most: mostAtOnce })
+  const over = createPastCalls(most, maxBytes)
+  const feed = createFeed({ clock, everyMs, most: maxAtOnce })
   const viewOf = (call: KeptCall) => callView(call, redact)
   const shown = (call: KeptCall) => {
     call.shown = true
@@ -54,7 +54,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   return {
     observer: {
       began(call, operation) {
-        if (running.size >= mostRunning) return
+        if (running.size >= maxRunning) return
         const kept = begin(call, operation, clock.now(), monotonic())
         running.set(kept.id, kept)
         feed.changed(kept)

@@ -1,4 +1,4 @@
-import { type KeptCall, longestName } from './kept-call.ts'
+import { type KeptCall, maxName } from './kept-call.ts'
 
 /** A call as people see it. */
 export interface CallView {
@@ -49,12 +49,12 @@ export const callView = (kept: KeptCall, redact: (text: string) => string): Call
 })
 
 /** Beyond this many steps a timeline is no longer looked at. */
-const mostSteps = 100
+const maxSteps = 100
 
 export const stepViews = ({ trail, start }: KeptCall, redact: (text: string) => string): StepView[] =>
-  (trail?.steps ?? []).slice(0, mostSteps).map(({ name, start: began, end, error }) => ({
+  (trail?.steps ?? []).slice(0, maxSteps).map(({ name, start: began, end, error }) => ({
     name,
     startMs: began - start,
     ms: end === undefined ? null : end - began,
-    error: error === undefined ? null : redact(error).slice(0, longestName),
+    error: error === undefined ? null : redact(error).slice(0, maxName),
   }))

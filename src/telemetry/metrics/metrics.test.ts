@@ -88,7 +88,7 @@ test('F15: our codes have their labels though nothing can be redacted before the
     },
   })
   secret = 'hunter2'
-  metrics.turnedAway('RATE_LIMITED')
+  metrics.rejected('RATE_LIMITED')
   expect(sampled(metrics.text(), 'toolway_denials_total', { code: 'RATE_LIMITED' })).toBe(1)
 })
 
@@ -113,7 +113,7 @@ test('F15: denials by code, those at the door too, and refusals of rate limits b
   const limited = { kind: 'denied', code: 'RATE_LIMITED' } as const
   tell(metrics.observer, { agent: 'dev', outcome: limited }, { agent: 'dev', outcome: limited })
   tell(metrics.observer, { agent: 'ops', outcome: { kind: 'denied', code: 'TOOL_BLOCKED' } })
-  metrics.turnedAway('AUTH_REQUIRED')
+  metrics.rejected('AUTH_REQUIRED')
   const of = (code: string) => sampled(metrics.text(), 'toolway_denials_total', { code })
   expect(['RATE_LIMITED', 'TOOL_BLOCKED', 'AUTH_REQUIRED'].map(of)).toEqual([2, 1, 1])
   const refused = (agent: string) => sampled(metrics.text(), 'toolway_rate_limited_total', { agent })

@@ -28,7 +28,7 @@ export interface Metrics extends Disposable {
   /** Counts every operation. */
   readonly observer: Observer
   /** Somebody was refused before anything became a call. */
-  turnedAway(code: string): void
+  rejected(code: string): void
   /** The page in the format that the Accept header of a request asks for. */
   page(accept?: string): MetricsPage
   /** The page in the text format. */
@@ -73,7 +73,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
         if (observed.call.entry.kind === 'tool' && observed.operation === 'call_tool') tools.count(observed, bucket)
       },
     },
-    turnedAway: calls.countDenial,
+    rejected: calls.countDenial,
     page: (accept) => pageOf(families, accept),
     text: () => pageOf(families).body,
     [Symbol.dispose]: () => running[Symbol.dispose](),

@@ -5,7 +5,7 @@ import { redacted } from './known.ts'
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
 
-const longestName = 64
+const maxName = 64
 
 /**
  * Takes out values that a text gives to secret names: `password=…` in addresses, forms, connection strings and
@@ -89,7 +89,7 @@ const nameBefore = (text: string, end: number): string => text.slice(skip(text, 
 /** The first place that no longer fits, at most a name's length away. */
 function skip(text: string, from: number, step: 1 | -1, fits: (code: number) => boolean): number {
   let at = from
-  for (let count = 0; count < longestName && fits(text.charCodeAt(at)); count++) at += step
+  for (let count = 0; count < maxName && fits(text.charCodeAt(at)); count++) at += step
   return at
 }
 

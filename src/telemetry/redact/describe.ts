@@ -13,7 +13,7 @@ export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Desc
   return mode === 'redacted' ? (given) => redactor.value(given) : (given) => redactor.known(given)
 }
 
-const mostMembers = 64
+const maxMembers = 64
 const deepest = 8
 
 /** Types and sizes: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, without secrets. */
@@ -27,7 +27,7 @@ function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
     return value.length === 0 || depth >= deepest ? size : [size, shapeOf(value[0], redactor, depth + 1)]
   }
   const entries = Object.entries(value)
-  if (depth >= deepest || entries.length > mostMembers) return `object(${entries.length})`
+  if (depth >= deepest || entries.length > maxMembers) return `object(${entries.length})`
   return Object.fromEntries(
     entries.map(([name, member]) => [redactor.text(name), shapeOf(member, redactor, depth + 1)]),
   )

@@ -4,8 +4,8 @@ import { matches } from '../../core/wildcard.ts'
 export type IsSecretKey = (name: string) => boolean
 
 /** Names repeat from call to call; more different ones than this come from callers who make them up. */
-const mostRemembered = 4096
-const longestName = 256
+const maxRemembered = 4096
+const maxName = 256
 
 /**
  * Matches names as people mean them: `*api_key*` also stands for `apiKey`, `API-Key` and `x-api-key`, because case
@@ -19,8 +19,8 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
     if (before !== undefined) return before
     const text = plain(name)
     const answer = wanted.some((pattern) => matches(pattern, text))
-    if (name.length <= longestName) {
-      if (known.size >= mostRemembered) known.clear()
+    if (name.length <= maxName) {
+      if (known.size >= maxRemembered) known.clear()
       known.set(name, answer)
     }
     return answer

@@ -53,13 +53,13 @@ function partsOf(secret: string): string[] {
 
 /** Shorter lines of a longer secret may be headings or braces. */
 const shortestLine = 16
-const longestPiece = 512
+const maxPiece = 512
 
 function pieces(text: string): string[] {
-  if (text.length <= 2 * longestPiece) return [text]
-  const count = Math.floor(text.length / longestPiece)
+  if (text.length <= 2 * maxPiece) return [text]
+  const count = Math.floor(text.length / maxPiece)
   return Array.from({ length: count }, (_, index) =>
-    text.slice(index * longestPiece, index === count - 1 ? undefined : (index + 1) * longestPiece),
+    text.slice(index * maxPiece, index === count - 1 ? undefined : (index + 1) * maxPiece),
   )
 }
 

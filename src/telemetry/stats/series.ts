@@ -31,7 +31,7 @@ const minute = 60 * second
 const hour = 60 * minute
 
 /** A chart is about as many pixels wide. */
-const mostPoints = 1000
+const maxPoints = 1000
 
 /** What happened, and when: by the second for a quarter of an hour, by the minute for a day, by the hour for a month. */
 export function createHistory(): History {
@@ -44,7 +44,7 @@ export function createHistory(): History {
     },
     series(from, to, now) {
       const ring = ringFor(from, now)
-      const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / mostPoints))
+      const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / maxPoints))
       const latencies = createLatencies()
       const points: Point[] = []
       for (let at = Math.floor(from / stepMs) * stepMs; at < to; at += stepMs) {

@@ -40,7 +40,7 @@ export interface StatsOptions {
 const most: Readonly<Record<By, number>> = { agent: 250, server: 250, operation: 30, tool: 1000 }
 
 /** How many agents are followed over time at once. */
-const mostWatched = 8
+const maxWatched = 8
 
 /** Counts and times by agent, server, operation and tool since the start, and over time (G9). */
 export function createStats({ clock, redact }: StatsOptions): CallStats {
@@ -49,7 +49,7 @@ export function createStats({ clock, redact }: StatsOptions): CallStats {
   const shown = careful(redact)
   const all = createTally()
   const history = createHistory()
-  const watched = createWatched(mostWatched)
+  const watched = createWatched(maxWatched)
   const historyOf = (agent: string | undefined) => (agent === undefined ? history : watched.of(agent))
   const tallies: Readonly<Record<By, Tallies>> = {
     agent: createTallies(most.agent),

@@ -17,9 +17,9 @@ export function createWatched(most: number): Watched {
       const history = histories.get(agent) ?? createHistory()
       histories.delete(agent)
       histories.set(agent, history)
-      for (const longestAgo of histories.keys()) {
+      for (const maxAgo of histories.keys()) {
         if (histories.size <= most) break
-        histories.delete(longestAgo)
+        histories.delete(maxAgo)
       }
       return history
     },

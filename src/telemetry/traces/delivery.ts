@@ -21,9 +21,9 @@ export interface DeliveryOptions {
 }
 
 /** How often one batch is tried, and how long the pauses between may get. */
-const mostAttempts = 5
+const maxAttempts = 5
 const firstPauseMs = 1_000
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   const { post, receiver, clock, log, random = Math.random } = options
@@ -44,7 +44,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
           return spans - Math.min(reply.rejected, spans)
         }
         failed(reply)
-        if (reply.kind === 'refused' || tried === mostAttempts || hurried) return 0
+        if (reply.kind === 'refused' || tried === maxAttempts || hurried) return 0
       }
     },
     hurry() {
@@ -65,7 +65,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   /** One line for each outage, not one for each batch. */
   function failed(reply: Exclude<Reply, { kind: 'taken' }>): void {
-    const most = backoffMs(failures, { firstMs: firstPauseMs, maxMs: longestPauseMs })
+    const most = backoffMs(failures, { firstMs: firstPauseMs, maxMs: maxPauseMs })
     // A random part of it, so that those who failed together do not come back together.
     const pauseMs = most / 2 + (most / 2) * random()
     resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)

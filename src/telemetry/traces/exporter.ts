@@ -25,13 +25,13 @@ export interface ExporterOptions extends DeliveryOptions {
 /** So many spans leave at once, so long those wait that are fewer, and so much may wait in all. */
 const batchSize = 512
 const batchMs = 1_000
-const mostCharacters = 8 * 1024 * 1024
+const maxCharacters = 8 * 1024 * 1024
 /** How long the end may take. */
 const goodbyeMs = 2_000
 
 export function createExporter(options: ExporterOptions): Exporter {
   const { post, envelope, receiver, clock, log } = options
-  const queue = createQueue(mostCharacters)
+  const queue = createQueue(maxCharacters)
   const delivery = createDelivery(options)
   let timer: Disposable | undefined
   let sending: Promise<void> | undefined

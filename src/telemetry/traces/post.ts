@@ -29,7 +29,7 @@ export interface PostOptions {
 const withinMs = 10_000
 const tooSlow = `it did not answer within ${withinMs / 1000} s (a fixed limit)`
 /** Beyond this it is not an answer to what we said. */
-const longestAnswer = 64 * 1024
+const maxAnswer = 64 * 1024
 
 /** Sends batches by OTLP over HTTP. */
 export function createPost({ url, headers, clock }: PostOptions): Post {
@@ -50,7 +50,7 @@ export function createPost({ url, headers, clock }: PostOptions): Post {
     if (status >= 200 && status < 300) return { kind: 'taken', rejected: rejectedBy(await beginning(answer.body)) }
     const asked = retryAfterMs(headerOf(answer.headers, 'retry-after'), clock.now())
     const waitMs = Math.min(asked ?? 0, maxRetryAfterMs)
-    await answer.body.dump({ limit: longestAnswer, signal })
+    await answer.body.dump({ limit: maxAnswer, signal })
     const why = `it answered with HTTP ${status}`
     return passing.has(status) ? { kind: 'later', why, waitMs } : { kind: 'refused', why }
   }
@@ -82,7 +82,7 @@ const headerOf = (headers: Record<string, string | string[] | undefined>, name: 
 }
 
 const beginning = async (body: AsyncIterable<Buffer>): Promise<string> =>
-  String((await readBeginning(body, longestAnswer)).bytes)
+  String((await readBeginning(body, maxAnswer)).bytes)
 
 /** Whoever takes only some says how many not; a receiver that says nothing, or says it in protobuf, took all. */
 function rejectedBy(answer: string): number {

@@ -7,7 +7,7 @@ export interface Queue {
   take(most: number): string[]
 }
 
-export function createQueue(mostCharacters: number): Queue {
+export function createQueue(maxCharacters: number): Queue {
   let groups: (readonly string[])[] = []
   let size = 0
   let weight = 0
@@ -17,7 +17,7 @@ export function createQueue(mostCharacters: number): Queue {
     },
     add(spans) {
       const more = weightOf(spans)
-      if (weight + more > mostCharacters) return false
+      if (weight + more > maxCharacters) return false
       groups.push(spans)
       size += spans.length
       weight += more

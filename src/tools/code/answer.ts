@@ -3,7 +3,7 @@ import { type ToldCall, toldCalls } from './call-list.ts'
 import { plainText } from './declarations/plain-text.ts'
 import { tooDeep } from './json-depth.ts'
 import type { InnerCall } from './ledger.ts'
-import { longestAnswer } from './limits.ts'
+import { maxAnswer } from './limits.ts'
 import { jsonLength, shortened } from './shorten.ts'
 
 /** What `execute_code` answers. */
@@ -21,7 +21,7 @@ export interface CodeAnswer {
   readonly durationMs: number
 }
 
-const longestMessage = 2000
+const maxMessage = 2000
 /** For commas, names of members and the sentences about what was cut. */
 const reserve = 600
 
@@ -31,7 +31,7 @@ export function codeAnswer(outcome: Outcome, calls: readonly InnerCall[]): CodeA
   const { error, reset } = outcome
   const frame = {
     status: outcome.status,
-    ...(error && { error: { ...error, message: shortened(error.message, longestMessage) } }),
+    ...(error && { error: { ...error, message: shortened(error.message, maxMessage) } }),
     ...(told.length > 0 && { calls: told }),
     ...(reset !== undefined && { reset: plainText(reset, 300) }),
     isolation: outcome.isolation ?? null,
@@ -39,7 +39,7 @@ export function codeAnswer(outcome: Outcome, calls: readonly InnerCall[]): CodeA
   }
   const cut = [...outcome.truncated.slice(0, 5).map((text) => plainText(text, 200)), ...(untold ? [untold] : [])]
   const used = JSON.stringify(frame).length + JSON.stringify(cut).length + reserve
-  const shown = fitted(outcome, longestAnswer - used)
+  const shown = fitted(outcome, maxAnswer - used)
   const truncated = [...cut, ...shown.cut]
   const { status, error: thrown, ...rest } = frame
   return wellFormed({

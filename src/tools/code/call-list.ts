@@ -5,14 +5,14 @@ export interface ToldCall extends InnerCall {
   readonly count?: number
 }
 
-const mostToldSingly = 12
-const mostTold = 60
+const maxToldSingly = 12
+const maxTold = 60
 
 /** The calls of a program as they are told: each where there are few, else like ones together. */
 export function toldCalls(calls: readonly InnerCall[]): { told: readonly ToldCall[]; untold: string | undefined } {
-  if (calls.length <= mostToldSingly) return { told: calls.map(rounded), untold: undefined }
+  if (calls.length <= maxToldSingly) return { told: calls.map(rounded), untold: undefined }
   const groups = grouped(calls)
-  const told = groups.slice(0, mostTold)
+  const told = groups.slice(0, maxTold)
   const rest = calls.slice(told.reduce((sum, { count = 1 }) => sum + count, 0))
   const untold = rest.length === 0 ? undefined : `${rest.length} further calls are not listed: ${tally(rest)}.`
   return { told: told.map(rounded), untold }
@@ -36,10 +36,10 @@ function tally(calls: readonly InnerCall[]): string {
   return [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
 }
 
-const longestName = 100
+const maxName = 100
 
 const rounded = (call: ToldCall): ToldCall => ({
   ...call,
-  tool: call.tool.length > longestName ? `${call.tool.slice(0, longestName)}…` : call.tool,
+  tool: call.tool.length > maxName ? `${call.tool.slice(0, maxName)}…` : call.tool,
   durationMs: Math.round(call.durationMs),
 })

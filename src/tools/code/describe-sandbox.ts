@@ -1,5 +1,5 @@
 import type { Language } from '../../core/executor.ts'
-import { codeLimits, longestAnswer } from './limits.ts'
+import { codeLimits, maxAnswer } from './limits.ts'
 
 const spelt: Readonly<Record<Language, string>> = {
   javascript: 'JavaScript',
@@ -31,7 +31,7 @@ export function describeSandbox(grants: SandboxGrants): string {
   return [
     `Runs a program (${languages.map((language) => spelt[language]).join(', ')}) in a sandbox${withheld(grants)}.`,
     'Use it to combine, filter or count the results of many tool calls: only the last expression, or what is returned,',
-    `and what is printed reach you (${longestAnswer / 1000},000 characters).`,
+    `and what is printed reach you (${maxAnswer / 1000},000 characters).`,
     ...(javascript ? [scopes.javascript] : []),
     ...(python ? [`${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`] : []),
     ...granted(grants, javascript),

@@ -13,7 +13,7 @@ import { type Names, namesOf } from './names.ts'
 
 const charactersPerToken = 4
 /** The most that is told of one tool; what is beyond is `unknown`. */
-const longestTool = 6000
+const maxTool = 6000
 
 /** Typed declarations of named tools, for whoever writes a program that calls them (B9). */
 export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
@@ -94,7 +94,7 @@ function written(tools: readonly Served[], names: Names, tokens: number) {
     const { server, tool } = names.identifiers(served)
     const { name, definition } = served.entry
     const first = servers.size === 0
-    const text = toolDeclaration({ identifier: tool, name, definition }, Math.min(longestTool, left))
+    const text = toolDeclaration({ identifier: tool, name, definition }, Math.min(maxTool, left))
     if (left < text.length && !first) leftOut.push(`${server}.${tool}`)
     else servers.set(server, [...(servers.get(server) ?? []), text])
     left -= first || left >= text.length ? text.length : 0

@@ -2,10 +2,10 @@ import * as z from 'zod'
 import type { Config } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
 import type { Call } from '../../core/call.ts'
-import type { Claim } from '../../core/claim.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Executor, Isolation, Language } from '../../core/executor.ts'
+import type { Lease } from '../../core/lease.ts'
 import { type Result, resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { codeAnswer } from './answer.ts'
@@ -21,12 +21,12 @@ export interface ExecuteCodeOptions {
   readonly access: Access
   readonly config: Pick<Config['sandbox'], 'languages' | 'timeout' | 'allowNetwork' | 'allowPaths'>
   /** Makes a named environment ours, where others run programs, too. */
-  claim?(environment: string): Promise<Claim>
+  claim?(environment: string): Promise<Lease>
   readonly clock: Clock
   readonly limits?: CodeLimits
 }
 
-const longestSource = 256 * 1024
+const maxSource = 256 * 1024
 
 /**
  * `execute_code` (S7, B9): runs a program that may call all that its caller may call, and nothing else. What this machine
@@ -43,7 +43,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
       code: z
         .string()
         .min(1)
-        .refine((code) => Buffer.byteLength(code) <= longestSource, `it may have ${longestSource} bytes`)
+        .refine((code) => Buffer.byteLength(code) <= maxSource, `it may have ${maxSource} bytes`)
         .describe('The program; await works at its top level.'),
       language: z.enum(languages as [Language, ...Language[]]).default(usualLanguage(languages)),
       environment: z

@@ -9,21 +9,21 @@ export interface Failure {
   readonly refusal: HostRefusal
 }
 
-const longestMessage = 4000
-const longestCode = 100
+const maxMessage = 4000
+const maxCode = 100
 
 export function failureOf(thrown: unknown, sent: boolean): Failure {
   if (thrown instanceof ServerError) {
     // As the server has sent it: either may be anything.
     const { code, message } = thrown.error.value
-    return { status: 'error', refusal: refusalOf(plainText(JSON.stringify(code), longestCode), message) }
+    return { status: 'error', refusal: refusalOf(plainText(JSON.stringify(code), maxCode), message) }
   }
   const error = ToolwayError.from(thrown)
   return { status: sent && mayHaveRun(error) ? 'unknown' : 'refused', refusal: refusalOf(error.code, error.message) }
 }
 
 export const refusalOf = (code: string, message: unknown): HostRefusal =>
-  new HostRefusal(code, plainText(message, longestMessage) || 'It was not said why.')
+  new HostRefusal(code, plainText(message, maxMessage) || 'It was not said why.')
 
 /** Refused by these before anything is sent to anybody. */
 const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED']

@@ -19,4 +19,4 @@ export const codeLimits: CodeLimits = {
 }
 
 /** Of what a program said and gave, its calls and all else: what a model is shown in characters. */
-export const longestAnswer = 24_000
+export const maxAnswer = 24_000

@@ -9,7 +9,7 @@ export interface Question {
   readonly args: Json | undefined
 }
 
-const longestName = 300
+const maxName = 300
 
 /** Reads what came out of a sandbox, where anything may have been written. */
 export function readQuestion(input: string): Question {
@@ -41,8 +41,7 @@ function questionFrom(asked: Json): Question {
   return { tool, args, ...(typeof server === 'string' && { server }) }
 }
 
-const isName = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= longestName
+const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= maxName
 
 const refused = (why: string) =>
   new HostRefusal('INVALID_ARGUMENTS', `A call was not understood: ${why}. Write tools.server.tool({ … }).`)

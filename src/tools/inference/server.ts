@@ -23,7 +23,7 @@ export interface InferenceAnswer {
 }
 
 /** An error is short; what is longer is none that anybody has written for us. */
-const mostOfError = 64 * 1024
+const maxOfError = 64 * 1024
 
 /** Posts to a model server and gives its answer whole. Redirects are not followed: they would get the key. */
 export const post = (place: Place, model: ServedModel, request: InferenceRequest): Promise<InferenceAnswer> => {
@@ -65,11 +65,7 @@ async function exchange(place: Place, model: ServedModel, asked: Exchange): Prom
     const header = (name: string) => String(answer.headers[name] ?? '')
     answer.body.on('error', () => {})
     const isGood = answer.statusCode >= 200 && answer.statusCode < 300
-    const { bytes, truncated } = await readBody(
-      answer.body,
-      header('content-encoding'),
-      isGood ? maxBytes : mostOfError,
-    )
+    const { bytes, truncated } = await readBody(answer.body, header('content-encoding'), isGood ? maxBytes : maxOfError)
     if (!isGood) {
       throw refused(place, answer.statusCode, {
         text: bytes.toString('utf8'),

@@ -10,7 +10,7 @@ import { languageModel } from './generate.ts'
 import { completionOf } from './language-model.ts'
 import type { InferenceOptions } from './options.ts'
 
-const mostImages = 8
+const maxImages = 8
 
 const image = z.strictObject({
   data: z.string().optional().describe('The image in base64.'),
@@ -28,7 +28,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
     description: 'Has a model look at one or several images and answer a question about them: describe, read, compare.',
     input: z.object({
       prompt: z.string().max(100_000).default('What is in this image?').describe('What to find out.'),
-      images: z.array(image).min(1).max(mostImages),
+      images: z.array(image).min(1).max(maxImages),
       max_tokens: z.int().min(1).max(1_000_000).optional(),
       model: modelArgument(choice),
     }),

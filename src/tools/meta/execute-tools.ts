@@ -7,19 +7,19 @@ import { defineTool, type Tool } from '../define.ts'
 import { type Asked, askedFields, carrierTimeoutMs, carry, timeoutMs } from './carry.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
 
-const mostCalls = 64
+const maxCalls = 64
 
 export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'execute_tools',
     title: 'Execute several tools',
     description:
-      `Runs up to ${mostCalls} independent tool calls at once, on any servers, and answers in the order asked: ` +
+      `Runs up to ${maxCalls} independent tool calls at once, on any servers, and answers in the order asked: ` +
       '{results: [{server, tool, ok, result | error}]}. One that fails leaves the others alone. Much faster than one by ' +
       'one; not for calls that need the result of another.',
     input: z.object({
       agent_id: agentId,
-      calls: z.array(z.strictObject(askedFields)).min(1).max(mostCalls),
+      calls: z.array(z.strictObject(askedFields)).min(1).max(maxCalls),
       timeout_ms: timeoutMs.describe('Give each call up after this many milliseconds.'),
     }),
     timeoutMs: carrierTimeoutMs,

@@ -84,13 +84,13 @@ function hintFor({ tools, total }: Found, { view, query, server }: Asked): strin
 }
 
 /** Words beyond these are hardly all misspelt. */
-const mostCompared = 5
+const maxCompared = 5
 
 /** Words in the names of tools that the words of a query come near to. */
 function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {
   const known = new Set(tools.flatMap(({ entry }) => wordsIn(entry.name)))
   const near = wordsIn(query)
-    .slice(0, mostCompared)
+    .slice(0, maxCompared)
     .flatMap((word) => nearMisses(word, known))
   return [...new Set(near)].slice(0, 3).map((word) => `"${word}"`)
 }

@@ -23,7 +23,7 @@ export interface LoadOptions {
 }
 
 /** A module that waits for something at its top would hold the configuration up for ever. */
-const longestMs = 10_000
+const maxMs = 10_000
 
 /** Loads one module of a plugin and looks at what it exports. Whatever is wrong with it is told, not thrown. */
 export async function loadModule(file: string, options: LoadOptions): Promise<LoadedModule> {
@@ -31,11 +31,7 @@ export async function loadModule(file: string, options: LoadOptions): Promise<Lo
   registerPluginHooks(modules.library)
   const tag = tagFor(file)
   const url = taggedUrl(file, tag)
-  using limit = deadline(
-    clock,
-    longestMs,
-    () => new Error(`it was not ready after ${longestMs / 1000} s (a fixed limit)`),
-  )
+  using limit = deadline(clock, maxMs, () => new Error(`it was not ready after ${maxMs / 1000} s (a fixed limit)`))
   try {
     const { problem, ...offered } = exportedBy(await waitFor(load(url), limit.signal))
     const told =

@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname, isAbsolute, join, parse, sep } from 'node:path'
 
-const mostLinks = 40
+const maxLinks = 40
 const sticky = 0o1000
 
 /**
@@ -27,7 +27,7 @@ export function writableByOthers(path: string): string | undefined {
     if (problem !== undefined) return problem
     if (shared && !facts.isDirectory()) return `${at} is a folder that others can write to; keep the plugin elsewhere.`
     if (facts.isSymbolicLink()) {
-      if (++links > mostLinks) return `${path} leads through links that never end.`
+      if (++links > maxLinks) return `${path} leads through links that never end.`
       const target = readlinkSync(next)
       if (isAbsolute(target)) at = root
       rest.unshift(...partsOf(target))

@@ -8,8 +8,8 @@ import { defineTool, type Tool, type ToolContext } from '../define.ts'
 import { createOnce } from './once.ts'
 import type { Artifact, Pointer, Sink } from './sink.ts'
 
-const mostCharacters = 16 * 1024 * 1024
-const mostMetadata = 64 * 1024
+const maxCharacters = 16 * 1024 * 1024
+const maxMetadata = 64 * 1024
 
 /** A sink as a tool: `sink.NAME(content, metadata?)` answers with a pointer that lasts (J4). */
 export function sinkTool(sink: Sink, clock: Clock): Tool {
@@ -18,7 +18,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
     name: sink.name,
     description: `${sink.description} Give it the whole content; it answers with a pointer: {uri, sink, id, bytes, metadata}.`,
     input: z.object({
-      content: z.string().max(mostCharacters).describe('What to keep.'),
+      content: z.string().max(maxCharacters).describe('What to keep.'),
       metadata: z
         .record(z.string(), z.unknown())
         .default({})
@@ -29,7 +29,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
     annotations: { readOnlyHint: false, destructiveHint: false },
     ...(sink.timeoutMs !== undefined && { timeoutMs: sink.timeoutMs, timeoutKey: sink.timeoutKey }),
     run({ content, metadata }, context) {
-      if (JSON.stringify(metadata).length > mostMetadata) {
+      if (JSON.stringify(metadata).length > maxMetadata) {
         throw new ToolwayError('INVALID_ARGUMENTS', '"metadata" is longer than 64 KiB; put it into the content.')
       }
       const own = idIn(metadata)

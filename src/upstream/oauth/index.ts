@@ -103,12 +103,12 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
 }
 
 /** More than there are servers and principals at one time: the longest unused one goes. */
-const mostCredentials = 4_096
+const maxCredentials = 4_096
 
 function keep(credentials: Map<string, Authorize>, key: string, credential: Authorize): void {
   credentials.delete(key)
   credentials.set(key, credential)
-  if (credentials.size <= mostCredentials) return
+  if (credentials.size <= maxCredentials) return
   for (const oldest of credentials.keys()) {
     credentials.delete(oldest)
     return

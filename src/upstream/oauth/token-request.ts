@@ -17,7 +17,7 @@ const answered = z.object({
 })
 
 /** What is said to be good for longer is good for as long as anybody cares. */
-const longestSeconds = 10 * 365 * 24 * 3_600
+const maxSeconds = 10 * 365 * 24 * 3_600
 
 /** What a token endpoint gave. */
 export interface Tokens {
@@ -58,7 +58,7 @@ export async function requestTokens(request: TokenRequest): Promise<Tokens> {
   }
   return {
     accessToken: access_token,
-    ...(expires_in !== undefined && { expiresAt: asked + Math.min(expires_in, longestSeconds) * 1000 }),
+    ...(expires_in !== undefined && { expiresAt: asked + Math.min(expires_in, maxSeconds) * 1000 }),
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
     ...(scope !== undefined && { scopes: scopesIn(scope) }),
   }

@@ -15,7 +15,7 @@ export type Redact = (text: string) => string
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
 /** So many lines may follow the one that says what went wrong. */
-const mostRecent = 64
+const maxRecent = 64
 /** So much beyond the cut is looked at too, so that a secret that the cut would halve is found whole. */
 const beyond = 2 * 1024
 /** Shorter values are words such as "true" or "8080", which would turn up everywhere. */
@@ -61,7 +61,7 @@ export function createChatter(options: {
       // Whoever writes as fast as it can is read as fast: what comes of most lines must cost next to nothing.
       if (isBlank(bytes)) return
       if (stream === 'stderr') recent.push(bytes)
-      if (recent.length > 2 * mostRecent) recent = recent.slice(-mostRecent)
+      if (recent.length > 2 * maxRecent) recent = recent.slice(-maxRecent)
       const now = Math.floor(clock.monotonic() / 1000)
       if (now !== second) {
         if (lines > maxLinesPerSecond)

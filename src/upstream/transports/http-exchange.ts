@@ -23,7 +23,7 @@ export interface Exchange {
 const maxFruitless = 5
 const firstPauseMs = 1_000
 const shortestPauseMs = 100
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 /** How long a server may keep a stream open on which all has been said. */
 const lingerMs = 1_000
 
@@ -72,7 +72,7 @@ export function readExchange(first: Head, exchange: Exchange): Body {
     if (signal.aborted) return finish()
     if (lastId === undefined) return finish('ended the stream without an answer')
     if (++fruitless > maxFruitless) return finish('broke off and could not be reached again')
-    const backoff = { firstMs: Math.max(pauseMs, shortestPauseMs), maxMs: longestPauseMs }
+    const backoff = { firstMs: Math.max(pauseMs, shortestPauseMs), maxMs: maxPauseMs }
     await pause(backoffMs(fruitless - 1, backoff), clock, signal)
     if (signal.aborted) return finish()
     try {

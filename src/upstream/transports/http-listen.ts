@@ -8,7 +8,7 @@ import { isStream } from './http-exchange.ts'
 import { pause } from './waiting.ts'
 
 const firstPauseMs = 1_000
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 
 /**
  * Keeps the stream open on which a server speaks of its own accord. A server that has none is asked once;
@@ -41,7 +41,7 @@ export async function listen(options: {
           if (event === 'message' && data.length > 0) options.deliver(data)
         },
         retry(ms) {
-          pauseMs = Math.min(Math.max(ms, firstPauseMs), longestPauseMs)
+          pauseMs = Math.min(Math.max(ms, firstPauseMs), maxPauseMs)
           nextPauseMs = pauseMs
         },
         tooLong: () => log.debug({ server }, 'left out an event that was too long'),
@@ -62,6 +62,6 @@ export async function listen(options: {
       if (!signal.aborted) log.debug({ server, err: error }, 'could not open the stream of a server')
     }
     await pause(nextPauseMs, clock, signal)
-    nextPauseMs = Math.min(nextPauseMs * 2, longestPauseMs)
+    nextPauseMs = Math.min(nextPauseMs * 2, maxPauseMs)
   }
 }

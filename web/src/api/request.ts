@@ -27,9 +27,9 @@ interface Asked {
 }
 
 /** Who wants to know that a credential is missing or has expired. */
-let turnedAway: () => void = () => {}
+let rejected: () => void = () => {}
 export const onTurnedAway = (listener: () => void): void => {
-  turnedAway = listener
+  rejected = listener
 }
 
 /** Asks the admin API. Rejects with an ApiError, or with the signal's reason. */
@@ -54,7 +54,7 @@ export async function respond(path: string, asked: Asked = {}): Promise<Response
     ...(signal && { signal }),
   })
   if (response.ok) return response
-  if (response.status === 401 && path !== 'session') turnedAway()
+  if (response.status === 401 && path !== 'session') rejected()
   throw refusal(await response.text(), response.status)
 }
 

@@ -2,7 +2,7 @@ import { CannotExpress, step } from '../cannot-express.ts'
 import { isSchema, isSchemaObject, numberIn, type Schema, type SchemaObject, schemasIn } from '../schema.ts'
 import type { Context, Level } from './context.ts'
 import { all, type Expression, text } from './expression.ts'
-import { mostItems } from './limits.ts'
+import { maxUnrolledItems } from './limits.ts'
 import { listedValues } from './literals.ts'
 import { type Row, rowOf } from './rows.ts'
 
@@ -15,9 +15,9 @@ export function arrays(context: Context, schema: SchemaObject, at: string, level
 
 function boundsOf(context: Context, schema: SchemaObject, at: string, places: number): Pick<Row, 'min' | 'max'> {
   const min = numberIn(schema.minItems) ?? 0
-  if (min > mostItems) throw new CannotExpress(at, 'minItems', 'is too large')
+  if (min > maxUnrolledItems) throw new CannotExpress(at, 'minItems', 'is too large')
   const most = Math.max(context.limits.items, min, places)
-  return { min, max: Math.min(numberIn(schema.maxItems) ?? most, mostItems) }
+  return { min, max: Math.min(numberIn(schema.maxItems) ?? most, maxUnrolledItems) }
 }
 
 function rowOfItems(context: Context, schema: SchemaObject, at: string, level: Level): Row | undefined {

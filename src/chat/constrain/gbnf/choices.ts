@@ -6,7 +6,7 @@ import { excludes } from './exclusive.ts'
 import { any, type Expression } from './expression.ts'
 
 /** Branches, times the branches inside them, are tried one by one. */
-const mostBranches = 256
+const maxBranches = 256
 
 /** One of several schemas, each together with what stands beside them. */
 export function choices(
@@ -18,7 +18,7 @@ export function choices(
 ): Expression | undefined {
   const { [keyword]: given, ...beside } = schema
   const branches = schemasIn(given)
-  if (branches.length > mostBranches) throw new CannotExpress(at, keyword, 'has too many branches')
+  if (branches.length > maxBranches) throw new CannotExpress(at, keyword, 'has too many branches')
   const isAlone = Object.keys(beside).every((name) => remarks.has(name))
   const whole = branches.map((branch, index) => joined(context, beside, branch, step(at, keyword, index)))
   if (keyword === 'oneOf') refuseOverlaps(context, whole, at)

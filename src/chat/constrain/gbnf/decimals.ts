@@ -31,7 +31,7 @@ export const anyNumber: Expression = all(
 )
 
 /** A number of more digits than this would no longer be compared rightly by everybody. */
-const mostDigits = 15
+const maxDigits = 15
 
 interface Decimal {
   readonly whole: number
@@ -48,8 +48,8 @@ export function decimalsBetween(low: Bound | undefined, high: Bound | undefined)
   const [negatedFirst, negatedLast] = [decimal({ ...from, value: -from.value }), decimal({ ...to, value: -to.value })]
   if (!first || !last || !negatedFirst || !negatedLast) return 'imprecise'
   const wholeDigits = String(Math.max(Math.abs(first.whole), Math.abs(last.whole))).length
-  const places = Math.max(first.fraction.length, last.fraction.length, Math.min(6, mostDigits - wholeDigits))
-  if (wholeDigits + places > mostDigits) return 'imprecise'
+  const places = Math.max(first.fraction.length, last.fraction.length, Math.min(6, maxDigits - wholeDigits))
+  if (wholeDigits + places > maxDigits) return 'imprecise'
   const zero: Decimal = { whole: 0, fraction: '', included: true }
   const positive = to.value >= 0 ? between(from.value < 0 ? zero : first, last, places) : undefined
   const above = to.value < 0 ? negatedLast : { ...zero, included: false }
@@ -60,7 +60,7 @@ export function decimalsBetween(low: Bound | undefined, high: Bound | undefined)
 function decimal({ value, included }: Bound): Decimal | undefined {
   const size = Math.abs(value)
   if (size >= 1e15) return undefined
-  for (let places = 0; places <= mostDigits; places++) {
+  for (let places = 0; places <= maxDigits; places++) {
     const digits = size.toFixed(places)
     if (Number(digits) !== size) continue
     const [whole = '0', fraction = ''] = digits.split('.')

@@ -1,7 +1,7 @@
 import type { Context } from './context.ts'
 import { anyNumber } from './decimals.ts'
 import { all, any, type Expression, optional, text } from './expression.ts'
-import { mostKeyCharacters } from './limits.ts'
+import { maxKeyCharacters } from './limits.ts'
 import { rowOf } from './rows.ts'
 import { anyString, character } from './strings.ts'
 
@@ -18,7 +18,7 @@ export function freeValue(context: Context, depth = context.limits.freeDepth): E
   ) as Expression
   if (depth === 0) return rules.define('scalar', scalar)
   const inner = freeValue(context, depth - 1)
-  const key = rules.define('name', anyString(sign, 1, mostKeyCharacters))
+  const key = rules.define('name', anyString(sign, 1, maxKeyCharacters))
   const pair = rules.define('pair', all(key, text(':'), optional(text(' ')), inner))
   const listed = (expression: Expression, most: number) =>
     rowOf(rules, 'row', { parts: [], extra: { expression, most }, min: 0, max: most }) as Expression

@@ -2,7 +2,7 @@ import { step } from '../cannot-express.ts'
 import { isSchemaObject, namedSchemas, type SchemaObject } from '../schema.ts'
 import type { Context, Level } from './context.ts'
 import { all, any, type Expression, nothing, set, text, times } from './expression.ts'
-import { mostKeyCharacters } from './limits.ts'
+import { maxKeyCharacters } from './limits.ts'
 import { listedValues } from './literals.ts'
 import { patternString } from './pattern/index.ts'
 import { complement, overlap, rawRanges } from './strings.ts'
@@ -31,7 +31,7 @@ const isTrivial = (schema: SchemaObject): boolean =>
 
 /** Names that fit a pattern. */
 export function patternKeys(context: Context, pattern: string, at: string): Expression | undefined {
-  const found = patternString(pattern, { min: 0, max: mostKeyCharacters }, at)
+  const found = patternString(pattern, { min: 0, max: maxKeyCharacters }, at)
   return found && context.rules.define('key', found)
 }
 
@@ -62,7 +62,7 @@ function otherThan({ rules }: Context, names: readonly string[]): Expression {
     return any(
       isName ? undefined : nothing,
       ...[...branches].map(([sign, next]) => all(text(sign), after(next))),
-      all(set(others), times(anySign, 0, mostKeyCharacters)),
+      all(set(others), times(anySign, 0, maxKeyCharacters)),
     ) as Expression
   }
   return rules.define('key', all(text('"'), after(root), text('"')))

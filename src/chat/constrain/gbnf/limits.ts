@@ -15,8 +15,8 @@ export interface GrammarLimits {
 export const defaultLimits: GrammarLimits = { string: 4096, items: 64, members: 16, freeDepth: 3, recursion: 4 }
 
 /** Bounds that a schema sets itself are kept up to here; a narrower grammar is a right one still. */
-export const mostCharacters = 65_536
-export const mostItems = 1024
+export const maxCharacters = 65_536
+export const maxUnrolledItems = 1024
 
 /** Characters of a name that the schema does not know. */
-export const mostKeyCharacters = 48
+export const maxKeyCharacters = 48

@@ -5,7 +5,7 @@ import { any, type Expression, text } from './expression.ts'
 import { integersBetween } from './integers.ts'
 
 /** More multiples than these are not listed one by one. */
-const mostMultiples = 512
+const maxMultiples = 512
 
 /** The whole numbers that a schema allows. */
 export function integers(schema: SchemaObject, at: string): Expression | undefined {
@@ -35,7 +35,7 @@ export function numbers(schema: SchemaObject, at: string): Expression | undefine
 function multiples(factor: number, from: number, to: number, at: string): Expression | undefined {
   if (!Number.isInteger(factor) || factor < 1) throw new CannotExpress(at, 'multipleOf', 'is no whole number')
   const [first, last] = [Math.ceil(from / factor), Math.floor(to / factor)]
-  if (last - first > mostMultiples) throw new CannotExpress(at, 'multipleOf', 'allows too many numbers; set bounds')
+  if (last - first > maxMultiples) throw new CannotExpress(at, 'multipleOf', 'allows too many numbers; set bounds')
   const list = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => (first + index) * factor)
   return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
 }

@@ -3,7 +3,7 @@ import { numberIn, type SchemaObject } from '../schema.ts'
 import type { Context } from './context.ts'
 import type { Expression } from './expression.ts'
 import { formatPattern } from './formats.ts'
-import { mostCharacters } from './limits.ts'
+import { maxCharacters } from './limits.ts'
 import { patternString } from './pattern/index.ts'
 import { anyString, character } from './strings.ts'
 
@@ -11,8 +11,8 @@ import { anyString, character } from './strings.ts'
 export function texts(context: Context, schema: SchemaObject, at: string): Expression | undefined {
   const { rules, limits } = context
   const min = numberIn(schema.minLength) ?? 0
-  const max = Math.min(numberIn(schema.maxLength) ?? Math.max(limits.string, min), mostCharacters)
-  if (min > mostCharacters) throw new CannotExpress(at, 'minLength', 'is too large')
+  const max = Math.min(numberIn(schema.maxLength) ?? Math.max(limits.string, min), maxCharacters)
+  if (min > maxCharacters) throw new CannotExpress(at, 'minLength', 'is too large')
   if (min > max) return undefined
   const pattern = patternOf(schema, at)
   if (pattern === undefined) {

@@ -10,8 +10,8 @@ export interface StrictLimits {
 /** As OpenAI documents them. */
 export const openaiLimits: StrictLimits = { properties: 5_000, levels: 10, enumValues: 1_000, characters: 120_000 }
 
-const mostSchemas = 20_000
-const longestPlace = 4_096
+const maxSchemas = 20_000
+const maxPlace = 4_096
 
 /** Counts what a strict schema uses up; each call throws what `refuse` throws once it is too much. */
 export function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
@@ -23,8 +23,8 @@ export function createMeter(limits: StrictLimits, refuse: (why: string) => never
   return {
     schema(at: string, depth: number): void {
       // Choices inside choices are no levels, but have an end as well.
-      if (depth > limits.levels || at.length > longestPlace) refuse('nests too deeply')
-      if (++schemas > mostSchemas) refuse('is too large')
+      if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
+      if (++schemas > maxSchemas) refuse('is too large')
     },
     property(name: string): void {
       if (++properties > limits.properties) refuse('has too many properties')

@@ -34,7 +34,7 @@ export interface GgufModelOptions {
 }
 
 /** Whoever waits longer than for these is better told so. */
-const mostWaiting = 16
+const maxWaiting = 16
 
 /** More threads than half of the processors slow one another down, and everybody else. */
 const fewThreads = (): number => Math.max(1, Math.floor(availableParallelism() / 2))
@@ -52,7 +52,7 @@ const known: Known = {
 export function ggufModel(options: GgufModelOptions): Model {
   const { name, config, clock, log, load = importLibrary, free, seed = randomSeed } = options
   const closing = new AbortController()
-  const turns = createTurns(mostWaiting, () => tooMany(name, mostWaiting))
+  const turns = createTurns(maxWaiting, () => tooMany(name, maxWaiting))
   const { path, context, threads = fewThreads() } = config
   const weights = keepLoaded({
     load: () => loadWeights({ name, path, context, threads, log, load, ...(free && { free }) }, closing.signal),

@@ -33,7 +33,7 @@ export interface WeightsOptions {
   free?(): number
 }
 
-const mostComplaints = 8
+const maxComplaints = 8
 
 /** Brings a model into memory. */
 export async function loadWeights(options: WeightsOptions, signal: AbortSignal): Promise<Weights> {
@@ -44,7 +44,7 @@ export async function loadWeights(options: WeightsOptions, signal: AbortSignal):
   const complaints: string[] = []
   const listen = (line: string): void => {
     log.debug({ model: name, line }, 'llama.cpp complains')
-    if (complaints.length < mostComplaints) complaints.push(line)
+    if (complaints.length < maxComplaints) complaints.push(line)
   }
   listeners.add(listen)
   try {

@@ -1,7 +1,7 @@
 import type { Allowance } from './allowance.ts'
 import { quoted } from './plain-text.ts'
 
-const longestString = 500
+const maxString = 500
 const deepest = 4
 
 /** A constant as the type that only it has; undefined where it is too large to be written out. */
@@ -19,7 +19,7 @@ export function literalType(value: unknown, allowance: Allowance, depth = 0): st
   if (typeof value !== 'object' || value === null) return undefined
   const members = all(allowance.keys(value), (key) => {
     const type = literalType((value as Record<string, unknown>)[key], allowance, depth + 1)
-    return type && key.length <= longestString ? `${quoted(key)}: ${type}` : undefined
+    return type && key.length <= maxString ? `${quoted(key)}: ${type}` : undefined
   })
   return members && (members.length === 0 ? '{}' : `{ ${members.join('; ')} }`)
 }
@@ -28,7 +28,7 @@ function simpleLiteral(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value)
   // One beyond all bounds has been read as no number at all.
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
-  return typeof value === 'string' && value.length <= longestString ? quoted(value) : undefined
+  return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
 }
 
 /** All of them, or nothing as soon as one cannot be had. */

@@ -4,9 +4,9 @@ import { remarks } from './remarks.ts'
 import { isSchema, listOf, type Schema } from './schema.ts'
 import { atom, intersection, type Type, union } from './type.ts'
 
-const longestKey = 200
+const maxKey = 200
 /** What fits on one line is easier to read there. */
-const longestLine = 100
+const maxLine = 100
 
 /** `{ path: string; head?: number }`, with what else may be in it behind an `&`. */
 export function objectType(schema: Schema, place: Place, write: WriteSchema): Type {
@@ -16,7 +16,7 @@ export function objectType(schema: Schema, place: Place, write: WriteSchema): Ty
   const keys = place.allowance.keys(properties)
   for (const key of keys) {
     if (place.allowance.spent) break
-    if (key.length <= longestKey) members.push(member(key, properties[key], required.has(key)))
+    if (key.length <= maxKey) members.push(member(key, properties[key], required.has(key)))
   }
   const untold = keys.length - members.length
   if (untold > 0) members.push(`/* and ${untold} more */ [key: string]: unknown`)
@@ -38,7 +38,7 @@ export const propertyName = (key: string): string => (/^[A-Za-z_$][\w$]*$/.test(
 /** Members in braces: on one line where they fit, else each on its own. */
 export function body(members: readonly string[]): string {
   const line = `{ ${members.join('; ')} }`
-  if (line.length <= longestLine && !line.includes('\n')) return line
+  if (line.length <= maxLine && !line.includes('\n')) return line
   return `{\n${members.map((text) => `  ${text.replaceAll('\n', '\n  ')};`).join('\n')}\n}`
 }
 

@@ -2,12 +2,12 @@
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
 
 /** How much of a server's text is looked at, whatever is then shown of it. */
-const longestLooked = 8192
+const maxLooked = 8192
 
 /** A server's text in one line of at most `longest` characters, without anything that could not be seen. */
 export function plainText(text: unknown, longest: number): string {
   if (typeof text !== 'string') return ''
-  const line = text.slice(0, longestLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
+  const line = text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
   return line.length <= longest ? line : `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 

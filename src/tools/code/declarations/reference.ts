@@ -1,11 +1,11 @@
-const longestPointer = 1000
+const maxPointer = 1000
 
 /**
  * What a `$ref` leads to inside its own document; undefined for everything else. Nothing is ever fetched or read: a
  * server would decide what.
  */
 export function referred(root: unknown, reference: string): unknown {
-  if (reference.length > longestPointer) return undefined
+  if (reference.length > maxPointer) return undefined
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined
   let place: unknown = root

@@ -9,7 +9,7 @@ import { atom, intersection, type Type, union, unknownType } from './type.ts'
 
 /** Deeper than this nobody reads, and parsers of types have stacks. */
 const deepest = 8
-const mostValues = 50
+const maxValues = 50
 
 /** The TypeScript type of what a JSON Schema allows, as near as a type can say it. Whatever the schema: it is a type. */
 export function schemaType(schema: unknown, place: Place): Type {
@@ -37,7 +37,7 @@ function valueType(schema: Schema, place: Place): Type {
   const { allowance } = place
   if ('const' in schema) return constants([schema.const], allowance) ?? namedTypes(schema, place)
   const values = listOf(schema.enum)
-  if (values.length > 0 && values.length <= mostValues) return constants(values, allowance) ?? namedTypes(schema, place)
+  if (values.length > 0 && values.length <= maxValues) return constants(values, allowance) ?? namedTypes(schema, place)
   return namedTypes(schema, place)
 }
 

@@ -5,7 +5,7 @@ import { commentText, quoted } from './plain-text.ts'
 import { isSchema } from './schema.ts'
 import { schemaType } from './schema-type.ts'
 
-const longestDescription = 1000
+const maxDescription = 1000
 /** What is left for a result once the arguments have been written: those are what a program must get right. */
 const resultShare = 0.4
 
@@ -23,7 +23,7 @@ export function toolDeclaration({ identifier, name, definition }: Declared, char
   const args = typeOf(inputSchema, characters)
   const result = isSchema(outputSchema) ? typeOf(outputSchema, characters * resultShare) : 'any'
   const exact = identifier === name ? [] : [`Exact name: ${quoted(name)}.`]
-  const comment = commentText([...exact, description ?? ''].join(' '), longestDescription)
+  const comment = commentText([...exact, description ?? ''].join(' '), maxDescription)
   const signature = `${propertyName(identifier)}(args${needsSome(inputSchema) ? '' : '?'}: ${args}): Promise<${result}>`
   return comment === '' ? signature : `/** ${comment} */\n${signature}`
 }

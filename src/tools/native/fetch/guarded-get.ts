@@ -24,18 +24,18 @@ export interface Got {
   readonly cut: boolean
 }
 
-const mostRedirects = 5
+const maxRedirects = 5
 const redirects = new Set([301, 302, 303, 307, 308])
 
 /** Gets a URL that somebody else has chosen (F9): every hop is vetted, and none leads to another origin. */
 export async function guardedGet(text: string, options: GetOptions): Promise<Got> {
   let target = text
-  for (let hops = 0; hops <= mostRedirects; hops++) {
+  for (let hops = 0; hops <= maxRedirects; hops++) {
     const answer = await hop(target, options)
     if ('got' in answer) return answer.got
     target = answer.location.href
   }
-  throw new ToolwayError('SERVER_UNAVAILABLE', `It redirects more than ${mostRedirects} times; try another URL.`)
+  throw new ToolwayError('SERVER_UNAVAILABLE', `It redirects more than ${maxRedirects} times; try another URL.`)
 }
 
 async function hop(text: string, options: GetOptions): Promise<{ readonly got: Got } | { readonly location: URL }> {

@@ -2,8 +2,8 @@ import { fill } from '../blanks.ts'
 import type { Artifact } from '../sink.ts'
 
 /** Room for a suffix and for the names of encrypted file systems, which get longer. */
-const mostBytes = 180
-const mostOfAValue = 100
+const maxBytes = 180
+const maxOfAValue = 100
 
 /**
  * The folders and the name of a file, each of them a plain name: whatever a template or a value holds, none of them is
@@ -15,15 +15,15 @@ export function safeNames(template: string, artifact: Artifact): readonly string
     .split('/')
     .filter((part) => part !== '')
     .map((part) => plainName(fill(part, filled, harmless)))
-  return names.length === 0 ? ['_'] : names.slice(-mostDeep)
+  return names.length === 0 ? ['_'] : names.slice(-maxDeep)
 }
 
-const mostDeep = 8
+const maxDeep = 8
 
 /** A value as part of a name: letters, digits and a few signs; a dot does not begin it. */
 const harmless = (value: string): string =>
   value
-    .slice(0, mostOfAValue)
+    .slice(0, maxOfAValue)
     .toWellFormed()
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}\p{M} ._@+=,()-]/gu, '-')
@@ -39,9 +39,9 @@ function plainName(text: string): string {
 
 /** Cut before its ending, between characters. */
 function shortened(name: string): string {
-  if (Buffer.byteLength(name) <= mostBytes) return name
+  if (Buffer.byteLength(name) <= maxBytes) return name
   const { stem, ending } = split(name)
-  const room = mostBytes - Buffer.byteLength(ending)
+  const room = maxBytes - Buffer.byteLength(ending)
   const bytes = Buffer.from(stem)
   return (
     bytes

@@ -21,7 +21,7 @@ export interface WebhookOptions {
 }
 
 const firstPauseMs = 500
-const longestPauseMs = 10_000
+const maxPauseMs = 10_000
 
 /**
  * Posts artifacts. What surely or maybe did not arrive is sent again under the same key, by which a receiver can tell
@@ -36,14 +36,14 @@ export function webhookSink({
 }: WebhookOptions): Omit<Sink, 'description'> {
   /** A random part of what it may be at most: those who failed together do not come back together. */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
-    const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: longestPauseMs }, random)
+    const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
     return Math.max(Math.round(jittered), retryAfterMs)
   }
 
   return {
     name,
     // All attempts and the pauses between them.
-    timeoutMs: config.attempts * (config.timeout + longestPauseMs),
+    timeoutMs: config.attempts * (config.timeout + maxPauseMs),
     timeoutKey: `sinks.${name}.timeout`,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
       let mayHaveArrived = false
@@ -55,7 +55,7 @@ export function webhookSink({
         if (attempt.kind === 'refused') throw refused(name, attempt)
         mayHaveArrived ||= attempt.kind === 'lost'
         const ms = pauseAfter(attempts, attempt)
-        if (attempts === config.attempts || ms > longestPauseMs) throw gaveUp(name, attempt, attempts, mayHaveArrived)
+        if (attempts === config.attempts || ms > maxPauseMs) throw gaveUp(name, attempt, attempts, mayHaveArrived)
         log.info({ sink: name, id: artifact.id, reason: attempt.reason, ms }, 'a delivery failed and is tried again')
         await pause(clock, ms, signal)
       }

@@ -1,5 +1,5 @@
 import { BadAnswer } from './bad-answer.ts'
-import { type AnswerHead, headLength, longestHead, readField, readHead, refuseBareLf } from './head.ts'
+import { type AnswerHead, headLength, maxHead, readField, readHead, refuseBareLf } from './head.ts'
 
 /** What is told of answers as their bytes arrive, one answer after another. */
 export interface AnswerListener {
@@ -25,7 +25,7 @@ export interface AnswerReader {
 type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
 
 /** The size line of a chunk, a trailer: none needs more. */
-const longestLine = 4 * 1024
+const maxLine = 4 * 1024
 
 /** An answer that is wanted in one piece and is longer than this is not put together of pieces. */
 const long = 32 * 1024
@@ -75,7 +75,7 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
     const end = bytes.indexOf(10, at)
     if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new BadAnswer('a line ends with LF alone')
     if (end === -1) {
-      if (bytes.length - at > longestLine) throw new BadAnswer('a line is too long')
+      if (bytes.length - at > maxLine) throw new BadAnswer('a line is too long')
       begun = Buffer.from(bytes.subarray(at))
       return undefined
     }
@@ -92,11 +92,11 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
         if (length === 0) {
           if (!beginsWell(bytes, at)) throw new BadAnswer('it does not begin like an answer')
           refuseBareLf(bytes, at)
-          if (bytes.length - at > longestHead) throw new BadAnswer('its head is too long')
+          if (bytes.length - at > maxHead) throw new BadAnswer('its head is too long')
           begun = Buffer.from(bytes.subarray(at))
           return
         }
-        if (length > longestHead) throw new BadAnswer('its head is too long')
+        if (length > maxHead) throw new BadAnswer('its head is too long')
         const head = readHead(bytes.toString('latin1', at, at + length))
         at += length
         start(head)

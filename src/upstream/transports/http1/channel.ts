@@ -12,12 +12,12 @@ interface Idle {
 
 const connectMs = 10_000
 /** More than anybody needs at a time: a server that keeps them all must not use up what everybody shares. */
-const mostConnections = 1_024
+const maxConnections = 1_024
 
 // A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle for
 // long, or nearly as long as the server says it waits, is not used again.
 const usualIdleMs = 4_000
-const longestIdleMs = 15_000
+const maxIdleMs = 15_000
 const marginMs = 2_000
 
 export interface ChannelOptions {
@@ -32,7 +32,7 @@ export interface ChannelOptions {
  */
 export function createChannel(address: string, clock: Clock, options: ChannelOptions = {}): Channel {
   const origin = new URL(address)
-  const { most = mostConnections, proxy = proxyFor(origin, process.env) } = options
+  const { most = maxConnections, proxy = proxyFor(origin, process.env) } = options
   const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
   const open = new Set<Connection>()
   /** The one used last comes last, and is the next to be used. */
@@ -56,10 +56,10 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
       proxy,
       connected: () => timer[Symbol.dispose](),
       free() {
-        const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, longestIdleMs)
+        const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, maxIdleMs)
         if (closed || lasts <= 0) return connection.lose(new Error('it is not needed any more'))
         idle.push({ connection, until: clock.monotonic() + lasts })
-        sweeping ??= clock.after(longestIdleMs, sweep)
+        sweeping ??= clock.after(maxIdleMs, sweep)
       },
       closed() {
         timer[Symbol.dispose]()
@@ -77,7 +77,7 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
   const sweep = () => {
     const now = clock.monotonic()
     for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('it was idle'))
-    sweeping = idle.length > 0 ? clock.after(longestIdleMs, sweep) : undefined
+    sweeping = idle.length > 0 ? clock.after(maxIdleMs, sweep) : undefined
   }
 
   const isConnected = (): boolean => {

@@ -21,7 +21,7 @@ export function headLength(bytes: Buffer, from: number): number {
 }
 
 /** As much as undici and node:http take. */
-export const longestHead = 16 * 1024
+export const maxHead = 16 * 1024
 
 const statusLine = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/
 

@@ -3,7 +3,7 @@ import type { connect as TlsConnect } from 'node:tls'
 import type { WebProxy } from '../../../outbound/proxy.ts'
 import { proxyRefused } from '../../../outbound/proxy-failure.ts'
 import { BadAnswer } from './bad-answer.ts'
-import { headLength, longestHead, readHead, refuseBareLf } from './head.ts'
+import { headLength, maxHead, readHead, refuseBareLf } from './head.ts'
 
 export interface SocketOptions {
   /** What reads it, where it is not read as a stream. */
@@ -45,7 +45,7 @@ export function openTunnel(
       const length = headLength(said, 0)
       if (length === 0) {
         refuseBareLf(said, 0)
-        if (said.length > longestHead) throw new BadAnswer('its head is too long')
+        if (said.length > maxHead) throw new BadAnswer('its head is too long')
         return
       }
       const { status } = readHead(said.toString('latin1', 0, length))

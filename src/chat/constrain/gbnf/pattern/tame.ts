@@ -4,7 +4,7 @@ import { overlap } from '../strings.ts'
 import { capped, spanOf, type Tree } from './tree.ts'
 
 /** Where it cannot be seen which repetition a character belongs to, every combination of two counts is kept in mind. */
-const mostAmbiguous = 16
+const maxAmbiguous = 16
 
 /**
  * The same without repetitions that readers of grammars lose themselves in: they follow every way in which a text can
@@ -22,8 +22,8 @@ export function tamed(tree: Tree, at: string): Tree {
   }
   if (spanOf(inner).min === 0) throw new CannotExpress(at, 'pattern', 'repeats what may be empty')
   if (!runsOn(inner, firstOf(inner))) return { ...tree, inner }
-  const max = Math.max(tree.min, Math.min(tree.max, mostAmbiguous))
-  return { ...tree, inner: capped(inner, mostAmbiguous), max }
+  const max = Math.max(tree.min, Math.min(tree.max, maxAmbiguous))
+  return { ...tree, inner: capped(inner, maxAmbiguous), max }
 }
 
 /** Whether a text may end with a repetition that could as well be the beginning of the next text. */

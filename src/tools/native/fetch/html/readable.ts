@@ -12,14 +12,14 @@ export interface Readable {
 }
 
 /** Longer than any page that came whole; relative links could grow it without end otherwise. */
-const mostCharacters = 4_000_000
-const longestLink = 1_000
+const maxCharacters = 4_000_000
+const maxLink = 1_000
 /** A megabyte takes a quarter of a second, in which nothing else would happen. */
 const tokensAtOnce = 500
 
 /** What a person would read of a page. Takes any text, in time linear to its length, and lets others go first. */
 export async function readableText(html: string, address: URL, signal?: AbortSignal): Promise<Readable> {
-  const writer = createWriter(mostCharacters)
+  const writer = createWriter(maxCharacters)
   const open = createOpenElements()
   const lists: { ordered: boolean; count: number }[] = []
   let base = address
@@ -163,7 +163,7 @@ function set(now: () => unknown, later: () => unknown): () => void {
 /** Text between the tags becomes the label; without any, or without an address that can be fetched, it stays text. */
 function link(writer: Writer, target: URL | undefined): (() => void) | undefined {
   const href = target?.href.replaceAll('(', '%28').replaceAll(')', '%29') ?? ''
-  if (!/^(?:https?|mailto):/.test(href) || href.length > longestLink) return undefined
+  if (!/^(?:https?|mailto):/.test(href) || href.length > maxLink) return undefined
   const from = writer.mark()
   return () =>
     writer.replace(from, (text) => {
@@ -176,7 +176,7 @@ function link(writer: Writer, target: URL | undefined): (() => void) | undefined
 function absolute(href: string | undefined, base: URL): URL | undefined {
   const written = decodeEntities(href ?? '').trim()
   // A place on the same page leads nowhere else.
-  if (written === '' || written.startsWith('#') || written.length > longestLink) return undefined
+  if (written === '' || written.startsWith('#') || written.length > maxLink) return undefined
   return URL.parse(written, base.href) ?? undefined
 }
 

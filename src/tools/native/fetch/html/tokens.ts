@@ -12,7 +12,7 @@ const nameEnd = /[\s/>]/g
 const space = /\s/
 
 /** More attributes than this only cost time. */
-const mostAttributes = 64
+const maxAttributes = 64
 
 /**
  * Cuts a page into tags and text. Any text is a page, however broken; every character is passed once, because nothing
@@ -91,7 +91,7 @@ function openingTag(html: string, from: number): Opening {
     const key = html.slice(keyStart, at).toLowerCase()
     const value = valueAt(html, at)
     at = value.end
-    if (attributes.size < mostAttributes && !attributes.has(key)) attributes.set(key, value.text)
+    if (attributes.size < maxAttributes && !attributes.has(key)) attributes.set(key, value.text)
   }
 }
 

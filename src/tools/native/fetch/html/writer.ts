@@ -18,7 +18,7 @@ export interface Writer {
 
 const deepestIndent = 8
 
-export function createWriter(mostCharacters: number): Writer {
+export function createWriter(maxCharacters: number): Writer {
   const pieces: string[] = []
   let length = 0
   let breaks = 0
@@ -45,7 +45,7 @@ export function createWriter(mostCharacters: number): Writer {
 
   return {
     text(text, verbatim = false) {
-      if (length > mostCharacters) return
+      if (length > maxCharacters) return
       if (verbatim && cells === 0) {
         if (text === '') return
         settle()
@@ -79,8 +79,8 @@ export function createWriter(mostCharacters: number): Writer {
       if (changed !== '') pieces.push(changed)
     },
     get full() {
-      return length > mostCharacters
+      return length > maxCharacters
     },
-    toString: () => pieces.join('').slice(0, mostCharacters),
+    toString: () => pieces.join('').slice(0, maxCharacters),
   }
 }

@@ -1,4 +1,4 @@
-import type { Keepsakes } from '../core/keepsakes.ts'
+import type { TtlStore } from '../core/ttl-store.ts'
 import type { DeskAnswers } from './desk.ts'
 import type { Line } from './line.ts'
 
@@ -6,11 +6,11 @@ import type { Line } from './line.ts'
 const longest = 1024 * 1024
 
 /** Keepsakes that all workers find (B10). While the first process does not answer there are none. */
-export function ipcKeepsakes(line: Line<DeskAnswers>): Keepsakes {
+export function ipcTtlStore(line: Line<DeskAnswers>): TtlStore {
   return {
-    keep(key, text, ttlMs) {
+    set(key, text, ttlMs) {
       if (text.length <= longest) line.tell('keepsake', key, text, ttlMs)
     },
-    find: (key, ttlMs) => line.ask('keepsakeOf', key, ttlMs),
+    get: (key, ttlMs) => line.ask('keepsakeOf', key, ttlMs),
   }
 }

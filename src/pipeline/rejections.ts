@@ -9,7 +9,7 @@ import type { Refusals } from './refusals.ts'
  * message that breaks the protocol, and tells the operator. Whoever has no credential must not be able to fill the
  * disk, nor to drown those who have one: what is not recorded is not logged either.
  */
-export function turnedAway(audit: Audit, refusals: Refusals, log: Log): Access['turnedAway'] {
+export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Access['rejected'] {
   return ({ address, principal, asked, detail, malformed, code }) => {
     const who = { agent: '(none)', principal: principal ?? 'unknown', ...(address !== undefined && { address }) }
     const counted = principal === undefined ? refusals.countStranger(who, code) : refusals.count(who)
@@ -37,8 +37,8 @@ export function turnedAway(audit: Audit, refusals: Refusals, log: Log): Access['
   }
 }
 
-const longestDetail = 256
+const maxDetail = 256
 
 /** What a stranger sent is cut and escaped, so that it can neither fill a log nor pose as another line of it. */
 const bounded = (text: string): string =>
-  JSON.stringify(text.length > longestDetail ? `${text.slice(0, longestDetail)}…` : text).slice(1, -1)
+  JSON.stringify(text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text).slice(1, -1)

@@ -1,13 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Keepsakes } from '../../core/keepsakes.ts'
-import { keepsakeBytes } from '../keepsakes.ts'
+import type { TtlStore } from '../../core/ttl-store.ts'
 import { createRoom } from '../room.ts'
+import { ttlStoreBytes } from '../ttl-store.ts'
 import type { SharedRedis } from './connection.ts'
 
 /** A larger one would hold up everybody's commands on their way. */
 const longest = 4 * 1024 * 1024
 
-export interface RedisKeepsakesOptions {
+export interface RedisTtlStoreOptions {
   readonly redis: SharedRedis
   readonly clock: Clock
   /** Of what this replica has kept or found: Redis holds no more than that for each of them. */
@@ -15,16 +15,16 @@ export interface RedisKeepsakesOptions {
 }
 
 /** Keepsakes that all replicas find (B10). While Redis is away there are none. */
-export function redisKeepsakes({ redis, clock, most = keepsakeBytes }: RedisKeepsakesOptions): Keepsakes {
+export function redisTtlStore({ redis, clock, most = ttlStoreBytes }: RedisTtlStoreOptions): TtlStore {
   const at = (key: string) => `${redis.prefix}keepsake:${key}`
   const room = createRoom({ most, clock, leave: (key) => void redis.ask((client) => client.del(at(key))) })
   return {
-    async keep(key, text, ttlMs) {
+    async set(key, text, ttlMs) {
       if (text.length > Math.min(longest, most)) return
       await redis.ask((client) => client.set(at(key), text, 'PX', ttlMs))
       room.take(key, text.length, ttlMs)
     },
-    async find(key, ttlMs) {
+    async get(key, ttlMs) {
       const prolonged = await redis.ask((client) => client.multi().get(at(key)).pexpire(at(key), ttlMs).exec())
       const text = prolonged?.[0]?.[1]
       if (typeof text !== 'string') return undefined

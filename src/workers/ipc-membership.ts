@@ -1,11 +1,11 @@
-import type { Fleet } from '../core/fleet.ts'
+import type { Membership } from '../core/membership.ts'
 import { createSeal } from '../lib/seal.ts'
 import type { DeskAnswers } from './desk.ts'
 import type { Line } from './line.ts'
 import type { Member } from './registry.ts'
 
 /** The workers of one machine, as one of them sees it. */
-export interface IpcFleet extends Fleet, AsyncDisposable {
+export interface IpcMembership extends Membership, AsyncDisposable {
   /** Tells the others where this one takes requests. */
   join(address: string): Promise<void>
   /** Those that take requests have changed. */
@@ -15,7 +15,7 @@ export interface IpcFleet extends Fleet, AsyncDisposable {
 }
 
 /** `secret` is what all workers share, and nobody else knows; `self` is a name that no worker had before. */
-export function ipcFleet(line: Line<DeskAnswers>, secret: string, self: string): IpcFleet {
+export function ipcMembership(line: Line<DeskAnswers>, secret: string, self: string): IpcMembership {
   const seal = createSeal(secret)
   let members: readonly Member[] = []
 

@@ -6,8 +6,8 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { silentLog } from '../../core/log.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { redisBulletin } from './bulletin.ts'
 import type { SharedRedis } from './connection.ts'
+import { redisPubSub } from './pub-sub.ts'
 import { connected } from './redis.fixture.ts'
 
 withPart('redis-server', 'B10: a bulletin in Redis', () => {
@@ -21,7 +21,7 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
   const secret = 'the secret of the fleet'
   const replicas = (redis: SharedRedis, count: number) =>
     Array.from({ length: count }, (_, index) =>
-      open.use(redisBulletin({ redis, self: `replica-${index}`, secret, log: silentLog })),
+      open.use(redisPubSub({ redis, self: `replica-${index}`, secret, log: silentLog })),
     )
 
   bulletinContract('Redis', async (count) => replicas(open.use(await connected(server.url)), count))
@@ -29,19 +29,19 @@ withPart('redis-server', 'B10: a bulletin in Redis', () => {
   test('B10: who does not know the secret of the fleet is not believed', async () => {
     const redis = open.use(await connected(server.url))
     const log = createKeptLog()
-    const wary = open.use(redisBulletin({ redis, self: 'wary', secret, log }))
+    const wary = open.use(redisPubSub({ redis, self: 'wary', secret, log }))
     const [friend] = replicas(redis, 1)
-    const stranger = open.use(redisBulletin({ redis, self: 'stranger', secret: 'a guess', log: silentLog }))
+    const stranger = open.use(redisPubSub({ redis, self: 'stranger', secret: 'a guess', log: silentLog }))
     await allConnected([wary, friend!])
     const heard: string[] = []
-    using _ = wary.on('reload', (text) => heard.push(text))
-    stranger.tell('reload', 'guessed')
+    using _ = wary.subscribe('reload', (text) => heard.push(text))
+    stranger.publish('reload', 'guessed')
     const channel = `${redis.prefix}bulletin`
     const message = JSON.stringify(['friend', 'reload', 'forged'])
     await redis.ask((client) => client.publish(channel, message))
     // What the fleet signs for other purposes is not taken for this either.
     await redis.ask((client) => client.publish(channel, createSeal(secret).close(message, 'fleet')))
-    friend?.tell('reload', 'true')
+    friend?.publish('reload', 'true')
     await until(() => heard.length > 0, { what: 'the friend' })
     expect(heard).toEqual(['true'])
     expect(log.lines.filter(({ level }) => level === 'debug')).toHaveLength(3)
@@ -53,18 +53,18 @@ withPart('redis-server', 'B10: a bulletin while Redis is away', () => {
     await using server = await startRedis()
     await using redis = await connected(server.url)
     const options = { redis, secret: 's', log: silentLog }
-    await using one = redisBulletin({ ...options, self: 'one' })
-    await using other = redisBulletin({ ...options, self: 'other' })
+    await using one = redisPubSub({ ...options, self: 'one' })
+    await using other = redisPubSub({ ...options, self: 'other' })
     await allConnected([one, other])
     const heard: string[] = []
-    using _ = other.on('a', (text) => heard.push(text))
+    using _ = other.subscribe('a', (text) => heard.push(text))
     await server.stop()
     await until(() => !redis.up, { what: 'the loss' })
-    one.tell('a', 'lost')
+    one.publish('a', 'lost')
     await server.start()
     await until(
       () => {
-        one.tell('a', 'found')
+        one.publish('a', 'found')
         return heard.length > 0
       },
       { what: 'the return' },

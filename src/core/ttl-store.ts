@@ -2,9 +2,9 @@
  * Texts that are kept for a while, to be found again by their key: in this process, or in a store that several share.
  * What finds no room, or is away with its store, is as if it had never been kept. None of it ever throws or rejects.
  */
-export interface Keepsakes {
+export interface TtlStore {
   /** Keeps a text for so long, in the place of the one before. */
-  keep(key: string, text: string, ttlMs: number): void | Promise<void>
+  set(key: string, text: string, ttlMs: number): void | Promise<void>
   /** What is kept, and from now on for so long again: it belongs to something that goes on. */
-  find(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
+  get(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
 }

@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type RedisServer, startRedis } from '../../../tests/fixtures/redis.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
-import { redisFleet } from './fleet.ts'
+import { redisMembership } from './membership.ts'
 import { connected } from './redis.fixture.ts'
 
 const secret = 'the secret of this fleet'
@@ -21,10 +21,10 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     const redis = open.use(await connected(server.url))
     const all = addresses.map((address) => {
       const clock = createManualClock()
-      const fleet = open.use(redisFleet({ redis, clock, secret }))
+      const membership = open.use(redisMembership({ redis, clock, secret }))
       /** Says that it is there, and looks who else is. */
-      const beat = () => fleet.join(address)
-      return { clock, fleet, self: fleet.self, beat }
+      const beat = () => membership.join(address)
+      return { clock, membership, self: membership.self, beat }
     })
     for (const { beat } of [...all, ...all]) await beat()
     return { redis, all }
@@ -33,12 +33,12 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
   test('one that is started anew at the same address is not sent to itself, and takes over what it held', async () => {
     const { all } = await replicas('http://a', 'http://b', 'http://a')
     const [before, other, after] = all as [(typeof all)[0], (typeof all)[0], (typeof all)[0]]
-    await before.fleet.keep(`${before.self}.1`, 'its record')
+    await before.membership.keep(`${before.self}.1`, 'its record')
     await after.beat()
-    expect(after.fleet.addressOf(before.self)).toBeUndefined()
-    expect(await after.fleet.takeOver(`${before.self}.1`)).toEqual({ record: 'its record' })
+    expect(after.membership.addressOf(before.self)).toBeUndefined()
+    expect(await after.membership.takeOver(`${before.self}.1`)).toEqual({ record: 'its record' })
     await other.beat()
-    expect(other.fleet.addressOf(after.self)).toBe('http://a')
+    expect(other.membership.addressOf(after.self)).toBe('http://a')
   })
 
   test('after a pause of the process those who were not heard of meanwhile are not taken for gone', async () => {
@@ -47,42 +47,42 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
     await one.clock.pass(4_000)
     await one.beat()
     await redis.ask((client) => client.del(`${redis.prefix}{fleet}:replica:${other.self}`))
-    const looked = new Promise<void>((resolve) => one.fleet.onReturn?.(resolve))
+    const looked = new Promise<void>((resolve) => one.membership.onReturn?.(resolve))
     one.clock.pause(60_000)
     await looked
-    expect(one.fleet.addressOf(other.self)).toBe('http://b')
+    expect(one.membership.addressOf(other.self)).toBe('http://b')
     await one.clock.pass(4_000)
     await one.beat()
-    expect(one.fleet.addressOf(other.self)).toBeUndefined()
+    expect(one.membership.addressOf(other.self)).toBeUndefined()
   })
 
   test('one that could not be found hears that another has gone on with its session', async () => {
     const { all } = await replicas('http://a', 'http://b')
     const [one, other] = all as [(typeof all)[0], (typeof all)[0]]
-    expect(await one.fleet.keep('a.1', 'first')).toBe(true)
-    expect(await one.fleet.keep('a.1', 'second')).toBe(true)
-    expect(await other.fleet.takeOver('a.1', one.self)).toEqual({ record: 'second' })
-    expect(await one.fleet.keep('a.1', 'third')).toBe(false)
-    expect(await other.fleet.keep('a.1', 'fourth')).toBe(true)
+    expect(await one.membership.keep('a.1', 'first')).toBe(true)
+    expect(await one.membership.keep('a.1', 'second')).toBe(true)
+    expect(await other.membership.takeOver('a.1', one.self)).toEqual({ record: 'second' })
+    expect(await one.membership.keep('a.1', 'third')).toBe(false)
+    expect(await other.membership.keep('a.1', 'fourth')).toBe(true)
   })
 
   test('one that has joined since is known as soon as it is heard of, and not only from the next look on', async () => {
     const { redis, all } = await replicas('http://a')
     const [one] = all as [(typeof all)[0]]
-    await using newcomer = redisFleet({ redis, clock: createManualClock(), secret })
+    await using newcomer = redisMembership({ redis, clock: createManualClock(), secret })
     await newcomer.join('http://b')
     await newcomer.keep(`${newcomer.self}.1`, 'its record')
     const held = { heldBy: newcomer.self, address: 'http://b' }
-    expect(await one.fleet.takeOver(`${newcomer.self}.1`)).toEqual(held)
-    expect(one.fleet.addressOf(newcomer.self)).toBe('http://b')
+    expect(await one.membership.takeOver(`${newcomer.self}.1`)).toEqual(held)
+    expect(one.membership.addressOf(newcomer.self)).toBe('http://b')
   })
 
   test('after Redis was away those that were known still are, until they have had the time to come back', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)
     const clock = createManualClock()
-    await using one = redisFleet({ redis, clock, secret })
-    await using other = redisFleet({ redis, clock: createManualClock(), secret })
+    await using one = redisMembership({ redis, clock, secret })
+    await using other = redisMembership({ redis, clock: createManualClock(), secret })
     await other.join('http://b')
     await one.join('http://a')
     let returns = 0
@@ -104,8 +104,8 @@ withPart('redis-server', 'B10: replicas that know one another through Redis', ()
   test('a replica that cannot be reached while Redis is away is asked again', async () => {
     await using own = await startRedis()
     await using redis = await connected(own.url)
-    await using one = redisFleet({ redis, clock: createManualClock(), secret })
-    await using other = redisFleet({ redis, clock: createManualClock(), secret })
+    await using one = redisMembership({ redis, clock: createManualClock(), secret })
+    await using other = redisMembership({ redis, clock: createManualClock(), secret })
     await other.join('http://b')
     await one.join('http://a')
     await own.stop()

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { claim, createClaims } from './claim.ts'
-import type { Fleet } from './fleet.ts'
+import { acquireLease, createLeases } from './lease.ts'
+import type { Membership } from './membership.ts'
 
 /** What replicas know of one another, in as few words as it takes. */
 function registry() {
   const held = new Map<string, { holder: string; record: string }>()
   const living = new Set<string>()
   const listeners = new Set<() => void>()
-  const join = (self: string): Fleet => {
+  const join = (self: string): Membership => {
     living.add(self)
     return {
       self,
@@ -29,7 +29,7 @@ function registry() {
         held.set(name, { holder: self, record })
         return { record }
       },
-    } as Fleet
+    } as Membership
   }
   /** Forgets who holds what; gives what tells them. */
   const forget = () => {
@@ -47,34 +47,34 @@ const ours = { ours: true, lost: false }
 test('B10: what is claimed is held by one, until that one is gone', async () => {
   const { join, leave } = registry()
   const [a, b] = [join('a'), join('b')]
-  expect(await claim(a, 'x')).toEqual(ours)
-  expect(await claim(b, 'x')).toEqual({ heldBy: 'a', address: 'a' })
-  expect(await claim(a, 'x')).toEqual(ours)
+  expect(await acquireLease(a, 'x')).toEqual(ours)
+  expect(await acquireLease(b, 'x')).toEqual({ heldBy: 'a', address: 'a' })
+  expect(await acquireLease(a, 'x')).toEqual(ours)
   leave('a')
   // Whoever only looks leaves it to be told by who fills it.
-  expect(await claim(b, 'x')).toEqual({ ours: true, lost: true })
-  using claims = createClaims(b)
-  expect(await claims.claim('x')).toEqual({ ours: true, lost: true })
-  expect(await claims.claim('x')).toEqual(ours)
+  expect(await acquireLease(b, 'x')).toEqual({ ours: true, lost: true })
+  using claims = createLeases(b)
+  expect(await claims.acquire('x')).toEqual({ ours: true, lost: true })
+  expect(await claims.acquire('x')).toEqual(ours)
 })
 
 test('B10: when all was forgotten, who held something holds it again, unless another one was quicker', async () => {
   const { join, forget } = registry()
   const [a, b] = [join('a'), join('b')]
-  using claims = createClaims(a)
-  await claims.claim('x')
-  await claims.claim('y')
+  using claims = createLeases(a)
+  await claims.acquire('x')
+  await claims.acquire('y')
   const returned = forget()
-  expect(await claim(b, 'y')).toEqual(ours)
+  expect(await acquireLease(b, 'y')).toEqual(ours)
   await returned()
-  expect(await claim(b, 'x')).toEqual({ heldBy: 'a', address: 'a' })
-  expect(await claims.claim('y')).toEqual({ heldBy: 'b', address: 'b' })
+  expect(await acquireLease(b, 'x')).toEqual({ heldBy: 'a', address: 'a' })
+  expect(await claims.acquire('y')).toEqual({ heldBy: 'b', address: 'b' })
 })
 
 test('B10: of several that claim at the same time one gets it, and the others learn who', async () => {
   const { join } = registry()
   const fleets = ['a', 'b', 'c'].map(join)
-  const found = await Promise.all(fleets.map((fleet) => claim(fleet, 'x')))
+  const found = await Promise.all(fleets.map((membership) => acquireLease(membership, 'x')))
   expect(found.filter((one) => 'ours' in one)).toHaveLength(1)
   expect(new Set(found.flatMap((one) => ('heldBy' in one ? one.heldBy : []))).size).toBe(1)
 })
@@ -82,8 +82,8 @@ test('B10: of several that claim at the same time one gets it, and the others le
 test('B10: one that was tried in vain is as good as gone; where nobody can be asked, each goes on alone', async () => {
   const { join } = registry()
   const [a, b] = [join('a'), join('b')]
-  await claim(a, 'x')
-  expect(await claim(b, 'x', 'a')).toEqual({ ours: true, lost: true })
-  const alone = { self: 'c', keep: async () => true, takeOver: async () => undefined } as unknown as Fleet
-  expect(await claim(alone, 'x')).toEqual(ours)
+  await acquireLease(a, 'x')
+  expect(await acquireLease(b, 'x', 'a')).toEqual({ ours: true, lost: true })
+  const alone = { self: 'c', keep: async () => true, takeOver: async () => undefined } as unknown as Membership
+  expect(await acquireLease(alone, 'x')).toEqual(ours)
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
-import type { Fleet, TakenOver } from '../../core/fleet.ts'
+import type { Membership, TakenOver } from '../../core/membership.ts'
 import { createSeal, type Seal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 import { createScript } from './script.ts'
@@ -36,7 +36,7 @@ const takeOver = createScript(`
   return { redis.call('HGET', KEYS[1], 'record') }
 `)
 
-export interface RedisFleetOptions {
+export interface RedisMembershipOptions {
   readonly redis: SharedRedis
   readonly clock: Clock
   /** What all replicas share, and nobody else knows. */
@@ -44,8 +44,8 @@ export interface RedisFleetOptions {
 }
 
 /** Joins the replicas that use the same Redis. While it is away, those that were known last are still asked. */
-export function redisFleet({ redis, clock, secret }: RedisFleetOptions): RedisFleet {
-  const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
+export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
+  const self = randomBytes(6).toString('base64url').replaceAll('./', '_')
   const seal: Seal = createSeal(secret)
   const at = (name: string) => `${redis.prefix}{fleet}:${name}`
   let known = new Map<string, string>()
@@ -167,7 +167,7 @@ function readTakenOver(told: readonly string[] | null | undefined): TakenOver {
   return address === undefined ? { record: first } : { heldBy: first, address }
 }
 
-export interface RedisFleet extends Fleet, AsyncDisposable {
+export interface RedisMembership extends Membership, AsyncDisposable {
   /** Tells the others where this one takes requests. */
   join(address: string): Promise<void>
 }

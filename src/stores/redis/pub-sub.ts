@@ -1,9 +1,9 @@
-import { type Bulletin, createBoard } from '../../core/bulletin.ts'
 import type { Log } from '../../core/log.ts'
+import { createTopicListeners, type PubSub } from '../../core/pub-sub.ts'
 import { createSeal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 
-export interface RedisBulletinOptions {
+export interface RedisPubSubOptions {
   readonly redis: SharedRedis
   /** The name of this replica, which no other has. */
   readonly self: string
@@ -13,23 +13,23 @@ export interface RedisBulletinOptions {
 }
 
 /** What is told is sealed: who can write to the channel, and does not know the secret, is not believed. */
-export function redisBulletin({ redis, self, secret, log }: RedisBulletinOptions): Bulletin & AsyncDisposable {
+export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
   const channel = `${redis.prefix}bulletin`
   const seal = createSeal(secret)
-  const board = createBoard(log)
+  const board = createTopicListeners(log)
   const ear = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')
     // Not a fault: channels know no databases, and another fleet may use another one of the same Redis.
     if (opened === undefined) return log.debug({ channel }, 'what somebody told in Redis is not from this fleet')
     const [from, topic, text] = JSON.parse(opened) as [string, string, string]
-    if (from !== self) board.hear(topic, text)
+    if (from !== self) board.deliver(topic, text)
   })
   return {
-    tell(topic, text) {
+    publish(topic, text) {
       const sealed = seal.close(JSON.stringify([self, topic, text]), 'bulletin')
       void redis.ask((client) => client.publish(channel, sealed))
     },
-    on: board.on,
+    subscribe: board.subscribe,
     [Symbol.asyncDispose]: () => ear[Symbol.asyncDispose](),
   }
 }

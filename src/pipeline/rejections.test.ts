@@ -3,9 +3,9 @@ import { silentLog } from '../core/log.ts'
 import { openPipeline, refusing } from './pipeline.fixture.ts'
 
 test('F11: whoever is turned away at a door is written down', () => {
-  const { turnedAway, ends } = openPipeline()
-  turnedAway({ address: '192.0.2.1', code: 'AUTH_REQUIRED' })
-  turnedAway({ principal: 'key:ci', code: 'INVALID_AGENT_ID' })
+  const { rejected, ends } = openPipeline()
+  rejected({ address: '192.0.2.1', code: 'AUTH_REQUIRED' })
+  rejected({ principal: 'key:ci', code: 'INVALID_AGENT_ID' })
   expect(ends()).toMatchObject([
     {
       operation: 'authenticate',
@@ -19,58 +19,58 @@ test('F11: whoever is turned away at a door is written down', () => {
 })
 
 test('F11: a flood at the door does not fill the disk', () => {
-  const { turnedAway, ends, clock } = openPipeline()
-  for (let count = 0; count < 1_000; count++) turnedAway({ code: 'AUTH_REQUIRED' })
+  const { rejected, ends, clock } = openPipeline()
+  for (let count = 0; count < 1_000; count++) rejected({ code: 'AUTH_REQUIRED' })
   expect(ends()).toHaveLength(10)
   clock.advance(1_000)
-  turnedAway({ code: 'AUTH_REQUIRED' })
+  rejected({ code: 'AUTH_REQUIRED' })
   expect(ends()).toHaveLength(11)
 })
 
 test('F11: the agent that somebody may not be is in the record of it', () => {
-  const { turnedAway, ends } = refusing()
-  turnedAway({ principal: 'key:ci', asked: 'admin', code: 'INVALID_AGENT_ID' })
+  const { rejected, ends } = refusing()
+  rejected({ principal: 'key:ci', asked: 'admin', code: 'INVALID_AGENT_ID' })
   expect(ends()).toMatchObject([{ principal: 'key:ci', agent: '(none)', asked: 'admin', brief: true }])
 })
 
 test('F11, B7: strangers share ten records a second, and the next one says how many have none', () => {
-  const { turnedAway, ends, clock } = refusing()
-  for (let count = 0; count < 1_000; count++) turnedAway({ address: `192.0.2.${count % 200}`, code: 'AUTH_REQUIRED' })
+  const { rejected, ends, clock } = refusing()
+  for (let count = 0; count < 1_000; count++) rejected({ address: `192.0.2.${count % 200}`, code: 'AUTH_REQUIRED' })
   expect(ends()).toHaveLength(10)
   clock.advance(999)
-  turnedAway({ code: 'AUTH_REQUIRED' })
+  rejected({ code: 'AUTH_REQUIRED' })
   expect(ends()[10]).toMatchObject({ operation: 'authenticate', suppressed: 990 })
 })
 
 test('F11, B7: a flood of strangers hides nobody who has a credential', () => {
-  const { turnedAway, ends } = refusing()
-  for (let count = 0; count < 1_000; count++) turnedAway({ code: 'AUTH_REQUIRED' })
+  const { rejected, ends } = refusing()
+  for (let count = 0; count < 1_000; count++) rejected({ code: 'AUTH_REQUIRED' })
   // Whatever they call themselves: that is not a credential of a stranger.
-  turnedAway({ principal: 'unknown', code: 'INVALID_AGENT_ID' })
+  rejected({ principal: 'unknown', code: 'INVALID_AGENT_ID' })
   expect(ends()).toHaveLength(11)
   expect(ends()[10]).toMatchObject({ reason: 'invalid_agent_id' })
   expect(ends()[10]).not.toHaveProperty('suppressed')
 })
 
 test('F11: a flood of wrong tokens hides neither a refused host nor a malformed request', () => {
-  const { turnedAway, ends } = refusing()
-  for (let count = 0; count < 1_000; count++) turnedAway({ code: 'AUTH_REQUIRED' })
-  turnedAway({ code: 'DENIED_BY_POLICY', detail: 'host: evil.example' })
-  turnedAway({ code: 'INVALID_ARGUMENTS', malformed: true, detail: 'not JSON' })
+  const { rejected, ends } = refusing()
+  for (let count = 0; count < 1_000; count++) rejected({ code: 'AUTH_REQUIRED' })
+  rejected({ code: 'DENIED_BY_POLICY', detail: 'host: evil.example' })
+  rejected({ code: 'INVALID_ARGUMENTS', malformed: true, detail: 'not JSON' })
   expect(ends().slice(10)).toMatchObject([{ detail: 'host: evil.example' }, { detail: 'not JSON' }])
 })
 
 test('F11: a malformed request, and what was wrong with it, is written down and logged, cut and escaped', () => {
   const warned: object[] = []
   const log = { ...silentLog, warn: (fields: object) => void warned.push(fields) }
-  const { turnedAway, ends } = openPipeline({ log })
-  turnedAway({ principal: 'key:ci', code: 'INVALID_ARGUMENTS', malformed: true, detail: 'not JSON' })
-  turnedAway({ code: 'DENIED_BY_POLICY', detail: `host: evil\n${'x'.repeat(10_000)}` })
+  const { rejected, ends } = openPipeline({ log })
+  rejected({ principal: 'key:ci', code: 'INVALID_ARGUMENTS', malformed: true, detail: 'not JSON' })
+  rejected({ code: 'DENIED_BY_POLICY', detail: `host: evil\n${'x'.repeat(10_000)}` })
   expect(ends()).toMatchObject([
     { operation: 'malformed_request', decision: 'ERROR', reason: 'malformed_request', detail: 'not JSON' },
     { operation: 'authenticate', decision: 'DENY', detail: expect.stringMatching(/^host: evil\\nx{10,300}…$/) },
   ])
   expect(warned).toMatchObject([{ principal: 'key:ci', detail: 'not JSON' }, { code: 'DENIED_BY_POLICY' }])
-  for (let count = 0; count < 1000; count++) turnedAway({ code: 'AUTH_REQUIRED' })
+  for (let count = 0; count < 1000; count++) rejected({ code: 'AUTH_REQUIRED' })
   expect(warned.length).toBeLessThan(20)
 })

@@ -1,5 +1,5 @@
 /** The replicas that serve one endpoint together, as one of them sees it (B10). */
-export interface Fleet {
+export interface Membership {
   /** The name of this one. Whatever it hands to clients and holds for them begins with it, so that all know whose it is. */
   readonly self: string
   /** Where another one takes requests; undefined where it is gone. Never waits. */
@@ -25,4 +25,4 @@ export interface Fleet {
 export type TakenOver = { readonly record: string } | { readonly heldBy: string; readonly address: string } | undefined
 
 /** A name as replicas give it to what they hand out: `replica.rest`. */
-export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('.'), 0))
+export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('./'), 0))

@@ -1,5 +1,5 @@
-import { type Board, type Bulletin, createBoard } from '../core/bulletin.ts'
 import type { Log } from '../core/log.ts'
+import { createTopicListeners, type PubSub, type TopicListeners } from '../core/pub-sub.ts'
 import type { Line } from './line.ts'
 
 /** What the first process does for a worker that tells something. */
@@ -13,8 +13,8 @@ export type Hears = {
 }
 
 /** What one worker tells all the others, by way of the first process. */
-export function ipcBulletin(line: Line<Spreads>, log: Log): Bulletin & Pick<Board, 'hear'> {
-  return { ...createBoard(log), tell: (topic, text) => line.tell('spread', topic, text) }
+export function ipcPubSub(line: Line<Spreads>, log: Log): PubSub & Pick<TopicListeners, 'deliver'> {
+  return { ...createTopicListeners(log), publish: (topic, text) => line.tell('spread', topic, text) }
 }
 
 /** In the first process: passes on what a worker tells. */
