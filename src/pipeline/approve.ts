@@ -6,9 +6,9 @@ import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { speltOut } from '../core/spelt-out.ts'
-import { durationText } from './call-again.ts'
-import { onceFree } from './once-free.ts'
-import { step } from './step.ts'
+import { durationText } from '../lib/duration.ts'
+import { onceFree } from './compose.ts'
+import { step } from './observe.ts'
 import { personMs } from './timeout.ts'
 
 /** The rule by which a tool needs a person's yes; undefined where it needs none. */

@@ -4,6 +4,7 @@ import type { Decide, Decision } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
+import type { Refuse } from './policy.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 
 /** What operations on entries are called in the record. */
@@ -14,17 +15,21 @@ export const operations: Readonly<Record<Kind, Operation>> = {
   prompt: 'get_prompt',
 }
 
+export interface AuditOptions {
+  readonly log: Audit
+  readonly decide: Decide
+  readonly refuse: Refuse
+  /** What is recorded; the usual operation on this kind of entry unless given. */
+  readonly operation: Operation | undefined
+  readonly refusals: Refusals
+}
+
 /**
- * Writes down every operation before and after (F11). An answer leaves only when its record is as safe as the
- * configuration wants it; what must not go on unrecorded does not begin. Whoever is denied too often is told so and
- * counted, and no longer written down one by one (B7).
+ * Decides about a call once, records it before and after (F11), and refuses what policy denies. A response leaves only
+ * when its record is as durable as `audit.sync` asks for. Denials beyond the limit of a principal are counted instead
+ * of recorded one by one (B7).
  */
-export const audit = (
-  log: Audit,
-  decide: Decide,
-  operation: Operation | undefined,
-  refusals: Refusals,
-): Interceptor => {
+export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: AuditOptions): Interceptor => {
   /** A decision that fails is no decision: nothing runs, and that is written down. */
   const decided = (call: Call): Decision => {
     try {
@@ -42,7 +47,8 @@ export const audit = (
   }
 
   return async (call, next) => {
-    const { allowed, rule } = decided(call)
+    const decision = decided(call)
+    const { allowed, rule } = decision
     const note = allowed ? refusals.settle() : noteOf(call.caller, whoOf(call.caller), refusals)
     const subject = subjectOf(call, operation ?? operations[call.entry.kind], note !== undefined)
     const begun = log.begin({ ...subject, arguments: argumentsOf(call) })
@@ -51,7 +57,7 @@ export const audit = (
     const ended = (how: Ending) =>
       log.end({ ...subject, ...how, ...note, ...attemptsOf(call), latency_ms: since(start) })
     try {
-      const result = await next(call)
+      const result = await (decision.allowed ? next(call) : refuse(call, decision))
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
       // Most reads have nothing to wait for, and every turn of the loop counts.
       if (waiting) await waiting

@@ -1,26 +1,24 @@
+import { randomUUID } from 'node:crypto'
 import type { Access } from '../core/access.ts'
 import type { Audit, Operation } from '../core/audit.ts'
-import type { Call, Handler, Interceptor } from '../core/call.ts'
+import type { Call, Caller, Handler, Interceptor, Peer } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { compose } from '../core/compose.ts'
 import type { Decide } from '../core/decision.ts'
+import type { Entry } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { type Result, resultOf } from '../core/result.ts'
-import { type ActAs, acting } from './acting.ts'
 import { approve, type NeedsApproval } from './approve.ts'
-import { audit } from './audit.ts'
+import { auditAndDecide } from './audit.ts'
 import { auditedView } from './audited-view.ts'
-import { type Check, guards } from './guards.ts'
+import { compose } from './compose.ts'
 import { attempt, observe, type Watch } from './observe.ts'
-import { policy, refuseBy } from './policy.ts'
+import { type Recheck, recheck, refuseBy } from './policy.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
-import { type Recheck, recheck } from './recheck.ts'
-import type { Refusals } from './refusals.ts'
-import { subscribing } from './subscribing.ts'
+import { type Refusals, recordRejections } from './refusals.ts'
 import { timeout } from './timeout.ts'
-import { recordRejections } from './rejections.ts'
-import { type Validate, validate } from './validate.ts'
+import { type Check, guards, type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
   readonly view: Access['view']
@@ -63,8 +61,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const recorded = (operation?: Operation): Interceptor[] => [
     ...acting(options.actAs),
     ...observe(watch, operation),
-    audit(options.audit, decide, operation, refusals),
-    policy(decide, refuse),
+    auditAndDecide({ log: options.audit, decide, refuse, operation, refusals }),
   ]
   const checked = [
     validate(options.validate),
@@ -121,3 +118,43 @@ const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: fa
 
 /** A source that never tells of changes is followed in vain, which is no error. */
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
+
+/** The caller of a call as the agent that it asks for; throws where it may not be that one. */
+type ActAs = (call: Pick<Call, 'caller' | 'entry'>, asked: string) => Caller
+
+/**
+ * A caller names its agent in the arguments of a meta-tool (`agent_id`). Audit, statistics, metrics, traces and limits
+ * are about that agent, since its rules decide. Where it may not be that one, the tool says so, and the record is about
+ * the caller as it came.
+ */
+const acting = (actAs: ActAs | undefined): Interceptor[] =>
+  actAs ? [(call, next) => next(call.entry.server === metaSource ? asNamed(call, actAs) : call)] : []
+
+const metaSource = 'toolway'
+
+function asNamed(call: Call, actAs: ActAs): Call {
+  const { agent_id: asked } = call.input.arguments.value as { readonly agent_id?: unknown }
+  if (typeof asked !== 'string') return call
+  try {
+    return { ...call, caller: actAs(call, asked) }
+  } catch {
+    return call
+  }
+}
+
+/** A subscription as the layers see it: somebody wants something of an entry. */
+const subscribing = (caller: Caller, entry: Entry, uri: string): Call => ({
+  id: randomUUID(),
+  caller,
+  entry,
+  input: { arguments: Json.of({}), uri, meta: {} },
+  signal: new AbortController().signal,
+  peer: caller.peer ?? nobody,
+})
+
+const nobody: Peer = {
+  rounds: false,
+  logLevel: undefined,
+  notify() {},
+  ask: () => Promise.reject(new Error('nobody can be asked about a subscription')),
+}

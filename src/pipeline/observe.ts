@@ -1,12 +1,12 @@
 import type { Operation } from '../core/audit.ts'
 import type { Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Observer, Outcome } from '../core/observer.ts'
+import type { Result } from '../core/result.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { Step, Trail } from '../core/trail.ts'
 import { operations } from './audit.ts'
-import { failureOf, outcomeOf } from './outcome.ts'
-import { timed } from './step.ts'
 
 /** Who watches calls. */
 export interface Watch {
@@ -66,3 +66,44 @@ export function attempt({ observers, tracing }: Watch): Interceptor[] {
 }
 
 const unknown: Outcome = { kind: 'failed' }
+
+const answered: Outcome = { kind: 'answered' }
+const toolError: Outcome = { kind: 'tool_error' }
+
+/** How a call ended that has a result; a refusal may be told in the form of one. */
+const outcomeOf = ({ refusal, isError }: Result): Outcome =>
+  refusal ? failureOf(refusal) : isError ? toolError : answered
+
+/** How a call ended that has none. */
+function failureOf(thrown: unknown): Outcome {
+  if (thrown instanceof ServerError) return { kind: 'failed', code: codeOf(thrown) }
+  const { code, kind } = ToolwayError.from(thrown).truth
+  return { kind: kind.denial ? 'denied' : 'failed', code }
+}
+
+/** What a failure is called: by our code, or by the number of a server's own error, if that is one at all. */
+function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).truth.code
+  const code: unknown = thrown.error.value?.code
+  return `rpc ${typeof code === 'number' ? code : 'unknown'}`
+}
+
+/** Notes in a call's trail how long something takes that has just begun; where nobody watches, it is only awaited. */
+export function step<T>(trail: Trail | undefined, name: Step['name'], work: Promise<T>): Promise<T> {
+  if (trail === undefined) return work
+  const noted: Step = { name, start: performance.now() }
+  trail.steps.push(noted)
+  return timed(noted, work)
+}
+
+/** Notes when the work ends that a step is about, and how. */
+async function timed<T>(step: Step, work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (thrown) {
+    step.error = codeOf(thrown)
+    throw thrown
+  } finally {
+    step.end = performance.now()
+  }
+}

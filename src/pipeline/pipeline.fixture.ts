@@ -3,18 +3,17 @@ import type { View } from '../core/access.ts'
 import type { Audit, AuditBegin, AuditEnd } from '../core/audit.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Caller, Interceptor } from '../core/call.ts'
-import { compose } from '../core/compose.ts'
 import type { Decide } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
-import { audit as auditLayer } from './audit.ts'
+import { auditAndDecide } from './audit.ts'
 import { auditedView } from './audited-view.ts'
+import { compose } from './compose.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
-import { policy, refuseBy } from './policy.ts'
-import { createRefusals } from './refusals.ts'
-import { recordRejections } from './rejections.ts'
+import { refuseBy } from './policy.ts'
+import { createRefusals, recordRejections } from './refusals.ts'
 
 /** What was written down, oldest first. */
 export interface KeptAudit extends Audit {
@@ -100,11 +99,13 @@ export function refusing({ audit = keptAudit(), view = emptyView } = {}) {
   const refusals = createRefusals({ audit, clock })
   const handle = compose(
     [
-      auditLayer(audit, decide, undefined, refusals),
-      policy(
+      auditAndDecide({
+        log: audit,
         decide,
-        refuseBy(() => emptyView, false),
-      ),
+        refuse: refuseBy(() => emptyView, false),
+        operation: undefined,
+        refusals,
+      }),
     ],
     async () => textResult('ran'),
   )

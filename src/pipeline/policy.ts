@@ -1,18 +1,10 @@
 import type { Access } from '../core/access.ts'
 import type { Call, Interceptor } from '../core/call.ts'
-import { type Decide, type Denial, refusalOf } from '../core/decision.ts'
+import { type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 
 /** What a caller is told whose call is denied. */
 export type Refuse = (call: Call, denial: Denial) => Promise<never>
-
-/** Lets through what policy allows. */
-export const policy = (decide: Decide, refuse: Refuse): Interceptor => {
-  return (call, next) => {
-    const decision = decide(call.caller, call.entry)
-    return decision.allowed ? next(call) : refuse(call, decision)
-  }
-}
 
 /** Says why; or, where denials are hidden, what is said of an entry that does not exist. */
 export const refuseBy =
@@ -25,3 +17,14 @@ export const refuseBy =
       .catch((thrown: unknown) => thrown)
     throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
   }
+
+/** What policy says now; undefined while it is the policy that has decided already. */
+export type Recheck = (call: Call) => Decision | undefined
+
+/** A call may wait long, for a person or for a place: what is denied by then is not sent any more. */
+export const recheck = (decideNow: Recheck, refuse: Refuse): Interceptor => {
+  return (call, next) => {
+    const decision = decideNow(call)
+    return decision === undefined || decision.allowed ? next(call) : refuse(call, decision)
+  }
+}

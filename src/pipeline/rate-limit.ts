@@ -2,8 +2,8 @@ import type { Buckets, Limit, LimitsOf, Taken } from '../core/buckets.ts'
 import type { Call, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { callAgain } from './call-again.ts'
-import { onceFree } from './once-free.ts'
+import { callAgain } from '../lib/duration.ts'
+import { onceFree } from './compose.ts'
 
 export interface RateLimits {
   readonly limitsOf: LimitsOf

@@ -1,9 +1,10 @@
 import { hash, randomUUID } from 'node:crypto'
+import type { Access } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
-import { callAgain } from './call-again.ts'
-import { type Bucket, isFull, newBucket, take } from './refusal-bucket.ts'
+import type { Log } from '../core/log.ts'
+import { callAgain } from '../lib/duration.ts'
 
 /** Whom a refusal is about, as its record says it. */
 export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'address'>
@@ -189,3 +190,67 @@ function tooMany(retryAfterMs: number): ToolwayError {
   const sentence = `You were refused more than ${perMinute} times a minute, so the reason is no longer told each time; ${callAgain(retryAfterMs)}, and only what is listed for you.`
   return new ToolwayError('RATE_LIMITED', sentence, { retryAfterMs })
 }
+
+/** A bucket that refills all the time, kept as the one moment at which it would be full again. */
+interface Bucket {
+  fullAt: number
+  /** How long one takes to come back, and all of them. */
+  readonly oneMs: number
+  readonly allMs: number
+}
+
+/** A bucket that nobody has drawn from. */
+const newBucket = (burst: number, perMinute: number): Bucket => {
+  const oneMs = 60_000 / perMinute
+  return { fullAt: Number.NEGATIVE_INFINITY, oneMs, allMs: burst * oneMs }
+}
+
+const isFull = ({ fullAt }: Bucket, now: number): boolean => fullAt <= now
+
+/** Takes one; where none is left, the milliseconds until one is. */
+function take(bucket: Bucket, now: number): number {
+  const { oneMs, allMs } = bucket
+  const fullAt = Math.max(bucket.fullAt, now)
+  const missing = fullAt + oneMs - now - allMs
+  bucket.fullAt = missing > 0 ? fullAt : fullAt + oneMs
+  return missing > 0 ? Math.ceil(missing) : 0
+}
+
+/**
+ * Writes down who was turned away at a door (F11), for lack of a credential, for an agent they may not be, or for a
+ * message that breaks the protocol, and tells the operator. Whoever has no credential must not be able to fill the
+ * disk, nor to drown those who have one: what is not recorded is not logged either.
+ */
+export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Access['rejected'] {
+  return ({ address, principal, asked, detail, malformed, code }) => {
+    const who = { agent: '(none)', principal: principal ?? 'unknown', ...(address !== undefined && { address }) }
+    const counted = principal === undefined ? refusals.countStranger(who, code) : refusals.count(who)
+    if (!counted.recorded) return
+    const reason = malformed ? 'malformed_request' : code.toLowerCase()
+    const told = { code, address, principal, agent: asked, detail: detail && bounded(detail), ...counted.note }
+    log.warn(told, malformed ? 'Refused a malformed request' : 'Refused a request')
+    const end = audit.end({
+      call: randomUUID(),
+      ...who,
+      operation: malformed ? 'malformed_request' : 'authenticate',
+      ...(asked !== undefined && { asked }),
+      ...(detail !== undefined && { detail: bounded(detail) }),
+      write: false,
+      brief: true,
+      decision: malformed ? 'ERROR' : 'DENY',
+      reason,
+      code,
+      is_error: true,
+      latency_ms: 0,
+      ...counted.note,
+    })
+    // They are turned away whether or not that can be written down.
+    end?.catch(() => {})
+  }
+}
+
+const maxDetail = 256
+
+/** What a stranger sent is cut and escaped, so that it can neither fill a log nor pose as another line of it. */
+const bounded = (text: string): string =>
+  JSON.stringify(text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text).slice(1, -1)

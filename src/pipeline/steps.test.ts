@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Call, Handler, Interceptor } from '../core/call.ts'
-import { compose } from '../core/compose.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Observed } from '../core/observer.ts'
@@ -11,8 +10,9 @@ import type { Step } from '../core/trail.ts'
 import { approve } from './approve.ts'
 import { bulkhead } from './bulkhead/bulkhead.ts'
 import { openCache, readTool } from './cache/cache.fixture.ts'
+import { compose } from './compose.ts'
 import { attempt, observe } from './observe.ts'
-import { retry } from './retry/retry.ts'
+import { retry } from './retry.ts'
 
 const clock = createManualClock()
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))

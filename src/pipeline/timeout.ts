@@ -1,10 +1,9 @@
 import type { Call, Interceptor, Peer } from '../core/call.ts'
 import { canBeAsked } from '../core/capabilities.ts'
 import type { Clock } from '../core/clock.ts'
-import { type Deadline, deadline } from '../core/deadline.ts'
+import { type Deadline, deadline, endWith } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { durationText } from './call-again.ts'
-import { endWith } from './end-with.ts'
+import { durationText } from '../lib/duration.ts'
 
 /**
  * Ends a call at its deadline (F10), also when whatever runs it does not listen to the signal. It stands before

@@ -4,8 +4,8 @@ import type { Call } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { type Result, textResult } from '../../core/result.ts'
+import type { BreakerConfig } from './breaker.ts'
 import { type BreakersOptions, createBreakers } from './breakers.ts'
-import type { BreakerConfig } from './config.ts'
 
 export const usual: BreakerConfig = {
   failures: 3,

@@ -4,7 +4,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, resultOf, textResult } from '../../core/result.ts'
 import { breakersOf, type Running } from './breaker.fixture.ts'
-import type { BreakerConfig } from './config.ts'
+import type { BreakerConfig } from './breaker.ts'
 
 /** The breaker as one would tell it: everything that happened is kept, and looked through at each question. */
 interface Model {

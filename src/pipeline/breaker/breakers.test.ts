@@ -7,7 +7,7 @@ import { Json } from '../../core/json.ts'
 import { resultOf } from '../../core/result.ts'
 import { timeout } from '../timeout.ts'
 import { breakersOf, down, failing, fine, usual } from './breaker.fixture.ts'
-import { type BreakerConfig, breakerConfigs } from './config.ts'
+import { type BreakerConfig, breakerConfigs } from './breaker.ts'
 
 test('J3: after so many failures in a row nothing is sent, and the caller hears why and when to come back', async () => {
   const breakers = breakersOf()

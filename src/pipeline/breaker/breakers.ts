@@ -1,11 +1,16 @@
 import type { Call, Interceptor } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { callAgain } from '../call-again.ts'
-import { type Breaker, type BreakerState, type BreakerStatus, createBreaker } from './breaker.ts'
-import type { BreakerConfig } from './config.ts'
-import { outcomeOf } from './outcome.ts'
+import { callAgain } from '../../lib/duration.ts'
+import {
+  type Breaker,
+  type BreakerConfig,
+  type BreakerState,
+  type BreakerStatus,
+  createBreaker,
+  type Outcome,
+} from './breaker.ts'
 
 export interface BreakersOptions {
   /** As it is now; undefined for what has no breaker, such as our own tools. */
@@ -100,4 +105,25 @@ function tell(log: Log, server: string, state: BreakerState, { status: { reason,
   if (state === 'closed') log.info({ server }, 'a server works again: its breaker has closed')
   else if (state === 'half-open') log.info({ server }, 'a server is tried again: its breaker is half-open')
   else log.warn({ server, reason, forMs: retryAfterMs }, 'a server fails: its breaker has opened')
+}
+
+/** A timer may be early by a hair, and a place was perhaps waited for. */
+const asGoodAsAll = 0.9
+
+/** What it says about a server that a call to it ended with something thrown. Only its own failures count (J3). */
+function outcomeOf(thrown: unknown, call: Call, tookMs: number): Outcome {
+  if (thrown instanceof ServerError) return 'answered'
+  // Once the call is over, whatever comes of it is the doing of whoever ended it.
+  if (call.signal.aborted) return timedOut(call, tookMs) ? 'failed' : 'nothing'
+  if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
+  // A server that was restarted forgets sessions, and all calls in one learn of it at the same time.
+  return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
+}
+
+/** A server that had less time than the operator gives it may have been about to answer. */
+function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
+  const own = entry.traits.timeoutMs
+  const { reason } = signal
+  const isTimeout = reason instanceof ToolwayError && reason.code === 'TIMEOUT' && !reason.details.late
+  return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * asGoodAsAll
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createWindow } from './window.ts'
+import { createWindow } from './breaker.ts'
 
 const step = fc.record({ ms: fc.integer({ min: 0, max: 700 }), failed: fc.boolean() })
 

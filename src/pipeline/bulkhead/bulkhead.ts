@@ -1,10 +1,17 @@
 import type { Call, Interceptor } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { endWith } from '../end-with.ts'
-import { step } from '../step.ts'
-import type { Needs } from './overloaded.ts'
-import { createPlaces, giveBack, hasPlace, type Places, takePlace } from './places.ts'
-import { createWaitingRoom, type MaxWait } from './waiting-room.ts'
+import { endWith } from '../../core/deadline.ts'
+import { step } from '../observe.ts'
+import {
+  createPlaces,
+  createWaitingRoom,
+  giveBack,
+  hasPlace,
+  type MaxWait,
+  type Needs,
+  type Places,
+  takePlace,
+} from './waiting-room.ts'
 
 /** All of it is asked anew for each call, so that a configuration that is loaded anew counts at once. */
 export interface BulkheadOptions {

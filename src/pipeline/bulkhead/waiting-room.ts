@@ -1,8 +1,7 @@
 import type { Call } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { durationText } from '../call-again.ts'
-import { type Needs, overloaded } from './overloaded.ts'
-import { hasPlace, type Places } from './places.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { callAgain, durationText } from '../../lib/duration.ts'
 
 /** Calls of one agent to one server, the oldest first. */
 export interface Lane {
@@ -105,3 +104,60 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
     },
   }
 }
+
+/** What a call needs a place of. */
+export interface Needs {
+  readonly whole: Places
+  readonly server: Places | undefined
+  readonly agent: Places | undefined
+}
+
+/** Sooner than this nobody should come back, however quick the calls are; later than that is a guess about nothing. */
+const soonestMs = 100
+const latestMs = 60_000
+
+/** Refuses a call for which there is no place (B7): what is full, and when there may be room again. */
+function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, why: string): ToolwayError {
+  const full: (readonly [string, Places])[] = []
+  if (server && !hasPlace(server)) full.push([`The server ${entry.server}`, server])
+  if (agent && !hasPlace(agent)) full.push([`The agent ${caller.agent}`, agent])
+  if (full.length === 0 || !hasPlace(whole)) full.push(['Toolway', whole])
+  const [who, { limit }] = full[0] as (typeof full)[number]
+  const backlog = Math.max(...full.map(([, places]) => backlogMs(places)))
+  const retryAfterMs = Math.ceil(Math.min(Math.max(backlog, soonestMs), latestMs))
+  const busy = `${who} has ${limit === 1 ? 'a call' : `${limit} calls`} in flight, as many as allowed`
+  const sentence = `${busy}, and ${why}. Nothing was sent: ${callAgain(retryAfterMs)}.`
+  return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })
+}
+
+/** The places of a server, of an agent, or of the whole gateway. */
+export interface Places {
+  limit: number
+  inFlight: number
+  /** Calls that need one of these, and perhaps others too. */
+  waiting: number
+  /** How long a place was held lately; undefined before the first was given back. */
+  meanMs: number | undefined
+}
+
+export const createPlaces = (limit: number): Places => ({ limit, inFlight: 0, waiting: 0, meanMs: undefined })
+
+/** Whether there is one to take; whatever has no limit always has. */
+export const hasPlace = (places: Places | undefined): boolean => places === undefined || places.inFlight < places.limit
+
+export function takePlace(places: Places | undefined): void {
+  if (places) places.inFlight++
+}
+
+export function giveBack(places: Places | undefined, heldMs: number): void {
+  if (!places) return
+  places.inFlight--
+  // The mean follows the last calls, so that estimates are about now.
+  places.meanMs = places.meanMs === undefined ? heldMs : places.meanMs * 0.8 + heldMs * 0.2
+}
+
+/** What is reckoned with where nothing is known yet. */
+const unknownMs = 1_000
+
+/** How long it takes until those who wait have had their turn, at the pace of the last calls. */
+const backlogMs = ({ limit, waiting, meanMs = unknownMs }: Places): number => (meanMs * (waiting + 1)) / limit

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Json } from '../../core/json.ts'
-import { canonical, canonicalValue } from './canonical.ts'
+import { canonical, canonicalValue } from './key.ts'
 
 const written = (text: string) => canonical(Json.raw(Buffer.from(text)))
 

@@ -1,14 +1,13 @@
 import type { CacheStore, Mark } from '../../core/cache.ts'
-import type { Call, Handler } from '../../core/call.ts'
+import type { Call, Handler, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import { endWith } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { timeout } from '../timeout.ts'
-import { createFlight, type Flight } from './flight.ts'
-import type { Members } from './hints.ts'
+import { learn, type Members } from './hints.ts'
 import { keyOf, mayBeAsked } from './key.ts'
-import { learn } from './lesson.ts'
 import type { Plan } from './rules.ts'
 
 export interface LayerOptions {
@@ -33,7 +32,7 @@ interface Started {
 }
 
 /** Where an answer belongs, as things were when it was asked for. */
-interface Place {
+interface CacheSlot {
   readonly key: string
   readonly mark: Mark
   readonly asCallersAre: string
@@ -78,7 +77,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return limited(call, (mine) => join(flight, mine, next, plan, now + timeOf(call)))
   }
 
-  function begin(call: Call, next: Handler, plan: Plan, { key, mark, asCallersAre }: Place): Promise<Result> {
+  function begin(call: Call, next: Handler, plan: Plan, { key, mark, asCallersAre }: CacheSlot): Promise<Result> {
     // Nothing is begun for somebody who has gone already.
     call.signal.throwIfAborted()
     counts.misses++
@@ -137,4 +136,94 @@ function isForAll(error: unknown, leftMs: number, triedMs: number): boolean {
   if (error instanceof ServerError) return error.error.value.code !== addressNeeded
   if (!(error instanceof ToolwayError)) return true
   return error.code === 'TIMEOUT' ? leftMs <= triedMs : error.code !== 'CANCELLED'
+}
+
+/** What those who have joined a call come by: its answer, its failure, or nothing, so that they must ask themselves. */
+type Outcome = { readonly result: Result } | { readonly error: unknown } | undefined
+
+/** One call under way for all who want the same at the same time (F13). */
+interface Flight {
+  /** The call that begins it. */
+  readonly lead: Call
+  /** Begins, and waits on behalf of that call. */
+  start(next: Handler): Promise<Result>
+  /** Waits on behalf of another one. */
+  join(call: Call): Promise<Outcome>
+}
+
+interface FlightOptions {
+  /** It is answered; whether those who have joined may have the answer. */
+  landed(result: Result): boolean
+  /** Its caller was asked something: from now on this is nobody's call but its own. */
+  asked(): void
+  /** Nobody may join any more. */
+  over(): void
+}
+
+/**
+ * A call that others may join. It belongs to nobody: each who waits does so with a signal of its own, and it is
+ * cancelled when the last one has left.
+ */
+function createFlight(lead: Call, options: FlightOptions): Flight {
+  const controller = new AbortController()
+  const waiting = new Set<Call>()
+  const { promise: outcome, resolve } = Promise.withResolvers<Outcome>()
+  let landed = false
+
+  const abandon = (reason: unknown) => {
+    landed = true
+    options.over()
+    controller.abort(reason)
+  }
+
+  const wait = async <T>(call: Call, work: () => Promise<T>): Promise<T> => {
+    waiting.add(call)
+    try {
+      return await endWith(call.signal, work())
+    } finally {
+      waiting.delete(call)
+      if (waiting.size === 0 && !landed) abandon(call.signal.reason)
+    }
+  }
+
+  const fly = async (next: Handler): Promise<Result> => {
+    try {
+      const result = await next({ ...lead, peer, signal: controller.signal })
+      resolve(options.landed(result) ? { result } : undefined)
+      return result
+    } catch (error) {
+      resolve({ error })
+      throw error
+    } finally {
+      landed = true
+      options.over()
+    }
+  }
+
+  const peer: Peer = {
+    rounds: lead.peer.rounds,
+    get logLevel() {
+      return lead.peer.logLevel
+    },
+    notify(method, params) {
+      // How far it has come is news for all of them; whatever else is said is said to the one that has begun.
+      const hearing = method === 'notifications/progress' ? [...waiting] : waiting.has(lead) ? [lead] : []
+      for (const call of hearing) call.peer.notify(method, params)
+    },
+    ask(method, params, signal) {
+      options.asked()
+      resolve(undefined)
+      if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
+      // A question to one caller is never put to another.
+      const gone = new ToolwayError('CANCELLED', 'The caller that this question is for has left.')
+      if (!landed) abandon(gone)
+      return Promise.reject(gone)
+    },
+  }
+
+  return {
+    lead,
+    start: (next) => wait(lead, () => fly(next)),
+    join: (call) => wait(call, () => outcome),
+  }
 }

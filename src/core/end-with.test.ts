@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
-import { endWith } from './end-with.ts'
+import { endWith } from './deadline.ts'
 
 test('F10: work ends as it ends, and leaves no listener behind', async () => {
   const { signal } = new AbortController()

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { callOf, entryOf } from '../../core/call.fixture.ts'
-import type { Call } from '../../core/call.ts'
-import { type ErrorCode, type ErrorDetails, errorKinds, ServerError, ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
-import { textResult } from '../../core/result.ts'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import type { Call } from '../core/call.ts'
+import { type ErrorCode, type ErrorDetails, errorKinds, ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { textResult } from '../core/result.ts'
 import { type RetryOptions, retry } from './retry.ts'
 
 const plain = { readOnly: false, idempotent: false, timeoutMs: 30_000 }

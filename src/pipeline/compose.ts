@@ -1,4 +1,8 @@
-import type { Call, Interceptor } from '../core/call.ts'
+import type { Call, Handler, Interceptor } from '../core/call.ts'
+
+/** Wraps a handler in interceptors, the first one outermost. The closures are built once, not per call. */
+export const compose = (interceptors: readonly Interceptor[], last: Handler): Handler =>
+  interceptors.reduceRight<Handler>((next, interceptor) => (call) => interceptor(call, next), last)
 
 /**
  * An interceptor that only lets calls through: `check` throws or rejects for those that it stops. Most checks can tell

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { createBudget } from './budget.ts'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { createBudget } from './retry.ts'
 
 test('F12: a server that is seldom called has a reserve, which comes back with time', () => {
   const clock = createManualClock()
