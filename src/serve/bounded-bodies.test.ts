@@ -91,6 +91,33 @@ describe('V6: bodies that never end', () => {
   })
 })
 
+describe('V6: bodies that came at once', () => {
+  test('count until their requests are answered, for their caller alone', async () => {
+    const config = { maxInFlightPerCaller: 100_000 }
+    const { session, access, fetchRaw } = stack.use(await openTestDoor({ people: true, config }))
+    const of = (name: string) => ({ authorization: `Bearer ${name}-token` })
+    const { send, ask } = await session({}, of('anna'))
+    const waiting = send({
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'wait', arguments: { a: 'x'.repeat(60_000) } },
+    })
+    await until(() => access.calls.length === 1, { what: 'the call to run' })
+    const big = { ...initializeWith(), pad: 'x'.repeat(60_000) }
+    const status = async (name: string) => {
+      const { statusCode, body } = await fetchRaw({ body: big, headers: of(name) })
+      await body.dump()
+      return statusCode
+    }
+    expect([await status('anna'), await status('bert')]).toEqual([429, 200])
+    // Small requests of the same caller are still served.
+    expect((await ask('ping', {}, 2)).result).toEqual({})
+    access.release()
+    await (await waiting).body.dump()
+    expect(await status('anna')).toBe(200)
+  })
+})
+
 describe('V6: values in a message', () => {
   const many = `[${'1,'.repeat(150)}1]`
   const config = { maxValues: 100 }
