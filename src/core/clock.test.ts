@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { pausedMs, systemClock } from './clock.ts'
 
 /** Keeps this process from running, as a signal or a busy machine does. */
@@ -56,4 +56,17 @@ test('a timer on time is not late', async () => {
   const timer = systemClock.after(1, fired.resolve)
   await fired.promise
   expect(timer.lateMs).toBeLessThan(pausedMs)
+})
+
+test('F8: a step of the wall clock of the machine does not move the monotonic clock', () => {
+  const { now } = Date
+  const [before, wall] = [systemClock.monotonic(), systemClock.now()]
+  vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000)
+  try {
+    expect(systemClock.now() - wall).toBeGreaterThanOrEqual(3_600_000)
+    expect(systemClock.monotonic() - before).toBeLessThan(60_000)
+    expect(systemClock.monotonic()).toBeGreaterThanOrEqual(before)
+  } finally {
+    vi.restoreAllMocks()
+  }
 })

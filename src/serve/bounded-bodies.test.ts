@@ -23,7 +23,7 @@ const MiB = 1024 * 1024
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
 /** A request whose body comes bit by bit, and never to its end. */
-async function slowBody(port: number, token: string, length: number) {
+async function slowBody(port: number, token: string, length: number, path = '/mcp') {
   const socket = connect(port, '127.0.0.1')
   stack.defer(() => void socket.destroy())
   await once(socket, 'connect')
@@ -33,7 +33,7 @@ async function slowBody(port: number, token: string, length: number) {
     answer += text
   })
   socket.write(
-    `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`,
   )
   return {
@@ -88,6 +88,42 @@ describe('V6: bodies that never end', () => {
     const { status } = await slowBody(door.port, 'a-guess', 100_000)
     await until(() => status() !== undefined, { what: 'the refusal' })
     expect(status()).toBe('401')
+  })
+})
+
+test('V6: bodies that are read before any credential count for their address, until they are given up', async () => {
+  const { port, logIn } = stack.use(await openTestAdmin({ config: { maxInFlightPerCaller: 30_010 } }))
+  const { send, socket } = await slowBody(port, 'none', 60_000, '/admin/api/session')
+  send(30_000)
+  await until(async () => (await logIn()).status === 429, { what: 'the refusal of another body' })
+  socket.destroy()
+  await until(async () => (await logIn()).status === 200, { what: 'room for another body' })
+})
+
+describe('V6: bodies that came at once', () => {
+  test('count until their requests are answered, for their caller alone', async () => {
+    const config = { maxInFlightPerCaller: 100_000 }
+    const { session, access, fetchRaw } = stack.use(await openTestDoor({ people: true, config }))
+    const of = (name: string) => ({ authorization: `Bearer ${name}-token` })
+    const { send, ask } = await session({}, of('anna'))
+    const waiting = send({
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'wait', arguments: { a: 'x'.repeat(60_000) } },
+    })
+    await until(() => access.calls.length === 1, { what: 'the call to run' })
+    const big = { ...initializeWith(), pad: 'x'.repeat(60_000) }
+    const status = async (name: string) => {
+      const { statusCode, body } = await fetchRaw({ body: big, headers: of(name) })
+      await body.dump()
+      return statusCode
+    }
+    expect([await status('anna'), await status('bert')]).toEqual([429, 200])
+    // Small requests of the same caller are still served.
+    expect((await ask('ping', {}, 2)).result).toEqual({})
+    access.release()
+    await (await waiting).body.dump()
+    expect(await status('anna')).toBe(200)
   })
 })
 

@@ -87,6 +87,8 @@ export interface HouseOptions {
   /** Runs when somebody waits for one server. */
   started?(server: string): Promise<void>
   readonly missing?: readonly MissingServer[]
+  /** Why a caller may use no tool of a server. */
+  refusal?(server: string): ToolwayError | undefined
 }
 
 /** A gateway in small: real sources, real entries, the meta-tools over them, and a view that hides nothing. */
@@ -142,7 +144,7 @@ export function createHouse(options: HouseOptions): House {
       return { tools: found.sort((a, b) => score(b) - score(a)).slice(0, limit), total: found.length }
     },
     servers: summaries,
-    refusal: () => undefined,
+    refusal: options.refusal ?? (() => undefined),
   }
   const access: Access = {
     relay: () => Promise.reject(new Error('nothing to relay')),

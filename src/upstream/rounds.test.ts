@@ -72,14 +72,6 @@ test('B2: a caller that cannot come again is asked everything at once, and the e
 describe('V1: input that a server asks for', () => {
   const able = callOf()
   const call = { ...able, caller: { ...able.caller, capabilities: { elicitation: {} } } }
-  const refusal = (bytes: Buffer) => {
-    try {
-      return String(definedQuestions(bytes, call))
-    } catch (thrown) {
-      return (thrown as Error).message
-    }
-  }
-
   test.each([
     [{ a: { method: 'evil/method' } }, /evil\/method/],
     [{ a: question, b: { method: 'tools/call', params: {} } }, /tools\/call/],
@@ -88,7 +80,8 @@ describe('V1: input that a server asks for', () => {
     [{ a: { ...question, Method: 'roots/list' } }, /Method/],
     [{ a: { ...question, params: { message: 'a', MESSAGE: 'b' } } }, /MESSAGE/],
   ])('is refused: %j', (inputRequests, said) => {
-    expect(refusal(asking({ inputRequests }))).toMatch(said)
+    // What is passed on contains the words, too: only an error counts.
+    expect(() => definedQuestions(asking({ inputRequests }), call)).toThrow(said)
   })
 
   test('is passed on with what the protocol defines for it, byte by byte', () => {

@@ -7,7 +7,7 @@ import { behindSentence } from './behind.ts'
 import { carrierTimeoutMs, waitOf } from './carry.ts'
 import { oneLine } from './one-line.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
-import { missingFrom, serversAsked, toolsBehind } from './reach.ts'
+import { missingFrom, refuseClosed, serversAsked, toolsBehind } from './reach.ts'
 
 /** One tool under two names: `find_tool`, and `search_tools`, which is what code mode shows. */
 export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
@@ -32,6 +32,7 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     async run({ agent_id, query, limit, server, detail }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
+      refuseClosed(view, server)
       serversAsked(view, server)
       const found = view.search(query, { limit, ...(server !== undefined && { server }) })
       const matches = found.tools.map(detail === 'full' ? full : brief)

@@ -3,7 +3,7 @@ import { defineTool, type Tool } from '../define.ts'
 import { carrierTimeoutMs, waitOf } from './carry.ts'
 import { oneLine } from './one-line.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
-import { missingFrom, serversAsked, toolsBehind } from './reach.ts'
+import { missingFrom, refuseClosed, serversAsked, toolsBehind } from './reach.ts'
 
 export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
@@ -21,6 +21,7 @@ export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     async run({ agent_id, server }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
+      refuseClosed(view, server)
       serversAsked(view, server)
       const tools = toolsBehind(view, server).map(({ entry }) => ({
         server: entry.server,

@@ -9,6 +9,12 @@ export function toolsBehind(view: View, server?: string): readonly Served[] {
   return view.list('tool').filter(({ entry }) => names.has(entry.server))
 }
 
+/** Throws where the caller may use no tool of the named server: an empty list would not say why. */
+export function refuseClosed(view: View, server: string | undefined): void {
+  const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
+  if (refusal) throw refusal
+}
+
 /** The servers asked for: all, or the one that is named. A name that is none is refused with its near misses. */
 export function serversAsked(view: View, server?: string): readonly ServerSummary[] {
   const servers = view.servers()

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Exposure } from '../../core/access.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Source } from '../../core/source.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import { tokensOf } from '../../core/tokens.ts'
@@ -68,6 +69,23 @@ test.each(['list_tools', 'find_tool'])('T4: %s of a disabled server says that it
   expect(answer).not.toHaveProperty('hint')
   expect(structuredOf(await ask(tool, query))).not.toHaveProperty('missing')
 })
+
+test.each(['list_tools', 'find_tool', 'get_server_tools'])(
+  'T1, J2: %s of a server of which nothing may be used gives the refusal, not an empty list',
+  async (tool) => {
+    const closed = new ToolwayError('WRITE_NOT_ALLOWED', 'Reads only.', {
+      server: 'rows',
+      rule: 'mcpServers.rows.readOnly',
+    })
+    const { ask } = createHouse({
+      servers: { files: [echo('read')], rows: [] },
+      refusal: (server) => (server === 'rows' ? closed : undefined),
+    })
+    const query = tool === 'find_tool' ? { query: 'read' } : {}
+    expect(await refusalOf(ask(tool, { server: 'rows', ...query }))).toBe(closed)
+    expect(await ask(tool, { server: 'files', ...query })).toMatchObject({ isError: false })
+  },
+)
 
 test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none, with its near miss', async (tool) => {
   expect(await house.ask(tool, { server: 'file' })).toMatchObject({ isError: true })

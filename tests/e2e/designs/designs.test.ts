@@ -31,6 +31,7 @@ describe('a YAML file with mcp_endpoints', () => {
     )
     const caller = await callerOf(design)
     expect(await namesOf(caller, 'tickets')).toEqual([])
+    expect(await caller.call('list_tools', { server: 'tickets' })).toBe('WRITE_NOT_ALLOWED')
     const status = design.gateway.servers().find(({ name }) => name === 'tickets')?.status.reason
     const { result } = await (await rawSession(design)).answer('tools/call', { name: 'tickets__get_ticket' })
     for (const said of [JSON.stringify(design.log.lines), status, JSON.stringify(result)]) {

@@ -9,7 +9,11 @@ import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'
 
 const healthOf = async (client: TestClient, server: string) =>
-  (await client.callTool('server_health', { server })).structuredContent as { status: string; reason: string }
+  (await client.callTool('server_health', { server })).structuredContent as {
+    status: string
+    reason: string
+    since: string
+  }
 
 const errorOf = ({ _meta }: { _meta?: Record<string, unknown> }) =>
   _meta?.['dev.toolway/error'] as { code: string; retryAfterMs?: number } | undefined
@@ -62,6 +66,22 @@ test('T4, J3: health says so while the breaker is open, and the calls that it re
     reason: expect.stringMatching(/breaker open: a call failed/),
   })
   expect(await client.listTools()).toEqual(tools)
+})
+
+test('T4, J3: a breaker that opens while the server is connected changes its health at once', async () => {
+  await using open = new AsyncDisposableStack()
+  const entry = { command: process.execPath, args: [rogue], toolTimeouts: { silent: '300ms' } }
+  const toolway = open.use(
+    await startToolway({ mcpServers: { rogue: entry }, breaker: { failures: 1, openFor: '1h' } }),
+  )
+  const client = open.use(await connect('v2', { endpoint: toolway }))
+  await client.callTool('rogue.echo', { text: 'hello' })
+  expect(await healthOf(client, 'rogue')).toMatchObject({ status: 'healthy' })
+  const before = Date.now()
+  expect(errorOf(await client.callTool('rogue.silent'))?.code).toBe('TIMEOUT')
+  const { status, since } = await healthOf(client, 'rogue')
+  expect(status).toBe('unhealthy')
+  expect(Date.parse(since)).toBeGreaterThanOrEqual(before)
 })
 
 test('G2: an unused process is stopped; health tells, the tools stay, and the next call wakes it', async () => {

@@ -244,14 +244,23 @@ describe('three different errors, before anything is sent', () => {
   test.each([
     ['nowhere', 'echo', 'SERVER_NOT_FOUND', 'list_servers'],
     ['remote', 'ecko', 'TOOL_NOT_FOUND', '"echo"'],
-  ])('T1, E1: execute_tool names %s.%s in a result that a model can act on', async (server, tool, code, hint) => {
-    const result = await client.callTool('execute_tool', { server, tool, args: {} })
-    expect(result).toMatchObject({
-      isError: true,
-      content: [{ type: 'text', text: expect.stringContaining(hint) }],
-      _meta: { 'dev.toolway/error': { code } },
-    })
-  })
+  ])(
+    'T1, E1: execute_tool and execute_tools name %s.%s in a result that a model can act on',
+    async (server, tool, code, hint) => {
+      const asked = { server, tool, args: {} }
+      const result = await client.callTool('execute_tool', asked)
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ type: 'text', text: expect.stringContaining(hint) }],
+        _meta: { 'dev.toolway/error': { code } },
+      })
+      const right = { server: 'remote', tool: 'echo', args: { message: 'hello' } }
+      const { structuredContent } = await client.callTool('execute_tools', { calls: [asked, right] })
+      expect(structuredContent).toMatchObject({
+        results: [{ ok: false, error: { code, message: expect.stringContaining(hint) } }, { ok: true }],
+      })
+    },
+  )
 })
 
 test('T5, F12: a server that goes down is refused fast, costs the others nothing, and comes back by itself', async () => {

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { encodeHeaderValue, nameField } from '../../../src/wire/modern.ts'
 import { able, connectCaller } from '../../fixtures/callers.ts'
+import type { Fetch } from '../../fixtures/clients.ts'
 import { buildGoServer, startGoServer } from '../../fixtures/go-server.ts'
 import { goodHeaders, messageOf, rawRequest, rawSession } from '../../fixtures/raw-http.ts'
 import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
@@ -40,6 +41,25 @@ const lookalikes: Readonly<Record<string, readonly string[]>> = { s: ['ſ'], k: 
 
 const textOf = (result: unknown) =>
   JSON.parse(((result as Fields).content as { text: string }[])[0]?.text ?? 'null') as Fields
+
+/** A `fetch` that keeps the text of every answer, as far as it has been read. */
+function recordingFetch(): { readonly fetch: Fetch; text(): string } {
+  let text = ''
+  const decode = new TextDecoder()
+  return {
+    text: () => text,
+    async fetch(url, init) {
+      const response = await fetch(url, init)
+      const seen = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          text += decode.decode(chunk)
+          controller.enqueue(chunk)
+        },
+      })
+      return new Response(response.body?.pipeThrough(seen) ?? null, response)
+    },
+  }
+}
 
 withPart('go', 'a server written in Go', () => {
   beforeAll(async () => {
@@ -183,8 +203,8 @@ withPart('go', 'a server written in Go', () => {
   })
 
   describe.each(crossings)('V1: what %s clients of %s are asked', (era, server) => {
-    const caller = (answer: (method: string) => unknown) =>
-      connectCaller(era === 'modern' ? 'modern' : 'v1', toolway, { capabilities: able, answer })
+    const caller = (answer: (method: string) => unknown, fetch: Fetch = globalThis.fetch) =>
+      connectCaller(era === 'modern' ? 'modern' : 'v1', toolway, { capabilities: able, answer, fetch })
 
     test('reaches them, and their answers reach the server', async () => {
       await using client = await caller((method) =>
@@ -198,10 +218,13 @@ withPart('go', 'a server written in Go', () => {
 
     test('cannot be a method that MCP does not define', async () => {
       const asked: string[] = []
-      await using client = await caller((method) => void asked.push(method))
+      // SDKs answer methods that they do not know themselves: what counts is what comes over the wire.
+      const { fetch, text } = recordingFetch()
+      await using client = await caller((method) => void asked.push(method), fetch)
       const result = await client.call(`${server}__evil`).catch((error: Error) => ({ message: error.message }))
       expect(JSON.stringify(result)).toMatch(server.startsWith('old') ? /-32601/ : /evil\/method/)
       expect(asked).toEqual([])
+      expect(text()).not.toMatch(/"method":\s*"evil/)
     })
 
     test('is not answered twice in one answer', async () => {
