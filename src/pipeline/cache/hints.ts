@@ -17,7 +17,7 @@ export type Members = (bytes: Buffer) => ReadonlyMap<string, Buffer> | undefined
 const nothing: Hints = { complete: true }
 
 /** Reads what stands at the top of a result, and nothing else of it. */
-export function hintsOf(body: Buffer, members: Members): Hints {
+function hintsOf(body: Buffer, members: Members): Hints {
   if (!mayHold(body)) return nothing
   const found = members(body)
   // What cannot be read may say anything.
