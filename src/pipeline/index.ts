@@ -17,9 +17,9 @@ import { policy, refuseBy } from './policy.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Recheck, recheck } from './recheck.ts'
 import type { Refusals } from './refusals.ts'
+import { recordRejections } from './rejections.ts'
 import { subscribing } from './subscribing.ts'
 import { timeout } from './timeout.ts'
-import { recordRejections } from './rejections.ts'
 import { type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
