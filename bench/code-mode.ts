@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Caller } from '../src/core/call.ts'
 import { Json } from '../src/core/json.ts'
-import type { Gateway } from '../src/gateway.ts'
+import type { Gateway } from '../src/runtime/gateway.ts'
 import { startToolway } from '../tests/fixtures/toolway.ts'
 import { median } from './measure/statistics.ts'
 

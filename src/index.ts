@@ -1,5 +1,10 @@
 /** The public surface of Toolway as a library. */
 
+import { resolve } from 'node:path'
+import { type LoadedConfig, loadConfig } from './config/load.ts'
+import { createGateway as createGatewayOf, type Gateway, type GatewayOptions } from './runtime/gateway.ts'
+import { createLog } from './telemetry/log.ts'
+
 export type { Answer, ChatBuilder } from './chat/builder.ts'
 export { createChat } from './chat/library.ts'
 export { type LoadedConfig, loadConfig } from './config/load.ts'
@@ -10,8 +15,8 @@ export type { Call, Caller, Handler, Interceptor, Peer } from './core/call.ts'
 export { type ErrorCode, ServerError, ToolwayError } from './core/errors.ts'
 export { Json } from './core/json.ts'
 export { type Result, resultOf, structuredResult, textResult } from './core/result.ts'
-export type { Gateway, GatewayOptions } from './gateway.ts'
-export { createGateway, type ProgramOptions } from './library.ts'
+export type { Gateway, GatewayOptions } from './runtime/gateway.ts'
+export { version } from './runtime/package-paths.ts'
 export type {
   BatchAnswer,
   BatchCall,
@@ -27,4 +32,46 @@ export { createLog } from './telemetry/log.ts'
 export { defineTool, type HandlerOptions, type Tool, type ToolContext } from './tools/define.ts'
 export type { JsonSchema, StandardSchema, ToolSchema } from './tools/schema.ts'
 export { defineSink } from './tools/sinks/sink.ts'
-export { version } from './version.ts'
+
+/** What a program says about the gateway that it creates; all of it may be left out. */
+export interface ProgramOptions extends Omit<GatewayOptions, 'log' | 'shared'> {
+  /**
+   * The configuration: what `loadConfig` gave, or an object with the same keys as a configuration file. Without one there
+   * are no servers, and every setting has its default; no file is looked for.
+   */
+  readonly config?: LoadedConfig | Readonly<Record<string, unknown>>
+  /** Warnings and errors on standard error, if absent. */
+  readonly log?: GatewayOptions['log']
+}
+
+/**
+ * Creates a gateway in this process. Dispose of it when done: its servers are then stopped.
+ *
+ * @example
+ * ```ts
+ * await using gateway = await createGateway({ config: { mcpServers: { files: { … } } }, tools: [defineTool({ … })] })
+ * const { content } = await gateway.call('files__read_file', { path: '/tmp/a' }, { agent: 'reader' })
+ * ```
+ */
+export function createGateway(options?: ProgramOptions): Promise<Gateway>
+export function createGateway(config: LoadedConfig, options?: Omit<ProgramOptions, 'config'>): Promise<Gateway>
+export async function createGateway(
+  first: LoadedConfig | ProgramOptions = {},
+  second?: Omit<ProgramOptions, 'config'>,
+): Promise<Gateway> {
+  const {
+    config = {},
+    log = createLog({ level: 'warn' }),
+    ...options
+  }: ProgramOptions = isLoaded(first) ? { ...second, config: first } : first
+  return createGatewayOf(isLoaded(config) ? config : await inline(config), { ...options, log })
+}
+
+const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'places' in value
+
+/** An object is read as the file that would hold it: the same checks, the same variables, the same messages. */
+function inline(config: object): Promise<LoadedConfig> {
+  const [env, cwd] = [process.env, process.cwd()]
+  const path = resolve(cwd, 'toolway.json')
+  return loadConfig({ paths: [path], drafts: new Map([[path, JSON.stringify(config)]]), env, cwd })
+}

@@ -13,13 +13,14 @@ const features = [
   'telemetry',
   'tools',
   'serve',
-  'reload',
   'chat',
+  'sandbox',
 ]
-const ground = ['core', 'lib', 'config', 'wire', 'outbound', 'here.ts', 'version.ts']
-const composed = [...ground, ...features, 'sandbox', 'workers', 'sign-in.ts']
 
-/** Which room may import which. `config types` means its types only. Every room stands above those that it names. */
+/**
+ * Which folder may import which: cli, index → runtime → features → config types, wire → core, lib. `config types` means
+ * type imports only. Features do not import one another: `runtime` hands them functions.
+ */
 const table: Record<string, readonly string[]> = {
   lib: [],
   core: ['lib'],
@@ -35,25 +36,12 @@ const table: Record<string, readonly string[]> = {
   telemetry: ['core', 'lib', 'config types', 'outbound'],
   tools: ['core', 'lib', 'config types', 'outbound'],
   serve: ['core', 'lib', 'config types', 'wire', 'outbound'],
-  reload: ['core', 'lib', 'config types'],
   chat: ['core', 'lib', 'config types', 'outbound'],
   sandbox: ['core', 'lib', 'config types'],
-  workers: ['core', 'lib', 'config types', 'stores'],
-  'sign-in.ts': [...ground, ...features],
-  'lasting.ts': composed,
-  world: [...composed, 'lasting.ts'],
-  'examine.ts': [...composed, 'world'],
-  'fan-out': [...composed, 'world'],
-  admin: [...composed, 'lasting.ts', 'world'],
-  'gateway.ts': [...composed, 'lasting.ts', 'world', 'fan-out', 'admin'],
-  'here.ts': [],
-  'version.ts': ['here.ts'],
-  'library.ts': ['config', 'telemetry', 'gateway.ts'],
-  'index.ts': [...composed, 'gateway.ts', 'library.ts'],
-  cli: [
-    ...['core', 'lib', 'config', 'clients', 'policy', 'stores', 'telemetry', 'catalog', 'workers'],
-    ...['gateway.ts', 'examine.ts', 'sign-in.ts', 'here.ts', 'version.ts'],
-  ],
+  admin: ['core', 'serve', 'stores', 'telemetry', 'runtime'],
+  runtime: ['core', 'lib', 'config', 'wire', 'outbound', 'admin', ...features],
+  cli: ['core', 'lib', 'config', 'clients', 'policy', 'stores', 'telemetry', 'catalog', 'runtime'],
+  'index.ts': ['core', 'config', 'chat', 'serve', 'telemetry', 'tools', 'runtime'],
 }
 
 /** A call names its entry, and an entry runs calls: the one circle there is, of types. */
@@ -125,7 +113,7 @@ describe('the house', () => {
     // Ages of what was stored by an earlier run or is shown with its date, and the way from one clock to the other.
     const byDate = [
       'upstream/outlook.ts',
-      'admin/figures.ts',
+      'runtime/admin/figures.ts',
       'telemetry/traces/epoch.ts',
       'cli/doctor/keys.ts',
       'cli/doctor/port.ts',
@@ -133,7 +121,7 @@ describe('the house', () => {
     const measured = /clock\.now\(\) [-+]|[-+] clock\.now\(\)|(?:began|begun|started|start) = clock\.now\(\)/
     const wrong = files.filter((file) => measured.test(readFileSync(join(source, file), 'utf8')))
     // The dates of a reload and of a breaker's state are called what they are for readers.
-    const shown = ['reload/reload.ts', 'pipeline/breaker/breakers.ts']
+    const shown = ['runtime/reload.ts', 'pipeline/breaker/breakers.ts']
     expect(wrong.filter((file) => !byDate.includes(file) && !shown.includes(file))).toEqual([])
   })
 

@@ -68,7 +68,7 @@ const program = await bundle.write({
   dir: out,
   format: 'esm',
   entryFileNames: '[name].js',
-  // One folder below the package, as the sources are: see src/here.ts.
+  // At the top of the folder, where src/runtime/package-paths.ts expects them.
   chunkFileNames: '[name]-[hash].js',
   comments: { jsdoc: false },
   // Left readable, for the sake of those who read a stack. The engine keeps the text, and any other letter would double it.

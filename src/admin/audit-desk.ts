@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, errorKinds, ToolwayError } from '../core/errors.ts'
-import { moduleFile } from '../here.ts'
+import { moduleFile } from '../runtime/package-paths.ts'
 import type { AuditPage, CallDetail } from '../serve/admin/contract.ts'
 import type { AuditQuery } from '../telemetry/audit-search/search.ts'
 import { type AuditArchive, askArchive } from './audit-archive.ts'

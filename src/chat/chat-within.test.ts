@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { createWorlds } from '../reload/worlds.ts'
+import { createWorlds } from '../runtime/reload.ts'
 import { requestOf } from './chat.fixture.ts'
 import { chatWithin } from './chat-within.ts'
 

@@ -4,12 +4,12 @@ import { systemClock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
 import { osUser } from '../core/os-user.ts'
+import { version } from '../runtime/package-paths.ts'
 import { keptAuditKey } from '../stores/audit-key.ts'
 import { openAuditLog } from '../telemetry/audit/log.ts'
 import { marksFolder } from '../telemetry/audit/marks.ts'
 import { createRedactor } from '../telemetry/redact/redactor.ts'
 import { secretsOf } from '../telemetry/redact/secrets.ts'
-import { version } from '../version.ts'
 
 /** What a command changes. */
 interface Change {

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { version } from '../version.ts'
+import { version } from '../runtime/package-paths.ts'
 import { addCommands } from './commands/add-options.ts'
 import { count, filtered, placed } from './commands/audit-options.ts'
 import { clientCommands, collect } from './commands/connect-options.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { version } from '../version.ts'
+import { version } from '../runtime/package-paths.ts'
 import { toolway } from './shell.fixture.ts'
 
 describe('B11: help and version', () => {

@@ -1,6 +1,6 @@
 import { loadConfig } from '../../src/config/load.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { createGateway, type Gateway } from '../../src/gateway.ts'
+import { createGateway, type Gateway } from '../../src/runtime/gateway.ts'
 import { writeConfig } from '../fixtures/config-file.ts'
 import { temporaryFolder } from '../fixtures/folders.ts'
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { KeptGrant, OAuth } from '../../sign-in.ts'
+import type { KeptGrant, OAuth } from '../../runtime/oauth-sign-in.ts'
 import type { Output } from '../output.ts'
 import { table } from '../table.ts'
 

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { Config } from '../../config/schema.ts'
 import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { Gateway } from '../../gateway.ts'
-import { version } from '../../version.ts'
-import { thisWorker } from '../../workers/worker.ts'
+import type { Gateway } from '../../runtime/gateway.ts'
+import { version } from '../../runtime/package-paths.ts'
+import { thisWorker } from '../../runtime/workers/worker.ts'
 import { type Banner, banner } from '../banner.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { releaseWhenIdle } from '../idle-memory.ts'
@@ -54,7 +54,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
 async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
   refuseUnauthenticated(loaded)
-  const { runWorkers } = await import('../../workers/primary.ts')
+  const { runWorkers } = await import('../../runtime/workers/primary.ts')
   shell.interrupted.addEventListener('abort', () => tellOfEnd(shell, options), { once: true })
   const code = await runWorkers({
     workers: options.workers ?? 1,

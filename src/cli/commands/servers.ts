@@ -1,7 +1,7 @@
 import { systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Health, ServerSummary, SourceStatus } from '../../core/source-status.ts'
-import type { Gateway } from '../../gateway.ts'
+import type { Gateway } from '../../runtime/gateway.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'

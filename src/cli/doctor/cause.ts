@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Examination, ExaminedFailure } from '../../examine.ts'
+import type { Examination, ExaminedFailure } from '../../runtime/probe-server.ts'
 
 /** A server that was tried, and what is needed to say what to do about it. */
 export interface Tried {

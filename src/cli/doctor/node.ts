@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { packageFile } from '../../here.ts'
+import { packageFile } from '../../runtime/package-paths.ts'
 import { type Check, type Finding, ok, problem } from './finding.ts'
 
 /** Whether this Node is one that Toolway is made for. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { unusedPort } from '../../../tests/fixtures/listening.ts'
-import { version } from '../../version.ts'
+import { version } from '../../runtime/package-paths.ts'
 import { checkup, configured } from './checkup.fixture.ts'
 import { portHolder } from './port-holder.ts'
 

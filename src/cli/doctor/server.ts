@@ -1,5 +1,5 @@
 import { matches } from '../../core/wildcard.ts'
-import type { Examination } from '../../examine.ts'
+import type { Examination } from '../../runtime/probe-server.ts'
 import { type Diagnosis, diagnose, type Failed, type Tried } from './cause.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 import { httpCauses } from './http-causes.ts'

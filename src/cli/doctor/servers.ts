@@ -1,7 +1,7 @@
 import type { HttpConfig, ServerConfig } from '../../config/schema.ts'
 import { keyPath } from '../../config/tree.ts'
 import { matches } from '../../core/wildcard.ts'
-import type { Examiner } from '../../examine.ts'
+import type { Examiner } from '../../runtime/probe-server.ts'
 import { type Check, ok, problem, warning } from './finding.ts'
 import { serverFinding } from './server.ts'
 import type { Situation } from './situation.ts'

@@ -1,6 +1,6 @@
 import { loadConfig } from '../../config/load.ts'
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Examination, ExaminedFailure } from '../../examine.ts'
+import type { Examination, ExaminedFailure } from '../../runtime/probe-server.ts'
 import { folder } from '../folder.fixture.ts'
 import type { Finding } from './finding.ts'
 import { serverFinding } from './server.ts'

@@ -1,0 +1,84 @@
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { defaultAgent } from '../../policy/agents.ts'
+import { lineage } from '../../policy/lineage.ts'
+import type { AgentView, Matrix, WhyView } from '../../serve/admin/contract.ts'
+import type { ToolsAsked } from '../../serve/admin/port.ts'
+import { agentFor } from '../../serve/agent.ts'
+import type { World } from '../generation.ts'
+import type { AdminParts } from './context.ts'
+import { accountOf } from './overview.ts'
+import { partsOf, select } from './visibility.ts'
+
+/** The agents that there are; with no rules there is one. */
+export const agentsOf = ({ policy }: World): readonly string[] =>
+  policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
+
+/** A caller with a credential that acts as this agent. */
+export const asAgent = (agent: string): Caller => ({
+  agent,
+  agents: [agent],
+  principal: 'admin',
+  authenticated: true,
+  admin: false,
+  session: 'admin',
+  capabilities: {},
+})
+
+/** The agent that somebody acts as, or another that they ask for; refused where they may not be that one. */
+export const chosenAgent = (access: Access, caller: Caller, asked: string | undefined): string =>
+  asked === undefined ? caller.agent : agentFor(access, caller, asked)
+
+export function agentViews({ present, stats }: AdminParts): readonly AgentView[] {
+  const world = present()
+  const { policy, catalog, concurrencyOf, loaded } = world
+  const { agents, defaults, limits } = loaded.config
+  const fallback = defaults.agent ?? (defaults.denyOnMissingAgent ? undefined : defaultAgent)
+  return agentsOf(world).map((name) => {
+    const family = lineage(name, policy.agents)
+    const view = catalog.view(asAgent(name))
+    const perMinute = family.map((one) => agents[one]?.perMinute).find((limit) => limit !== undefined)
+    return {
+      name,
+      inherits: family[1] ?? null,
+      expose: policy.exposureOf(name),
+      isDefault: policy.agents.size === 0 || name === fallback,
+      tools: partsOf(view.list('tool')).tools.length,
+      tokens: accountOf(view),
+      perMinute: perMinute ?? limits.perMinute ?? null,
+      concurrency: concurrencyOf.agent(name) ?? null,
+      calls: stats.of('agent', name),
+    }
+  })
+}
+
+export function matrixOf({ present }: AdminParts, asked: ToolsAsked): Matrix {
+  const world = present()
+  const agents = agentsOf(world)
+  const callers = agents.map(asAgent)
+  const { tools, ...page } = select(partsOf(world.catalog.everything('tool')).tools, asked)
+  const rows = tools.map(({ entry }) => ({
+    server: entry.server,
+    tool: entry.name,
+    allowed: callers.map((caller) => world.policy.decide(caller, entry).allowed),
+  }))
+  return { agents, rows, ...page }
+}
+
+/** Why an agent may use a tool, or why not. Who is no admin may ask about the agents that they may be. */
+export async function whyFor(
+  { access, why }: AdminParts,
+  caller: Caller,
+  asked: { readonly agent?: string | undefined; readonly tool: string },
+): Promise<WhyView> {
+  const agent = caller.admin ? (asked.agent ?? caller.agent) : chosenAgent(access, caller, asked.agent)
+  // What they ask for in vain is counted and written down, as if they had called it.
+  if (!caller.admin) await access.view({ ...caller, agent }).resolve('tool', asked.tool)
+  const authenticated = caller.admin || caller.authenticated
+  const { server, tool, decision, considered, ...found } = await why(agent, asked.tool, { authenticated })
+  const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}, by ${decision.rule}.` : decision.reason
+  return {
+    ...{ agent: found.agent, server, tool, allowed: decision.allowed, rule: decision.rule, sentence },
+    considered: considered.map(({ step, rule, outcome, note }) => ({ rule, text: `${step}: ${note} (${outcome})` })),
+  }
+}

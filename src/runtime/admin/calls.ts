@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto'
+import type { AuditDesk } from '../../admin/audit-desk.ts'
+import type { Caller, Peer } from '../../core/call.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import type { CallDetail, CallView, TryResult } from '../../serve/admin/contract.ts'
+import type { CallsAsked, Trial } from '../../serve/admin/port.ts'
+import { chosenAgent } from './agents.ts'
+import type { AdminParts } from './context.ts'
+
+/** The latest calls, as far as somebody may see them: admins all of them, others those of their agent. */
+export interface Calls {
+  list(caller: Caller, asked: CallsAsked): readonly CallView[]
+  one(caller: Caller, id: string): Promise<CallDetail | undefined>
+}
+
+export function createCalls({ calls, log }: AdminParts, desk: AuditDesk): Calls {
+  return {
+    list(caller, { limit, ...filter }) {
+      if (caller.admin) return calls.list(filter, limit)
+      if (filter.agent !== undefined && filter.agent !== caller.agent) return []
+      return calls.list({ ...filter, agent: caller.agent }, limit)
+    },
+    async one(caller, id) {
+      const found = calls.find(id)
+      const maySee = ({ agent }: CallView) => caller.admin || agent === caller.agent
+      if (!found || !maySee(found)) return undefined
+      const audit = caller.admin ? await recordsOf(id) : none
+      return { ...found, children: found.children.filter(maySee), audit }
+    },
+  }
+
+  /** A log that cannot be searched hides its records, and not the call. */
+  async function recordsOf(id: string): Promise<CallDetail['audit']> {
+    try {
+      return await desk.recordsOf(id)
+    } catch (cause) {
+      log.warn({ cause }, 'The audit records of a call could not be found')
+      return none
+    }
+  }
+}
+
+const none: CallDetail['audit'] = { begin: null, end: null }
+
+/**
+ * Calls a tool for somebody who looks at the dashboard. It is a call like any other: policy, limits, audit and all that
+ * is configured for the agent hold for it. Nobody can be asked on the way, so that what needs a person's yes is refused.
+ */
+export async function tryTool(
+  { access }: AdminParts,
+  caller: Caller,
+  name: string,
+  { arguments: given, agent: asked }: Trial,
+  signal: AbortSignal,
+): Promise<TryResult> {
+  const acting = { ...caller, agent: chosenAgent(access, caller, asked) }
+  const { entry } = await access.view(acting).resolve('tool', name)
+  const id = randomUUID().slice(19)
+  const input = { arguments: given, meta: {} }
+  const start = performance.now()
+  const told = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
+    ...{ call: id, ms: Math.round((performance.now() - start) * 100) / 100 },
+    ...{ result, error },
+  })
+  try {
+    const { body } = await access.handle({ id, caller: acting, entry, input, signal, peer: nobody })
+    return told(body.value, null)
+  } catch (thrown) {
+    return told(null, errorOf(thrown))
+  }
+}
+
+/** What is thrown belongs to the call, and is shown with it; only what nobody expected is for the log. */
+function errorOf(thrown: unknown): TryResult['error'] {
+  if (thrown instanceof ServerError) {
+    const { code, message } = thrown.error.value
+    return { code: `rpc ${code}`, message }
+  }
+  const error = ToolwayError.from(thrown)
+  if (error.code === 'INTERNAL') throw thrown
+  const { rule } = error.details
+  return { code: error.code, message: error.message, ...(rule !== undefined && { rule }) }
+}
+
+const nobody: Peer = {
+  rounds: false,
+  logLevel: undefined,
+  notify() {},
+  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'Nobody can be asked from the dashboard.')),
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest'
+import { type Config, configSchema } from '../../config/schema.ts'
+import { createRedactor } from '../../telemetry/redact/redactor.ts'
+import { secretsOf } from '../../telemetry/redact/secrets.ts'
+import { changesInWords, mayTell } from '../config-difference.ts'
+import { shownConfig } from './config.ts'
+import { secretIn, secretive } from './secrets.fixture.ts'
+
+const configOf = (written: object) => configSchema.parse(written) as unknown as Config
+
+const shown = (config: Config) =>
+  shownConfig(config, createRedactor({ secrets: secretsOf(config), keys: config.audit.redact }))
+
+describe('B6: the configuration as it is shown', () => {
+  const config = configOf(secretive(7))
+
+  test('the fixture has a secret at every key that can hold one', () => {
+    const written = JSON.stringify(secretive(7))
+    expect(written.match(new RegExp(secretIn(7), 'g'))?.length).toBeGreaterThan(30)
+  })
+
+  test('holds none of them, also where the redactor knows nothing', () => {
+    expect(JSON.stringify(shown(config))).not.toMatch(secretIn(7))
+    const ignorant = createRedactor({ secrets: [], keys: [] })
+    const { sinks: _, ...others } = shownConfig(config, ignorant)
+    expect(JSON.stringify(others)).not.toMatch(secretIn(7))
+  })
+
+  test('still says what there is', () => {
+    expect(shown(config)).toMatchObject({
+      auth: { token: '[redacted]', keys: [{ id: 'ci', hash: '[redacted]' }] },
+      mcpServers: {
+        process: {
+          command: 'server',
+          args: ['--token', '[redacted]', '--api-key=[redacted]', '--password', '[redacted]', 'PGPASSWORD=[redacted]'],
+          env: { GITHUB_TOKEN: '[redacted]', PIN: '[redacted]', REGION: '[redacted]' },
+        },
+        remote: {
+          url: 'https://[redacted]@host.example.com/path?[redacted]#[redacted]',
+          headers: { Authorization: '[redacted]', 'X-Team': '[redacted]' },
+        },
+      },
+      models: { gpt: { model: 'm', apiKey: '[redacted]' } },
+      sinks: { tool: { tool: 'process.post' } },
+      limits: { queue: 256 },
+    })
+  })
+
+  test('words that stand for a token are shown, and harmless arguments are as they are', () => {
+    const args = ['-y', 'server', '--root', '/srv/data', 'mode=fast', '--', '-x']
+    const plain = shown(configOf({ auth: { token: 'none' }, mcpServers: { a: { command: 'npx', args } } }))
+    expect(plain).toMatchObject({ auth: { token: 'none' }, mcpServers: { a: { args } } })
+    expect(shown(configOf({}))).toMatchObject({ auth: { token: 'generated' } })
+  })
+})
+
+test('B6: what a reload changed is told without any of them', () => {
+  const told = changesInWords(configOf(secretive(7)), configOf(secretive(8)), mayTell).join('\n')
+  expect(told).not.toMatch(secretIn(7))
+  expect(told).not.toMatch(secretIn(8))
+  for (const key of [
+    'auth.token changed',
+    'auth.keys changed',
+    'mcpServers.process.args changed',
+    'mcpServers.process.env.PIN changed',
+    'mcpServers.remote.url changed',
+    'mcpServers.bearer.auth.token changed',
+    'models.gpt.apiKey changed',
+    'sinks.tool.arguments.password changed',
+    'stores.redis.url changed (from the next start on)',
+    'telemetry.traces.otlp changed',
+  ]) {
+    expect(told.split('\n')).toContain(key)
+  }
+})

@@ -1,0 +1,105 @@
+import type { Config } from '../../config/schema.ts'
+import type { Caller } from '../../core/call.ts'
+import { isSecretName } from '../../core/secret-name.ts'
+import { isRecord } from '../../lib/is-record.ts'
+import type { ConfigView, ReloadEvent } from '../../serve/admin/contract.ts'
+import type { Redactor } from '../../telemetry/redact/redactor.ts'
+import type { Reloaded } from '../reload.ts'
+import { type AdminParts, recorded } from './context.ts'
+import { reloadView } from './overview.ts'
+
+/** The configuration in force, and how it came to be. */
+export interface Configuration {
+  view(): ConfigView
+  last(): ReloadEvent | undefined
+  reload(caller: Caller): Promise<ReloadEvent>
+  onReload(listener: (event: ReloadEvent) => void): Disposable
+}
+
+export function createConfiguration(parts: AdminParts): Configuration {
+  const { present, reload, audit, clock } = parts
+  const { history } = reload
+
+  /** What is wrong with a file may quote it. */
+  const shown = ({ error, changes, ...event }: Reloaded): ReloadEvent => {
+    const { text } = present().redactor
+    return { ...event, error: error === null ? null : text(error), changes: changes.map(text) }
+  }
+
+  const last = (): ReloadEvent | undefined => history.events[0] && shown(history.events[0])
+
+  return {
+    view() {
+      const { loaded, warnings, redactor } = present()
+      return {
+        files: loaded.files.map(({ path, dialect }) => ({ path, dialect })),
+        config: shownConfig(loaded.config, redactor),
+        warnings: warnings.map(redactor.text),
+        reload: reloadView(parts, true),
+        history: history.events.map(shown),
+      }
+    },
+    last,
+    async reload(caller) {
+      await recorded(audit, caller, { operation: 'reload_config' }, () => reload.now())
+      return last() ?? { at: clock.now(), ok: true, error: null, changes: [] }
+    },
+    onReload: (listener) => history.onEvent((event) => listener(shown(event))),
+  }
+}
+
+const hidden = '[redacted]'
+
+/** Members whose values are never shown, whatever they are: only their names are. */
+const covered: ReadonlySet<string> = new Set(['env', 'headers'])
+
+/** Texts that are secrets by where they stand. */
+const secret: ReadonlySet<string> = new Set(['token', 'key', 'apiKey', 'hash', 'clientSecret', 'privateKey'])
+
+/** Words that may stand in the place of a token. */
+const harmless: ReadonlySet<unknown> = new Set(['generated', 'none'])
+
+/** Addresses may hold a password, or a key among their parameters. */
+const addresses: ReadonlySet<string> = new Set(['url', 'baseUrl', 'otlp', 'jwksUrl', 'issuer'])
+
+/**
+ * A configuration as an operator may see it, and whoever looks over their shoulder: what is a secret by its place is
+ * replaced, and everything else goes past the redactor, which knows the secrets in whatever text they are.
+ */
+export function shownConfig(config: Config, redactor: Redactor): Record<string, unknown> {
+  const show = (value: unknown, key: string): unknown => {
+    if (covered.has(key) && isRecord(value)) return mapped(value, () => hidden)
+    if (typeof value === 'string') {
+      if (secret.has(key)) return harmless.has(value) ? value : hidden
+      return redactor.text(addresses.has(key) ? plainAddress(value) : value)
+    }
+    if (Array.isArray(value)) {
+      const items = key === 'args' ? withoutSecrets(value) : value
+      return items.map((item) => show(item, ''))
+    }
+    // What goes into a tool is redacted as the arguments of any call are.
+    if (key === 'arguments' && isRecord(value)) return redactor.value(value)
+    return isRecord(value) ? mapped(value, show) : value
+  }
+  return mapped(config, show)
+}
+
+/** `--token …` and `--api-key=…`, however short what follows is. */
+const withoutSecrets = (words: readonly string[]): string[] =>
+  words.map((word, index) => {
+    const [, start = '', name = ''] = /^((?:--?)?([\w-]+)=)/.exec(word) ?? []
+    if (isSecretName(name)) return start + hidden
+    const flag = /^--?([A-Za-z][\w-]*)$/.exec(words[index - 1] ?? '')?.[1]
+    return flag !== undefined && isSecretName(flag) && !word.startsWith('-') ? hidden : word
+  })
+
+/** Without user, password, query and fragment. */
+function plainAddress(text: string): string {
+  if (!URL.canParse(text)) return hidden
+  const { protocol, host, pathname, username, password, search, hash } = new URL(text)
+  const user = username + password === '' ? '' : `${hidden}@`
+  return `${protocol}//${user}${host}${pathname}${search === '' ? '' : `?${hidden}`}${hash === '' ? '' : `#${hidden}`}`
+}
+
+const mapped = (record: object, show: (value: unknown, key: string) => unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(record).map(([key, value]) => [key, show(value, key)]))

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import type { Access } from '../../core/access.ts'
+import type { Audit } from '../../core/audit.ts'
+import type { Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Why } from '../../policy/explanation.ts'
+import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
+import type { RecentCalls } from '../../telemetry/calls/recent.ts'
+import type { World } from '../generation.ts'
+import type { OAuth } from '../oauth-sign-in.ts'
+import type { Lasting } from '../process-state.ts'
+import type { ReloadHistory, ReloadStatus } from '../reload.ts'
+
+/** What is counted of calls. */
+export interface Counted {
+  of(by: Stats['by'], name: string): Figures
+  recent(ms: number): Figures
+  table(by: Stats['by']): Stats
+  series(from: number, to: number): Series
+}
+
+/** All that the admin API is put together from. */
+export interface AdminParts extends Pick<Lasting, 'archive' | 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
+  readonly access: Access
+  /** Tokens for servers that want OAuth. */
+  readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
+  /** What the present configuration has made. */
+  present(): World
+  readonly stats: Counted
+  readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
+  readonly reload: {
+    status(): ReloadStatus
+    /** Never rejects: the history tells how it went. */
+    now(): Promise<unknown>
+    readonly history: ReloadHistory
+  }
+  why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
+  /** The secret of the audit log, to check it with. */
+  auditKey(): Promise<string>
+  /** Conversations with clients that are open. */
+  sessions(): number
+  /** The URL of the MCP endpoint. */
+  endpoint(): string
+  /** Which worker this is, where several serve together. */
+  readonly worker?: { readonly number: number; readonly of: number } | undefined
+  readonly startedAt: number
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What an operator did, in the words of the audit log. */
+interface Deed {
+  readonly operation: string
+  readonly server?: string
+}
+
+/** Does something that an operator asked for, and writes down who it was and how it went, as for every call (F11). */
+export async function recorded<T>(audit: Audit, caller: Caller, deed: Deed, work: () => Promise<T>): Promise<T> {
+  const { agent, principal, authenticated, address } = caller
+  const subject = {
+    call: randomUUID(),
+    agent,
+    principal,
+    ...(!authenticated && { anonymous: true as const }),
+    ...(address !== undefined && { address }),
+    ...deed,
+    write: true,
+  }
+  const start = performance.now()
+  const took = () => Math.round((performance.now() - start) * 100) / 100
+  await audit.begin(subject)
+  try {
+    const result = await work()
+    await audit.end({ ...subject, decision: 'ALLOW', rule: 'admin', is_error: false, latency_ms: took() })
+    return result
+  } catch (thrown) {
+    const { code } = ToolwayError.from(thrown)
+    const failed = { decision: 'ERROR', code, reason: code.toLowerCase(), is_error: true } as const
+    await audit.end({ ...subject, ...failed, latency_ms: took() })
+    throw thrown
+  }
+}

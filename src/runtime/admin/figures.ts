@@ -1,0 +1,106 @@
+import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
+import type { Range } from '../../serve/admin/port.ts'
+import type { AdminParts } from './context.ts'
+import { seesAllFigures } from './visibility.ts'
+
+/** What was counted, as far as somebody may see it: everything, or the calls of their own agent. */
+export interface SeenFigures {
+  lately(caller: Caller): Figures
+  of(caller: Caller, by: Stats['by'], name: string): Figures
+  series(caller: Caller, range: Range): Series
+  stats(caller: Caller, by: Stats['by']): Stats
+}
+
+/** How far back an overview looks. */
+const latelyMs = 60_000
+const hourMs = 3_600_000
+const keptMs = 500
+
+export function createFigures({ stats, calls, present, clock }: AdminParts): SeenFigures {
+  const all = (caller: Caller) => seesAllFigures(caller, present())
+  let latest: { readonly agent: string; readonly at: number; readonly calls: readonly CallView[] } | undefined
+  /** One answer may need the figures of many servers: the calls are looked for once. */
+  const own = ({ agent }: Caller): readonly CallView[] => {
+    const at = clock.now()
+    if (latest?.agent === agent && at - latest.at < keptMs) return latest.calls
+    latest = { agent, at, calls: calls.list({ agent }, Number.MAX_SAFE_INTEGER) }
+    return latest.calls
+  }
+  const named = { agent: 'agent', server: 'server', operation: 'operation', tool: 'name' } as const
+
+  return {
+    lately(caller) {
+      if (all(caller)) return stats.recent(latelyMs)
+      const since = clock.now() - latelyMs
+      const lately = own(caller).filter(({ at }) => at >= since)
+      return figuresOf(lately, latelyMs)
+    },
+    of(caller, by, name) {
+      if (all(caller)) return stats.of(by, name)
+      const fits = by === 'tool' ? isTool(name) : (call: CallView) => call[named[by]] === name
+      const found = own(caller).filter(fits)
+      const since = found.at(-1)?.at ?? clock.now()
+      return figuresOf(found, clock.now() - since)
+    },
+    series(caller, { to = clock.now(), from = to - hourMs }) {
+      if (from >= to) throw new ToolwayError('INVALID_ARGUMENTS', 'The time must begin (from) before it ends (to).')
+      return all(caller) ? stats.series(from, to) : seriesOf(own(caller), from, to)
+    },
+    stats: (caller, by) => (all(caller) ? stats.table(by) : statsOf(own(caller), by, clock.now())),
+  }
+}
+
+const isTool = (name: string) => (call: CallView) =>
+  call.operation === 'call_tool' && `${call.server}.${call.name}` === name
+
+/** The figures of some calls, for who may not see those of everybody: as far back as calls are kept. */
+export function figuresOf(calls: readonly CallView[], ms: number): Figures {
+  const over = calls.filter(({ outcome }) => outcome !== 'running')
+  const denials = over.filter(({ outcome }) => outcome === 'denied').length
+  // A refusal takes no time, and says nothing about how long a call does.
+  const times = over.flatMap((call) => (call.outcome === 'denied' || call.ms === null ? [] : [call.ms])).sort(ascending)
+  const at = (part: number) => times[Math.ceil(times.length * part) - 1] ?? null
+  return {
+    calls: over.length,
+    errors: over.filter(({ outcome }) => outcome === 'failed' || outcome === 'tool_error').length,
+    denials,
+    perSecond: ms > 0 ? (over.length * 1000) / ms : 0,
+    averageMs: times.length === 0 ? null : times.reduce((sum, time) => sum + time, 0) / times.length,
+    ...{ p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) },
+  }
+}
+
+const ascending = (one: number, another: number) => one - another
+
+const maxPoints = 200
+const finestMs = 1_000
+
+export function seriesOf(calls: readonly CallView[], from: number, to: number): Series {
+  const stepMs = Math.max(finestMs, Math.ceil((to - from) / maxPoints / finestMs) * finestMs)
+  const first = Math.floor(from / stepMs) * stepMs
+  const steps = Map.groupBy(calls, ({ at }) => Math.floor(at / stepMs) * stepMs)
+  const count = Math.ceil((to - first) / stepMs)
+  const points = Array.from({ length: count }, (_, index) => {
+    const at = first + index * stepMs
+    const within = steps.get(at) ?? []
+    const cached = (kind: CallView['cache']) => within.filter(({ cache }) => cache === kind).length
+    return { at, ...figuresOf(within, stepMs), cacheHits: cached('hit'), cacheMisses: cached('miss') }
+  })
+  return { from, to, stepMs, points }
+}
+
+const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {
+  agent: ({ agent }) => agent,
+  server: ({ server }) => server,
+  operation: ({ operation }) => operation,
+  tool: ({ server, name }) => `${server}.${name}`,
+}
+
+export function statsOf(calls: readonly CallView[], by: Stats['by'], now: number): Stats {
+  const since = calls.reduce((oldest, { at }) => Math.min(oldest, at), now)
+  const counted = by === 'tool' ? calls.filter(({ operation }) => operation === 'call_tool') : calls
+  const rows = [...Map.groupBy(counted, nameBy[by])].map(([name, some]) => ({ name, ...figuresOf(some, now - since) }))
+  return { by, since, rows: rows.sort((one, another) => another.calls - one.calls) }
+}

@@ -1,0 +1,86 @@
+import type { View } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { costOf } from '../../core/costs.ts'
+import { defaultAgent } from '../../policy/agents.ts'
+import type { Health, Overview, ReloadView, TokenAccount } from '../../serve/admin/contract.ts'
+import type { World } from '../generation.ts'
+import type { AdminParts } from './context.ts'
+import type { SeenFigures } from './figures.ts'
+import { seesAllFigures, serversSeenBy, toolsSeenBy } from './visibility.ts'
+
+/** The gateway as a whole, or as much of it as concerns the agent of who asks. */
+export function createOverview(parts: AdminParts, figures: SeenFigures): (caller: Caller) => Overview {
+  const { present, breakers, version, startedAt, worker } = parts
+  return (caller) => {
+    const world = present()
+    const servers = serversSeenBy(caller, world)
+    const health: Record<Health, number> = {
+      healthy: 0,
+      degraded: 0,
+      unhealthy: 0,
+      'needs-auth': 0,
+      starting: 0,
+      stale: 0,
+      disabled: 0,
+    }
+    for (const { status } of servers) health[status.health]++
+    const failing = servers.filter(({ status }) => status.breaker !== 'closed')
+    return {
+      version,
+      startedAt,
+      endpoint: parts.endpoint(),
+      ...(worker && { worker: { number: worker.number, of: worker.of } }),
+      calls: figures.lately(caller),
+      ...loadFor(caller, parts),
+      tokens: tokenAccount(caller, world),
+      servers: health,
+      tools: toolsSeenBy(caller, world).length,
+      breakers: failing.map(({ name, status }) => ({
+        server: name,
+        state: status.breaker,
+        since: breakers.stateOf(name).since,
+      })),
+      reload: reloadView(parts, caller.admin),
+    }
+  }
+}
+
+type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
+
+/** How busy it is; of others, only admins are told. */
+function loadFor(caller: Caller, parts: AdminParts): Load {
+  const { bulkhead, cache, calls, sessions, present } = parts
+  if (!seesAllFigures(caller, present())) {
+    const inFlight = calls.list({ agent: caller.agent, outcome: 'running' }, Number.MAX_SAFE_INTEGER).length
+    const queued = bulkhead.stats().agents[caller.agent]?.queued ?? 0
+    return { inFlight, queued, sessions: 0, cache: { hits: 0, misses: 0, joined: 0, hitRate: null } }
+  }
+  const { inFlight, queued } = bulkhead.stats()
+  const { hits, misses, joined } = cache.stats()
+  const hitRate = hits + misses === 0 ? null : hits / (hits + misses)
+  return { inFlight, queued, sessions: sessions(), cache: { hits, misses, joined, hitRate } }
+}
+
+/** How reloads have gone. Why one failed is told to admins: it may quote the configuration. */
+export function reloadView({ reload, present }: AdminParts, admin: boolean): ReloadView {
+  const { attempts, successes } = reload.status()
+  const [latest] = reload.history.events
+  const error = latest?.error ?? null
+  const lastError = admin && error !== null ? present().redactor.text(error) : null
+  return { attempts, successes, lastAt: latest?.at ?? null, lastError }
+}
+
+/** What tools cost a model's context (B8): for admins of a client that may use everything, for others of their own. */
+const tokenAccount = (caller: Caller, world: World): TokenAccount =>
+  caller.admin ? accountOfAll(world, caller.agent) : accountOf(world.catalog.view(caller))
+
+/** The account of a client that may use everything, and is shown tools as this agent is. */
+export const accountOfAll = ({ catalog, policy }: World, agent: string = defaultAgent): TokenAccount =>
+  accountOf({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
+
+/** What all of the tools cost, what is shown of them, and what that saves. */
+export function accountOf({ shown }: Pick<View, 'shown'>): TokenAccount {
+  const direct = costOf(shown('direct'))
+  const exposed = costOf(shown())
+  return { direct, exposed, saved: Math.max(0, direct - exposed) }
+}

@@ -1,0 +1,116 @@
+import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { didYouMean } from '../../core/near.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
+import type { ServerDetail, ServerView, SignInView } from '../../serve/admin/contract.ts'
+import type { ServerAction } from '../../serve/admin/port.ts'
+import type { Server } from '../../upstream/server.ts'
+import { type AdminParts, recorded } from './context.ts'
+import type { SeenFigures } from './figures.ts'
+import { serversSeenBy } from './visibility.ts'
+
+/** The servers, and what an operator can do with them. */
+export interface Servers {
+  list(caller: Caller): readonly ServerView[]
+  one(caller: Caller, name: string): ServerDetail
+  control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
+  signIn(caller: Caller, name: string, redirect: URL): Promise<SignInView>
+  signedIn(answer: URLSearchParams): Promise<string>
+}
+
+/** A server that takes longer to come back is waited for by looking at it. */
+const patienceMs = 15_000
+
+export function createServers(parts: AdminParts, figures: SeenFigures): Servers {
+  const { present, breakers, audit, oauth, clock } = parts
+  const serverOf = (name: string): Server | undefined => present().servers.get(name)?.server
+
+  /** Processes are nobody's business but the operator's. */
+  const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
+    const control = serverOf(name)?.control
+    const { era = null, protocolVersion = null, latencyMs = null, lastError = null } = status
+    const { health, reason, since, description, transport, breaker } = status
+    return {
+      ...{ name, description, health, reason, since, transport, era, protocolVersion, breaker },
+      ...{ tools, latencyMs, lastError },
+      process: (caller.admin && control?.process) || null,
+      calls: figures.of(caller, 'server', name),
+      paused: control?.paused ?? false,
+    }
+  }
+
+  const find = (caller: Caller, name: string): ServerSummary => {
+    const servers = serversSeenBy(caller, present())
+    const found = servers.find((server) => server.name === name)
+    if (found) return found
+    const hint = didYouMean(
+      name,
+      servers.map((server) => server.name),
+    )
+    throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name.slice(0, 100))}${hint}`)
+  }
+
+  const actions: Readonly<Record<ServerAction, (server: Server) => Promise<unknown>>> = {
+    restart({ name, control }) {
+      // Whatever it failed with before: somebody has mended it, or wants to see whether they have.
+      breakers.forget(name)
+      return control.restart()
+    },
+    async enable({ control }) {
+      control.resume()
+    },
+    disable: ({ control }) => control.pause(),
+    // Kinds of clients that can be asked for different things may be offered different ones.
+    refresh: (server) => Promise.all([server, ...server.kinds().values()].map((kind) => kind.refresh())),
+  }
+
+  const settled = async (work: Promise<unknown>): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    using _ = clock.after(patienceMs, resolve)
+    await Promise.race([work, promise])
+  }
+
+  return {
+    list: (caller) => serversSeenBy(caller, present()).map((server) => viewOf(caller, server)),
+    one(caller, name) {
+      const found = viewOf(caller, find(caller, name))
+      return { ...found, stderr: caller.admin ? (serverOf(name)?.control.stderr() ?? []) : [] }
+    },
+    async control(caller, name, action) {
+      find(caller, name)
+      const server = serverOf(name)
+      if (!server) throw notOurs(name)
+      if (present().loaded.config.mcpServers[name]?.disabled) throw disabled(name)
+      const deed = { operation: `${action}_server`, server: name }
+      await recorded(audit, caller, deed, () => settled(actions[action](server)))
+      return viewOf(caller, find(caller, name))
+    },
+    async signIn(caller, name, redirect) {
+      find(caller, name)
+      const config = present().loaded.config.mcpServers[name]
+      if (!config || !oauth) throw notOurs(name)
+      const deed = { operation: 'sign_in_server', server: name }
+      const url = await recorded(audit, caller, deed, () => oauth.beginHere(name, config, redirect))
+      return { url }
+    },
+    async signedIn(answer) {
+      if (!oauth) throw nothingToSignInWith()
+      const name = await oauth.finishHere(answer)
+      // Whatever it failed with before, it failed with for want of this.
+      const server = serverOf(name)
+      if (server) await settled(actions.refresh(server))
+      return name
+    },
+  }
+}
+
+const nothingToSignInWith = () => new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
+
+const notOurs = (name: string) =>
+  new ToolwayError('INVALID_ARGUMENTS', `${name} is a part of Toolway itself, and runs as long as it does.`)
+
+const disabled = (name: string) =>
+  new ToolwayError(
+    'INVALID_ARGUMENTS',
+    `${name} is disabled in the configuration: take mcpServers.${name}.disabled out of it, and reload.`,
+  )

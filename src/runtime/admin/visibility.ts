@@ -1,0 +1,72 @@
+import { metaSource } from '../../catalog/summaries.ts'
+import type { Served } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
+import type { ToolsAsked } from '../../serve/admin/port.ts'
+import type { World } from '../generation.ts'
+
+/** The servers that somebody sees: every one for admins, those of their agent for others. */
+export const serversSeenBy = (caller: Caller, { catalog }: World): readonly ServerSummary[] =>
+  caller.admin ? catalog.summaries() : catalog.view(caller).servers()
+
+/** The tools of these servers; the tools about tools are not among them. The same list until something changes. */
+export const toolsSeenBy = (caller: Caller, { catalog }: World): readonly Served[] =>
+  partsOf(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool')).tools
+
+/** Whether somebody sees the numbers of everybody: where there are no agents, everybody is the same one. */
+export const seesAllFigures = (caller: Caller, { policy }: World): boolean => caller.admin || policy.agents.size === 0
+
+interface Parts {
+  readonly tools: readonly Served[]
+  /** The tools about tools. */
+  readonly meta: readonly Served[]
+}
+
+const known = new WeakMap<readonly Served[], Parts>()
+
+/** Divided once: dashboards ask every second, and there may be thousands. */
+export function partsOf(all: readonly Served[]): Parts {
+  const before = known.get(all)
+  if (before) return before
+  const isMeta = ({ entry }: Served) => entry.server === metaSource
+  const parts = { tools: all.filter((one) => !isMeta(one)), meta: all.filter(isMeta) }
+  known.set(all, parts)
+  return parts
+}
+
+/** Some of the tools that fit. */
+interface Selected {
+  readonly tools: readonly Served[]
+  /** How many fit on all pages. */
+  readonly total: number
+  readonly nextCursor: string | null
+}
+
+/** The tools that somebody looks for, a page at a time, in the order in which they are served. */
+export function select(tools: readonly Served[], { query, server, cursor, limit }: ToolsAsked): Selected {
+  const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean)
+  const fitting = tools.filter(
+    (tool) => (server === undefined || tool.entry.server === server) && words.every((word) => mentions(tool, word)),
+  )
+  const start = cursor === undefined ? 0 : startAfter(fitting, cursor)
+  const page = fitting.slice(start, start + limit)
+  const last = page.at(-1)
+  const more = last !== undefined && start + limit < fitting.length
+  return { tools: page, total: fitting.length, nextCursor: more ? cursorOf(last) : null }
+}
+
+const mentions = ({ name, entry }: Served, word: string): boolean =>
+  [name, entry.server, entry.name, entry.definition.title, entry.definition.description].some(
+    (text) => typeof text === 'string' && text.toLowerCase().includes(word),
+  )
+
+/** A name holds its place, whatever else comes and goes. */
+const cursorOf = ({ name }: Served): string => Buffer.from(name).toString('base64url')
+
+function startAfter(tools: readonly Served[], cursor: string): number {
+  const name = Buffer.from(cursor, 'base64url').toString()
+  const at = tools.findIndex((tool) => tool.name === name)
+  if (at >= 0) return at + 1
+  throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown or no longer valid; begin again without one.')
+}

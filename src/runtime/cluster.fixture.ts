@@ -1,0 +1,79 @@
+import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
+import { createTopicListeners, type PubSub, type TopicListeners } from '../core/pub-sub.ts'
+import type { Server } from '../upstream/server.ts'
+import { createFanOut, type FanOut, type FanOutOptions, type Present } from './cluster.ts'
+
+interface ReplicaOptions {
+  /** Its one server, `files`; none otherwise. */
+  readonly server?: Server
+  readonly transport?: 'stdio' | 'http'
+  readonly origin?: string
+}
+
+export interface TestReplica extends FanOut {
+  /** How often it has read its configuration. */
+  readonly reloads: number
+  /** The servers that it was hinted at. */
+  readonly hints: readonly string[]
+  readonly log: KeptLog
+  /** Its breaker before a server has become this. */
+  breakerIs(server: string, state: 'open' | 'half-open' | 'closed'): void
+}
+
+export interface TestFleet {
+  readonly clock: ManualClock
+  /** Everything that was told. */
+  readonly told: readonly { readonly topic: string; readonly text: string }[]
+  join(options?: ReplicaOptions): TestReplica
+}
+
+/** Replicas that hear one another at once. */
+export function createTestFleet(): TestFleet {
+  const clock = createManualClock()
+  const told: { topic: string; text: string }[] = []
+  const boards = new Set<TopicListeners>()
+  return {
+    clock,
+    told,
+    join({ server, transport = 'http', origin = 'here' } = {}) {
+      const log = createKeptLog()
+      const board = createTopicListeners(log)
+      boards.add(board)
+      const pubSub: PubSub = {
+        subscribe: board.subscribe,
+        publish(topic, text) {
+          told.push({ topic, text })
+          for (const other of boards) if (other !== board) other.deliver(topic, text)
+        },
+      }
+      const servers = new Map(server ? [['files', { server, made: { config: { transport } } }]] : [])
+      const origins = new Map(server ? [['files', { hash: origin, text: '' }]] : [])
+      const present = (() => ({ servers, origins })) as unknown as Present
+      const hints: string[] = []
+      const onBreaker = new Set<Parameters<FanOutOptions['breakers']['onChange']>[0]>()
+      const breakers: FanOutOptions['breakers'] = {
+        hint: (name) => void hints.push(name),
+        onChange(listener) {
+          onBreaker.add(listener)
+          return { [Symbol.dispose]: () => void onBreaker.delete(listener) }
+        },
+      }
+      let reloads = 0
+      const reload = async () => void reloads++
+      const fanOut = createFanOut({ pubSub, breakers, present, reload, clock, log })
+      if (server) fanOut.watch('files', server)
+      return {
+        ...fanOut,
+        get reloads() {
+          return reloads
+        },
+        hints,
+        log,
+        breakerIs(name, state) {
+          for (const listener of onBreaker) listener(name, state)
+        },
+      }
+    },
+  }
+}

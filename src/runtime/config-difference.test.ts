@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { type Config, configSchema } from '../config/schema.ts'
+import { changesInWords } from './config-difference.ts'
+
+const configOf = (written: object = {}) => configSchema.parse(written) as unknown as Config
+const openly = () => true
+const words = (before: object, after: object, mayTell = openly as (path: readonly string[]) => boolean) =>
+  changesInWords(configOf(before), configOf(after), mayTell)
+
+test('G8, G10: what a reload changed is told in words', () => {
+  const before = {
+    mcpServers: { memory: { command: 'a' }, files: { command: 'b' } },
+    limits: { perMinute: 60 },
+    policy: { blockedTools: ['a.*', 'b.x'] },
+    agents: { dev: { allow: { servers: ['files'] } } },
+  }
+  const after = {
+    mcpServers: { files: { command: 'b', concurrency: 4 }, github: { command: 'c' } },
+    limits: { perMinute: 120 },
+    policy: { blockedTools: ['b.x', 'c.y'] },
+    agents: { dev: { allow: { servers: ['files'] }, perMinute: 5 }, qa: {} },
+  }
+  expect(words(before, after).toSorted()).toEqual([
+    'agent qa added',
+    'agents.dev.perMinute: none → 5',
+    'limits.perMinute: 60 → 120',
+    'mcpServers.files.concurrency: 16 → 4',
+    'policy.blockedTools: c.y added, a.* removed',
+    'server github added',
+    'server memory removed',
+  ])
+  expect(words(after, after)).toEqual([])
+})
+
+test('G8: what counts from the next start on says so', () => {
+  expect(words({}, { server: { port: 1 } })).toEqual(['server.port: 4322 → 1 (from the next start on)'])
+  expect(words({}, { audit: { arguments: 'none' } })).toEqual(['audit.arguments: redacted → none'])
+})
+
+test('B6: values that may not be told are not, only that they have changed, come or gone', () => {
+  const written = (env: object, args: string[]) => ({ mcpServers: { a: { command: 'x', env, args } } })
+  const before = written({ KEY: 'secret-one', OLD: 'secret-two' }, ['--token', 'secret-three'])
+  const after = written({ KEY: 'secret-four', NEW: 'secret-five' }, ['--token', 'secret-six'])
+  const told = words(before, after, () => false)
+  expect(told.toSorted()).toEqual([
+    'mcpServers.a.args changed',
+    'mcpServers.a.env.KEY changed',
+    'mcpServers.a.env.NEW added',
+    'mcpServers.a.env.OLD removed',
+  ])
+})
+
+test('a change of everything is bounded, and each value is cut to one harmless line', () => {
+  const many = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`s${index}`, { command: 'x' }]))
+  const told = words({}, { mcpServers: many })
+  expect(told).toHaveLength(101)
+  expect(told.at(-1)).toBe('and 50 more')
+  const [described] = words(
+    { mcpServers: { a: { command: 'x' } } },
+    { mcpServers: { a: { command: 'x', description: `one\n\u001b[31mtwo${'.'.repeat(500)}` } } },
+  )
+  expect(described).toHaveLength('mcpServers.a.description:  → '.length + 101)
+  expect(described).not.toMatch(/[\n\u001b]/)
+})

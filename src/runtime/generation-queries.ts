@@ -1,0 +1,95 @@
+import type { Offers } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Language } from '../core/executor.ts'
+import { withoutHidden } from '../core/hidden-characters.ts'
+import { conditionsOf } from '../policy/conditions.ts'
+import type { Why } from '../policy/explanation.ts'
+import { codeTool, environmentAsked } from '../tools/code/environment.ts'
+import type { GatewayStatus } from '../tools/meta/index.ts'
+import { type Advice, joinOffers } from '../upstream/offers.ts'
+import type { Server } from '../upstream/server.ts'
+import type { World } from './generation.ts'
+import { version } from './package-paths.ts'
+import type { ReloadStatus } from './reload.ts'
+import { serversOf } from './upstream-servers.ts'
+
+/** Whose decision is asked about. Where nobody has shown a credential, they may be refused the agent. */
+export interface Asked {
+  readonly agent: string
+  /** In any spelling. */
+  readonly tool: string
+  readonly authenticated: boolean
+}
+
+/** Whether an agent may use a tool in a world, and by which rule. `operator` is who asks. */
+export async function explain(world: World, { agent, tool, authenticated }: Asked, operator: Caller): Promise<Why> {
+  const { policy, catalog, token, entrance, loaded } = world
+  const credential = authenticated || token !== undefined ? operator : await entrance.authenticate(undefined)
+  const asked = policy.agents.size === 0 ? agent : policy.agentOf(credential, agent)
+  const view = catalog.view({ ...operator, agent: asked })
+  // What is closed to an agent is not waited for on its behalf, but the operator may ask about it.
+  const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
+    if (!ToolwayError.from(thrown).kind.denial) throw thrown
+    await catalog.ready()
+    return view.resolve('tool', tool)
+  })
+  const explanation = policy.explain(asked, entry, { authenticated })
+  const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, asked, entry) : []
+  const considered = [...explanation.considered, ...conditions]
+  return { agent: asked, server: entry.server, tool: entry.name, ...explanation, considered }
+}
+
+/** What `get_gateway_status` tells (G5). */
+export function gatewayStatus({ loaded: { config, files }, warnings }: World, reload: ReloadStatus): GatewayStatus {
+  return {
+    version,
+    reload_status: { ...reload, warnings },
+    policy_state: {
+      agents: Object.keys(config.agents),
+      default_agent: config.defaults.agent ?? null,
+      deny_on_missing_agent: config.defaults.denyOnMissingAgent,
+    },
+    config_paths: files.map(({ path }) => path),
+  }
+}
+
+/** Who is told. */
+export const mayInspect = ({ policy }: World, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
+
+/** What the servers of a world offer a caller beside entries; those that it may use nothing of offer it nothing. */
+export const offersTo = (caller: Caller, world: World): Offers =>
+  joinOffers(
+    serversOf(world)
+      .filter((server) => mayUseSome(caller, server, world))
+      .map((server) => advice(server, world)),
+  )
+
+/** Instructions that are quarantined are as good as none. */
+function advice({ name, capabilities, instructions }: Server, { pins }: World): Advice {
+  const { usable } = pins.checkServer(name, instructions)
+  return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
+}
+
+function mayUseSome(caller: Caller, server: Server, { policy: { decide, closed } }: World): boolean {
+  const entries = server.entries()
+  if (entries.length === 0) return closed(caller, server.name) === undefined
+  return entries.some((entry) => decide(caller, entry).allowed)
+}
+
+/** Who calls which tool, and how. */
+export type NamedIn = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
+
+/** The environment that a call of a tool names, by whichever spelling. Nobody waits for calls that name none. */
+export function namedEnvironment(world: World, ...called: NamedIn): Promise<string | undefined> | undefined {
+  const [, , args] = called
+  return args.environment === undefined ? undefined : look(world, called)
+}
+
+async function look({ catalog, loaded }: World, [caller, tool, args]: NamedIn): Promise<string | undefined> {
+  const view = catalog.view(caller)
+  // What is no tool of theirs is refused where it is called.
+  const { entry } = (await view.resolve('tool', tool).catch(() => undefined)) ?? {}
+  if (entry?.server !== 'native' || entry.name !== codeTool) return undefined
+  return environmentAsked(caller, args, loaded.config.sandbox.languages as readonly Language[])
+}

@@ -1,0 +1,86 @@
+import type { Config, ServerConfig } from '../config/schema.ts'
+import type { Clock } from '../core/clock.ts'
+import { deadline } from '../core/deadline.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import { placeOf } from '../policy/guards/url-addresses.ts'
+import { fileLocks } from '../stores/locks.ts'
+import type { RedisSafe } from '../stores/redis/safe.ts'
+import { fileVault } from '../stores/vault.ts'
+import { createOAuth, type OAuth } from '../upstream/oauth/index.ts'
+import { openLoopback } from '../upstream/oauth/loopback.ts'
+import { sameState } from '../upstream/oauth/sign-in.ts'
+
+export type { KeptGrant, OAuth } from '../upstream/oauth/index.ts'
+
+interface Around {
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * The tokens for the servers of a configuration: in the safe that replicas share, or else in its state folder. The
+ * gateway and commands find the same ones.
+ */
+export function oauthIn(safe: RedisSafe | undefined, { stores }: Config, around: Around): OAuth {
+  const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
+  return createOAuth({ vault, locks, placeOf, ...around })
+}
+
+/** The same for a command, which has nothing open. */
+export async function openOAuth(config: Config, around: Around): Promise<OAuth & AsyncDisposable> {
+  const { redis, key } = config.stores
+  await using open = new AsyncDisposableStack()
+  let safe: RedisSafe | undefined
+  if (redis && !redis.disabled && key !== undefined) {
+    const { openRedisSafe } = await import('../stores/redis/safe.ts')
+    safe = open.use(await openRedisSafe({ url: redis.url, key, ...around }))
+  }
+  const running = open.move()
+  return { ...oauthIn(safe, config, around), [Symbol.asyncDispose]: () => running.disposeAsync() }
+}
+
+export interface SignInOptions {
+  readonly oauth: OAuth
+  readonly server: string
+  readonly config: ServerConfig
+  /** Whose grant it will be, where each has its own. */
+  readonly principal?: string | undefined
+  /** Brings a person to where they sign in. */
+  browse(url: string, issuer: string): void | Promise<void>
+  /** How long they may take. */
+  readonly withinMs: number
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** Signs in to a server from this machine: the browser comes back to a port that is open for as long as that takes. */
+export async function signIn(
+  options: SignInOptions,
+): Promise<{ readonly issuer: string; readonly scopes: readonly string[] }> {
+  const { oauth, server, config, principal, withinMs, clock, signal } = options
+  await using loopback = await openLoopback(await oauth.portOf(server, config, principal))
+  const flow = await oauth.begin(server, config, loopback.redirect, principal)
+  using limit = deadline(clock, withinMs, () => tooLate(server, withinMs), signal)
+  const answered = loopback.wait(
+    (answer) => (sameState(answer, flow.state) ? flow.finish(answer) : undefined),
+    limit.signal,
+  )
+  answered.catch(() => {})
+  await options.browse(flow.url, flow.issuer)
+  const { issuer, scopes } = await answered.catch((error) => {
+    throw error instanceof ToolwayError || signal.aborted ? error : failed(server, error)
+  })
+  return { issuer, scopes }
+}
+
+function tooLate(server: string, withinMs: number): ToolwayError {
+  const sentence = `Nobody came back from signing in to ${server} within ${withinMs / 1000} s (--timeout). Run the command again.`
+  return new ToolwayError('TIMEOUT', sentence, { server })
+}
+
+const failed = (server: string, error: unknown): ToolwayError =>
+  new ToolwayError('AUTH_REQUIRED', `Signing in to ${server} did not work: ${(error as Error).message}.`, {
+    server,
+    cause: error,
+  })

@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * Where this package is installed. Only this module asks: a build bundles modules into files at the top of `dist/`, so
+ * that the folder of the sources is `..` from here, and that of the bundle `.`.
+ */
+const isSource = import.meta.url.endsWith('.ts')
+const modules = new URL(isSource ? '..' : '.', import.meta.url)
+
+/** A file of the package that is not a module of the program. */
+export const packageFile = (path: string): URL => new URL(`../${path}`, modules)
+
+/** A module that is started as a process or thread, by its path in `src/` without its extension. */
+export const moduleFile = (name: string): URL => new URL(`${name}.${isSource ? 'ts' : 'js'}`, modules)
+
+const { version: own } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
+
+/** The version of this package. */
+export const version: string = own

@@ -1,0 +1,231 @@
+import { join } from 'node:path'
+import { descriptorStore } from '../catalog/persistence.ts'
+import { createHandovers, type Handovers } from '../chat/handovers.ts'
+import { createProfiles } from '../chat/models/profile.ts'
+import type { Config } from '../config/schema.ts'
+import type { Buckets } from '../core/buckets.ts'
+import type { Clock } from '../core/clock.ts'
+import type { DescriptorStore } from '../core/descriptors.ts'
+import { members } from '../core/json-text/scan.ts'
+import { createLeases, type Leases } from '../core/lease.ts'
+import type { Log } from '../core/log.ts'
+import type { Membership } from '../core/membership.ts'
+import type { Observer } from '../core/observer.ts'
+import type { PubSub } from '../core/pub-sub.ts'
+import { createSeal, type Seal } from '../lib/seal.ts'
+import { type Breakers, createBreakers } from '../pipeline/breaker/breakers.ts'
+import type { BreakerConfig } from '../pipeline/breaker/breaker.ts'
+import { type Bulkhead, bulkhead } from '../pipeline/bulkhead/bulkhead.ts'
+import { type Cache, cache } from '../pipeline/cache/cache.ts'
+import { createRefusals, type Refusals } from '../pipeline/refusals.ts'
+import { keptAuditKey } from '../stores/audit-key.ts'
+import { memoryBuckets } from '../stores/buckets.ts'
+import { memoryCache } from '../stores/cache.ts'
+import type { PostgresAudit, PostgresAuditOptions } from '../stores/postgres/audit.ts'
+import type { RedisMembership } from '../stores/redis/membership.ts'
+import type { RedisStoresOptions } from '../stores/redis/stores.ts'
+import { keptSealSecret } from '../stores/seal.ts'
+import { memoryTtlStore } from '../stores/ttl-store.ts'
+import { type AuditLog, openAuditLog } from '../telemetry/audit/log.ts'
+import { marksFolder } from '../telemetry/audit/marks.ts'
+import { openSpool } from '../telemetry/audit-archive/spool.ts'
+import { createRecentCalls, type RecentCalls } from '../telemetry/calls/recent.ts'
+import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
+import type { Readings, ServerReading } from '../telemetry/metrics/readings.ts'
+import type { Describe } from '../telemetry/redact/describe.ts'
+import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
+import { createLeftovers, type Leftovers } from '../upstream/leftovers.ts'
+import type { Server } from '../upstream/server.ts'
+import { type OAuth, oauthIn } from './oauth-sign-in.ts'
+import { version } from './package-paths.ts'
+import type { Shared } from './workers/worker.ts'
+
+/** What outlives configurations: what is open, what is counted, what is kept. */
+export interface Lasting extends AsyncDisposable {
+  readonly audit: AuditLog
+  /** The audit records of all replicas, where they are kept together. */
+  readonly archive: PostgresAudit | undefined
+  /** Counts refusals by principal, so that they do not fill the audit log. */
+  readonly refusals: Refusals
+  readonly buckets: Buckets
+  readonly cache: Cache
+  readonly breakers: Breakers
+  readonly bulkhead: Bulkhead
+  readonly metrics: Metrics
+  readonly stats: CallStats
+  readonly calls: RecentCalls
+  /** Who watches the calls of every configuration. */
+  readonly observers: readonly Observer[]
+  readonly seal: Seal
+  /** The replicas that this one is one of. */
+  readonly membership: Pick<RedisMembership, keyof Membership | 'join'> | undefined
+  /** What it tells them, and hears of them. */
+  readonly pubSub: PubSub | undefined
+  /** Which of what only one replica can hold is held by this one. */
+  readonly claims: Leases | undefined
+  readonly store: DescriptorStore
+  /** Conversations that clients will come back to with the results of their own tools. */
+  readonly handovers: Handovers
+  /** Grants of the authorization servers that MCP servers trust. */
+  readonly oauth: OAuth
+  /** What is known of model servers. */
+  readonly profiles: ReturnType<typeof createProfiles>
+  /** Remembers child processes, so that those of a killed Toolway are found. */
+  readonly leftovers: Leftovers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What is asked of the present world: numbers and words that may change while all this goes on. */
+export interface Present {
+  readonly loaded: { readonly config: Config }
+  readonly servers: ReadonlyMap<string, { readonly server: Server }>
+  readonly describe: Describe
+  readonly breakerOf: (server: string) => BreakerConfig | undefined
+  readonly concurrencyOf: {
+    readonly servers: ReadonlyMap<string, number>
+    readonly agent: (agent: string) => number | undefined
+  }
+  redactName(text: string): string
+}
+
+export interface LastingOptions extends Required<Pick<Readings, 'sessions' | 'reloads' | 'tokens'>> {
+  /** What workers of one machine share; Redis takes its place where there is one. */
+  readonly shared?: Shared | undefined
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Opens it by the first configuration. Numbers that may change while it runs are asked of the present world. */
+export async function openLasting(
+  config: Config,
+  present: () => Present,
+  { shared: workers, clock, log, sessions, reloads, tokens }: LastingOptions,
+): Promise<Lasting> {
+  const { audit: auditing, stores } = config
+  await using open = new AsyncDisposableStack()
+  const own: { audit?: AuditLog } = {}
+  // Before the log, so that it is closed after it: what the log writes at its end is copied, too.
+  const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
+  const audit = open.use(
+    await openAuditLog({
+      folder: auditing.path,
+      sync: auditing.sync,
+      unrecordedReads: auditing.unrecordedReads,
+      retainMs: auditing.retain,
+      ...(archive && { copied: archive.shipped }),
+      key: await keptAuditKey(stores.path),
+      marks: marksFolder(stores.path, auditing.path),
+      describe: (args) => present().describe(args),
+      redact: (text) => present().redactName(text),
+      version,
+      clock,
+      log,
+    }),
+  )
+  own.audit = audit
+  const redact = (text: string) => present().redactName(text)
+  const stats = createStats({ clock, redact })
+  const calls = createRecentCalls({ clock, redact })
+  const local = memoryBuckets()
+  const ownSecret = () => keptSealSecret(stores.path)
+  const sharing = { limits: bounds(present), local, ownSecret, clock, log }
+  const redis = open.use(await openShared(stores, sharing))
+  const besides = await workers?.open(sharing)
+  const shared = redis ?? besides
+  const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
+  const counted = {
+    cache: cache({ store: shared?.cache ?? memoryCache(bounds(present)), members, clock }),
+    bulkhead: bulkhead({ ...places(present), clock }),
+  }
+  const metrics = open.use(
+    createMetrics({
+      version,
+      clock,
+      redact,
+      readings: {
+        load: counted.bulkhead.stats,
+        cache: counted.cache.stats,
+        servers: () => [...present().servers.values()].map(({ server }) => readingOf(server)),
+        audit: audit.status,
+        sessions,
+        reloads,
+        tokens,
+        stores: () => [
+          ...(redis ? [{ name: 'redis', up: redis.redis.up }] : []),
+          ...(!redis && besides ? [{ name: 'workers', up: besides.up }] : []),
+          ...(archive ? [archiveReading(archive)] : []),
+        ],
+      },
+    }),
+  )
+  const lasting = {
+    audit,
+    archive,
+    ...counted,
+    metrics,
+    stats,
+    calls,
+    observers: [metrics.observer, stats.observer, calls.observer],
+    // After the log, so that it is closed first: it has something left to write.
+    refusals: open.use(createRefusals({ audit, clock })),
+    buckets: shared?.buckets ?? local,
+    breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),
+    seal,
+    membership: shared?.membership,
+    claims: open.use(shared && createLeases(shared.membership)),
+    pubSub: shared?.pubSub,
+    oauth: oauthIn(redis?.safe, config, { clock, log }),
+    handovers: createHandovers({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
+    profiles: createProfiles(),
+    store: descriptorStore(join(stores.path, 'catalog'), log),
+    leftovers: open.use(createLeftovers({ folder: join(stores.path, 'processes'), log, clock })),
+    clock,
+    log,
+  }
+  const running = open.move()
+  return { ...lasting, [Symbol.asyncDispose]: () => running.disposeAsync() }
+}
+
+/** What replicas share, where the configuration names a place for it. */
+async function openShared({ redis, key }: Config['stores'], options: Omit<RedisStoresOptions, 'url' | 'key'>) {
+  if (redis === undefined || redis.disabled) return undefined
+  const { openRedisStores } = await import('../stores/redis/stores.ts')
+  return openRedisStores({ url: redis.url, key, ...options })
+}
+
+/** The audit records of all replicas, where the configuration names a place for them. */
+async function openArchive({ stores, audit }: Config, options: Pick<PostgresAuditOptions, 'lane' | 'clock' | 'log'>) {
+  const { postgres } = stores
+  if (postgres === undefined || postgres.disabled) return undefined
+  const { openPostgresAudit } = await import('../stores/postgres/audit.ts')
+  const { url, migrate } = postgres
+  return openPostgresAudit({ url, migrate, spool: openSpool(audit.path), retainMs: audit.retain, ...options })
+}
+
+function archiveReading(archive: PostgresAudit) {
+  const { up, behindRecords, behindSeconds } = archive.status()
+  return { name: 'postgres', up, behind: { records: behindRecords, seconds: behindSeconds } }
+}
+
+function readingOf(server: Server): ServerReading {
+  const { health, breaker } = server.status()
+  const { connections, restarts } = server.control
+  return { name: server.name, health, breaker, connections, restarts }
+}
+
+const bounds = (present: () => Present) => ({
+  get maxEntries() {
+    return present().loaded.config.cache.maxEntries
+  },
+  get maxBytes() {
+    return present().loaded.config.cache.maxBytes
+  },
+})
+
+const places = (present: () => Present) => ({
+  serverLimit: (server: string) => present().concurrencyOf.servers.get(server),
+  agentLimit: (agent: string) => present().concurrencyOf.agent(agent),
+  total: () => present().loaded.config.limits.concurrency,
+  queue: () => present().loaded.config.limits.queue,
+})

@@ -1,0 +1,41 @@
+import { userInfo } from 'node:os'
+import { expect, test } from 'vitest'
+import { type Config, configSchema } from '../config/schema.ts'
+import type { AuditBegin, AuditEnd } from '../core/audit.ts'
+import { differenceOf } from './config-difference.ts'
+import { recordConfiguration } from './reload.ts'
+
+const configOf = (written: object) => configSchema.parse(written) as unknown as Config
+
+function setUp() {
+  const records: (AuditBegin | AuditEnd)[] = []
+  const keep = (event: AuditBegin | AuditEnd) => {
+    records.push(event)
+    return undefined
+  }
+  const record = recordConfiguration({ begin: keep, end: keep }, 'a secret', (text) =>
+    text.replace('hunter2', '[redacted]'),
+  )
+  return { record, records }
+}
+
+test('F11: start, stop and each reload are written down, with a hash of the configuration and what changed', async () => {
+  const { record, records } = setUp()
+  const before = configOf({})
+  const after = configOf({ mcpServers: { a: { command: 'x' } } })
+  record.started(before)
+  record.applied(after, differenceOf(before, after))
+  record.refused('line 3: password hunter2 is wrong')
+  await record.stopped(after)
+  const given = records.map((event) => ('arguments' in event ? event.arguments : undefined))
+  expect(records.filter((event) => 'decision' in event)).toMatchObject([
+    { operation: 'gateway_start', decision: 'ALLOW', principal: `os:${userInfo().username}` },
+    { operation: 'reload', decision: 'ALLOW' },
+    { operation: 'reload', decision: 'ERROR', detail: 'line 3: password [redacted] is wrong' },
+    { operation: 'gateway_stop', decision: 'ALLOW' },
+  ])
+  expect(given[2]).toMatchObject({ servers: { added: ['a'] } })
+  expect(given[0]?.configuration).toMatch(/^[0-9a-f]{64}$/)
+  expect(given[0]?.configuration).not.toBe(given[2]?.configuration)
+  expect(given[6]?.configuration).toBe(given[2]?.configuration)
+})

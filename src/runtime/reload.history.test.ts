@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { configSchema } from '../config/schema.ts'
+import { silentLog } from '../core/log.ts'
+import { createHistory, createReload } from './reload.ts'
+
+const loadedOf = (written: object = {}) =>
+  ({ config: configSchema.parse(written), files: [] }) as unknown as LoadedConfig
+const eventAt = (at: number) => ({ at, ok: true, error: null, changes: [] })
+
+test('G8: the history of reloads is bounded, newest first, and tells each event once', () => {
+  const history = createHistory(2)
+  const heard: number[] = []
+  const listening = history.onEvent(({ at }) => heard.push(at))
+  for (const at of [1, 2, 3]) history.add(eventAt(at))
+  listening[Symbol.dispose]()
+  history.add(eventAt(4))
+  expect(history.events.map(({ at }) => at)).toEqual([4, 3])
+  expect(heard).toEqual([1, 2, 3])
+})
+
+test('G8: a reload writes down what it changed, and a failed one why it changed nothing', async () => {
+  const clock = createManualClock()
+  const history = createHistory()
+  let current = loadedOf()
+  let next = async () => loadedOf({ limits: { perMinute: 5 } })
+  const reload = createReload({
+    current: () => current,
+    load: () => next(),
+    apply: async (loaded) => {
+      current = loaded
+    },
+    history,
+    mayTell: () => true,
+    clock,
+    log: silentLog,
+  })
+  await reload.now()
+  next = () => Promise.reject(new Error('line 3: no such key'))
+  clock.advance(1_000)
+  await reload.now()
+  expect(history.events).toEqual([
+    { at: clock.now(), ok: false, error: 'line 3: no such key', changes: [] },
+    { at: clock.now() - 1_000, ok: true, error: null, changes: ['limits.perMinute: none → 5'] },
+  ])
+})

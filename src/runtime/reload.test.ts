@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { configSchema } from '../config/schema.ts'
+import { silentLog } from '../core/log.ts'
+import { differenceOf } from './config-difference.ts'
+import { createReload } from './reload.ts'
+
+const loadedOf = (written: object = {}, files: readonly string[] = []) =>
+  ({ config: configSchema.parse(written), files: files.map((path) => ({ path })) }) as unknown as LoadedConfig
+
+function setUp(
+  load: () => Promise<LoadedConfig>,
+  apply?: (loaded: LoadedConfig) => Promise<void>,
+  current = loadedOf(),
+) {
+  const clock = createManualClock()
+  const applied: LoadedConfig[] = []
+  const reload = createReload({
+    current: () => current,
+    load,
+    apply: async (loaded) => {
+      await apply?.(loaded)
+      applied.push(loaded)
+      current = loaded
+    },
+    clock,
+    log: silentLog,
+  })
+  return { reload, applied, clock, current: () => current }
+}
+
+describe('G8: a reload', () => {
+  test('puts a valid configuration into force and tells what is different', async () => {
+    const next = loadedOf({ mcpServers: { a: { command: 'x' } } })
+    const { reload, applied } = setUp(async () => next)
+    await reload.now()
+    expect(applied).toEqual([next])
+    expect(reload.status()).toMatchObject({
+      attempts: 1,
+      successes: 1,
+      last_error: null,
+      last_success_at: expect.stringMatching(/^\d{4}-/),
+      history: [{ difference: { servers: { added: ['a'], removed: [], changed: [] }, sections: [] } }],
+    })
+  })
+
+  test.each([
+    ['cannot be read', async () => Promise.reject(new Error('line 3: no such key')), undefined],
+    ['cannot be put into force', async () => loadedOf(), async () => Promise.reject(new Error('line 3: no such key'))],
+  ] as const)('that %s leaves the one before in force, with its reason and time', async (_, load, apply) => {
+    const { reload, applied } = setUp(load, apply)
+    await reload.now()
+    expect(applied).toEqual([])
+    expect(reload.status()).toMatchObject({
+      attempts: 1,
+      successes: 0,
+      last_error: 'line 3: no such key',
+      last_error_at: expect.stringMatching(/^\d{4}-/),
+      last_success_at: null,
+    })
+  })
+
+  test('is one at a time, and what changed meanwhile is read after it', async () => {
+    const gates: PromiseWithResolvers<LoadedConfig>[] = []
+    const load = () => {
+      const gate = Promise.withResolvers<LoadedConfig>()
+      gates.push(gate)
+      return gate.promise
+    }
+    const { reload, applied } = setUp(load)
+    const first = reload.now()
+    const others = [reload.now(), reload.now()]
+    expect(gates).toHaveLength(1)
+    gates[0]?.resolve(loadedOf())
+    await new Promise(setImmediate)
+    expect(gates).toHaveLength(2)
+    gates[1]?.resolve(loadedOf())
+    await Promise.all([first, ...others])
+    expect(applied).toHaveLength(2)
+    expect(reload.status().attempts).toBe(2)
+  })
+
+  test('after a file in force was removed changes nothing: its rules are not given up for none', async () => {
+    const [there, gone] = [import.meta.filename, `${import.meta.filename}.gone`]
+    let found = [there]
+    const { reload, applied } = setUp(async () => loadedOf({}, found), undefined, loadedOf({}, [there, gone]))
+    await reload.now()
+    expect(applied).toEqual([])
+    expect(reload.status().last_error).toBe(
+      `${gone} is gone; put it back (with {} in it for the defaults), or start again`,
+    )
+    // Another file may come before one that is still there.
+    found = ['/elsewhere/toolway.yaml', gone]
+    await reload.now()
+    expect(applied).toHaveLength(1)
+  })
+
+  test('puts nothing into force that waits for the next start, and says so until then', async () => {
+    const started = { server: { port: 1 }, stores: { path: '/one', redis: { url: 'redis://one' } } }
+    const rewritten = { ...{ server: { port: 2 }, stores: { path: '/two' } }, audit: { redact: ['x'], retain: '1d' } }
+    const { reload, applied } = setUp(async () => loadedOf(rewritten), undefined, loadedOf(started))
+    for (const [time, sections] of [['audit'], []].entries()) {
+      await reload.now()
+      expect(reload.status().history[0]?.difference?.sections).toEqual(sections)
+      expect(reload.status().history[0]?.difference?.atNextStart, `after ${time}`).toEqual([
+        'server.port',
+        'stores.path',
+        'stores.redis',
+        'audit.retain',
+      ])
+    }
+    expect(applied.at(-1)?.config).toEqual(loadedOf({ ...started, audit: { redact: ['x'] } }).config)
+  })
+
+  test('keeps the last twenty attempts', async () => {
+    const { reload } = setUp(async () => loadedOf())
+    for (let count = 0; count < 30; count++) await reload.now()
+    expect(reload.status()).toMatchObject({ attempts: 30, successes: 30 })
+    expect(reload.status().history).toHaveLength(20)
+  })
+})
+
+test('G8: a difference names servers, sections, and what has to wait for the next start', () => {
+  const before = configSchema.parse({
+    mcpServers: { a: { command: 'x' }, b: { command: 'x' }, c: { url: 'http://c' } },
+  })
+  const after = configSchema.parse({
+    mcpServers: { a: { command: 'x' }, b: { command: 'y' }, d: { url: 'http://d' } },
+    server: { port: 9 },
+    agents: { one: {} },
+  })
+  expect(differenceOf(before as never, after as never)).toEqual({
+    servers: { added: ['d'], removed: ['c'], changed: ['b'] },
+    sections: ['agents'],
+    atNextStart: ['server.port'],
+  })
+})

@@ -1,0 +1,113 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
+import type { Entry } from '../core/entry.ts'
+import type { Log } from '../core/log.ts'
+import { createConnect } from '../upstream/connect.ts'
+import { createServer, type Server } from '../upstream/server.ts'
+import type { Surroundings } from './context.ts'
+import { version } from './package-paths.ts'
+
+/** A server and all that made it what it is. */
+export interface Tended {
+  readonly server: Server
+  readonly made: {
+    readonly config: ServerConfig
+    readonly timeoutMs: number
+    readonly maxTimeoutMs: number
+    readonly refreshMs: number
+    readonly mode: string
+    readonly health: Config['health']
+  }
+}
+
+export type Servers = ReadonlyMap<string, Tended>
+
+export const serversOf = ({ servers }: { readonly servers: Servers }): Server[] =>
+  [...servers.values()].map(({ server }) => server)
+
+/** The servers of a configuration, without Toolway itself. */
+const configured = (config: Config, log: Log): string[] =>
+  Object.entries(config.mcpServers).flatMap(([name, server]) => {
+    if (!isOurselves(server, config.server)) return [name]
+    log.warn({ server: name }, 'its url is our own endpoint; it is left out, since Toolway is not behind itself')
+    return []
+  })
+
+/**
+ * The servers of a world, those of the one before taken over where nothing has changed. A function of its own, because
+ * whatever lives as long as a world must not hold on to the one before it.
+ */
+export const tendAll = (config: Config, surroundings: Surroundings, before: Servers | undefined): Servers =>
+  new Map(configured(config, surroundings.log).map((name) => [name, tend(name, config, surroundings, before)]))
+
+function tend(name: string, config: Config, surroundings: Surroundings, before: Servers | undefined): Tended {
+  const server = config.mcpServers[name] as ServerConfig
+  const { timeout: timeoutMs, maxTimeout: maxTimeoutMs } = config.defaults
+  const refreshMs = server.refresh ?? config.discovery.refresh
+  const { health } = config
+  const made = { config: server, timeoutMs, maxTimeoutMs, refreshMs, mode: config.discovery.mode, health }
+  const known = before?.get(name)
+  if (known && isDeepStrictEqual(known.made, made)) return known
+  const { store, seal, leftovers, oauth, clock, log } = surroundings
+  return {
+    made,
+    server: createServer({
+      name,
+      config: server,
+      timeoutMs,
+      maxTimeoutMs,
+      refreshMs,
+      discovery: config.discovery.mode,
+      health,
+      decide: (caller, entry) => surroundings.policy().decide(caller, entry),
+      judgesDefinitions: () => surroundings.policy().judgesDefinitions,
+      breaker: () => surroundings.breakers.stateOf(name),
+      store,
+      servedUri: (uri) => surroundings.servedUri(name, uri),
+      connect: createConnect({
+        name,
+        config: server,
+        identity: { name: 'toolway', version },
+        leftovers,
+        oauth,
+        redact: surroundings.redact,
+        clock,
+        log,
+      }),
+      seal,
+      // What an operator has turned off stays off, however its configuration changes.
+      paused: known?.server.control.paused ?? false,
+      clock,
+      log,
+    }),
+  }
+}
+
+/** Loopback by any of its names, on our own port and path. */
+function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
+  if (server.transport === 'stdio' || port === 0) return false
+  const { hostname, port: theirs, pathname } = new URL(server.url)
+  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+  return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
+}
+
+/**
+ * Tells, each time it is asked, whether a server offers something else than the last time, to any kind of client. To be
+ * heard for the first time is no change, and how a server is has nothing to do with it: what it has answered is as good
+ * as before.
+ */
+export function createListsChanged(server: Pick<Server, 'kinds'>): () => boolean {
+  const before = new Map<string, readonly Entry[]>()
+  return () => {
+    let changed = false
+    for (const [kind, source] of server.kinds()) {
+      const [old, entries] = [before.get(kind), source.entries()]
+      if (old === entries) continue
+      before.set(kind, entries)
+      if (old && !isDeepStrictEqual(old.map(offered), entries.map(offered))) changed = true
+    }
+    return changed
+  }
+}
+
+const offered = ({ kind, definition }: Entry) => [kind, definition]

@@ -1,0 +1,139 @@
+import type { Bucket, Buckets, Taken } from '../../core/buckets.ts'
+import type { Answer, CacheLimits, CacheStore, CacheUsage, Found } from '../../core/cache.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { TakenOver } from '../../core/membership.ts'
+import { memoryBuckets } from '../../stores/buckets.ts'
+import { memoryCache } from '../../stores/cache.ts'
+import { memoryTtlStore } from '../../stores/ttl-store.ts'
+
+/** What workers can ask the first process for. */
+export type DeskAnswers = {
+  take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
+  get(group: string, key: string, now: number): Found | Promise<Found>
+  /** With the limits of the configuration in force, which only workers know. */
+  put(group: string, key: string, answer: Answer, now: number, limits: CacheLimits): CacheUsage
+  drop(group: string): void
+  clear(): void
+  usage(): CacheUsage
+  join(member: Member): void
+  keep(session: string, record: string): void
+  takeOver(session: string, unreachable: string): TakenOver
+  forget(session: string): void
+  keepsake(key: string, text: string, ttlMs: number): void
+  keepsakeOf(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
+}
+
+/** Holds what the workers of one machine share. */
+export interface Desk {
+  readonly registry: Registry
+  /** The answers for one worker; `joined` hears where it takes requests. */
+  answersFor(name: string, joined: () => void): DeskAnswers
+}
+
+export function createDesk(clock: Clock): Desk {
+  const buckets: Buckets = memoryBuckets()
+  let limits: CacheLimits = { maxEntries: 0, maxBytes: 0 }
+  const cache: CacheStore = memoryCache({
+    get maxEntries() {
+      return limits.maxEntries
+    },
+    get maxBytes() {
+      return limits.maxBytes
+    },
+  })
+  const registry = createRegistry(clock)
+  const ttlStore = memoryTtlStore(clock)
+  return {
+    registry,
+    answersFor: (name, joined) => ({
+      take: (asked, now) => buckets.take(asked, now),
+      get: (group, key, now) => cache.get(group, key, now),
+      put(group, key, answer, now, present) {
+        limits = present
+        cache.put(group, key, { ...answer, bytes: asBuffer(answer.bytes) }, now)
+        return cache.usage()
+      },
+      drop: (group) => void cache.drop(group),
+      clear: () => void cache.clear(),
+      usage: () => cache.usage(),
+      join(member) {
+        registry.join(member)
+        joined()
+      },
+      keep: (session, record) => registry.keep(name, session, record),
+      takeOver: (session, unreachable) => registry.takeOver(name, session, unreachable),
+      forget: (session) => registry.forget(session),
+      keepsake: (key, text, ttlMs) => void ttlStore.set(key, text, ttlMs),
+      keepsakeOf: (key, ttlMs) => ttlStore.get(key, ttlMs),
+    }),
+  }
+}
+
+/** Some ways of copying between processes make plain bytes of a buffer. */
+export const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** Which workers there are and where, and what one needs to go on with a session of another. */
+interface Registry {
+  /** Those that take requests, the oldest first. */
+  members(): readonly Member[]
+  join(member: Member): void
+  leave(name: string): void
+  keep(holder: string, session: string, record: string): void
+  takeOver(taker: string, session: string, unreachable: string): TakenOver
+  forget(session: string): void
+}
+
+export interface Member {
+  readonly name: string
+  /** Where it takes requests that others hand over. */
+  readonly address: string
+}
+
+interface Kept {
+  holder: string
+  record: string
+  readonly until: number
+}
+
+/** Longer than any session may be idle. */
+const sessionMs = 2 * 3_600_000
+/** Each worker has 10,000 sessions at most, and those of workers that are gone are kept as well. */
+const maxSessions = 200_000
+
+/** In memory: it lives as long as the workers do. */
+export function createRegistry(clock: Clock, { most = maxSessions } = {}): Registry {
+  const addresses = new Map<string, string>()
+  /** The one that was heard of longest ago comes first. */
+  const sessions = new Map<string, Kept>()
+
+  const makeRoom = () => {
+    for (const [session, { until }] of sessions) {
+      if (until > clock.monotonic() && sessions.size <= most) return
+      sessions.delete(session)
+    }
+  }
+
+  const keep = (session: string, holder: string, record: string) => {
+    sessions.delete(session)
+    sessions.set(session, { holder, record, until: clock.monotonic() + sessionMs })
+    makeRoom()
+  }
+
+  return {
+    members: () => [...addresses].map(([name, address]) => ({ name, address })),
+    join: ({ name, address }) => void addresses.set(name, address),
+    leave: (name) => void addresses.delete(name),
+    keep: (holder, session, record) => keep(session, holder, record),
+    takeOver(taker, session, unreachable) {
+      const kept = sessions.get(session)
+      if (kept === undefined || kept.until <= clock.monotonic()) return undefined
+      const { holder, record } = kept
+      const address = holder === taker || holder === unreachable ? undefined : addresses.get(holder)
+      if (address !== undefined) return { heldBy: holder, address }
+      keep(session, taker, record)
+      return { record }
+    },
+    forget: (session) => void sessions.delete(session),
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { createRegistry } from './primary-services.ts'
+
+const registryOf = (most?: number) => {
+  const clock = createManualClock()
+  const registry = createRegistry(clock, most === undefined ? {} : { most })
+  for (const name of ['a', 'b', 'c']) registry.join({ name, address: `http://${name}` })
+  return { clock, registry }
+}
+
+test('B10: a session belongs to one worker as long as that is there', () => {
+  const { registry } = registryOf()
+  registry.keep('a', 'a.1', 'what a knew')
+  expect(registry.takeOver('b', 'a.1', '')).toEqual({ heldBy: 'a', address: 'http://a' })
+  expect(registry.takeOver('b', 'a.2', '')).toBeUndefined()
+})
+
+test('B10: of those who want the session of one that is gone, the first gets it', () => {
+  const { registry } = registryOf()
+  registry.keep('a', 'a.1', 'what a knew')
+  registry.leave('a')
+  expect(registry.takeOver('b', 'a.1', '')).toEqual({ record: 'what a knew' })
+  expect(registry.takeOver('c', 'a.1', '')).toEqual({ heldBy: 'b', address: 'http://b' })
+  expect(registry.members().map(({ name }) => name)).toEqual(['b', 'c'])
+})
+
+test('B10: one that was tried in vain is as good as gone', () => {
+  const { registry } = registryOf()
+  registry.keep('a', 'a.1', 'what a knew')
+  expect(registry.takeOver('b', 'a.1', 'a')).toEqual({ record: 'what a knew' })
+})
+
+test('B10: what was not heard of for hours, or is too much, is forgotten', () => {
+  const { clock, registry } = registryOf(2)
+  for (const id of ['1', '2', '3']) registry.keep('a', id, id)
+  registry.leave('a')
+  expect(['1', '2', '3'].map((id) => registry.takeOver('b', id, '') !== undefined)).toEqual([false, true, true])
+  clock.advance(2 * 3_600_000)
+  expect(registry.takeOver('c', '2', 'b')).toBeUndefined()
+})

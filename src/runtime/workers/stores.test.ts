@@ -1,0 +1,85 @@
+import { afterAll, expect, test } from 'vitest'
+import { bucketsContract } from '../../../tests/contract/buckets.ts'
+import { cacheContract } from '../../../tests/contract/cache.ts'
+import type { Buckets } from '../../core/buckets.ts'
+import { systemClock } from '../../core/clock.ts'
+import { memoryBuckets } from '../../stores/buckets.ts'
+import { ipcBuckets, ipcCache, ipcTtlStore } from './ipc-stores.ts'
+import { lineTo, lineToDesk } from './line.fixture.ts'
+import { createDesk, type Desk } from './primary-services.ts'
+
+const start = 1_800_000_000_000
+const roomy = { maxEntries: 100, maxBytes: 1 << 26 }
+const open = new DisposableStack()
+afterAll(() => open.dispose())
+const connect = (desk?: Desk, name?: string) => open.use(lineToDesk(desk, name)).line
+
+/** Fails where it is asked: what the contract sees is what the other process counted. */
+const nobody: Buckets = {
+  take() {
+    throw new Error('the first process did not answer')
+  },
+}
+
+bucketsContract('another process', () => ipcBuckets(connect(), nobody), { runs: 20 })
+cacheContract('another process', (limits) => ipcCache(connect(), limits), { runs: 20 })
+
+test('B10: one worker finds what another has kept, and without the first process nobody does', async () => {
+  const desk = createDesk(systemClock)
+  const [one, other] = ['a', 'b'].map((name) => ipcTtlStore(connect(desk, name)))
+  await one?.set('a', 'a conversation', 1_000)
+  await one?.set('b', 'x'.repeat(2 * 1024 * 1024), 1_000)
+  expect(await one?.get('a', 1_000)).toBe('a conversation')
+  expect(await other?.get('a', 1_000)).toBe('a conversation')
+  expect(await other?.get('b', 1_000)).toBeUndefined()
+  using silent = lineTo({ keepsakeOf: () => new Promise(() => {}) })
+  expect(await ipcTtlStore(silent.line).get('a', 1_000)).toBeUndefined()
+})
+
+test('B10, F8: workers share one bucket, exactly', async () => {
+  const desk = createDesk(systemClock)
+  const workers = ['a', 'b', 'c'].map((name) => ipcBuckets(connect(desk, name), nobody))
+  const from = [{ key: 'a', perMinute: 100 }]
+  const taken = await Promise.all(Array.from({ length: 300 }, (_, n) => workers[n % 3]?.take(from, start)))
+  expect(taken.filter((one) => one?.allowed)).toHaveLength(100)
+})
+
+test('B10, F8: where the first process does not answer, each worker counts alone', async () => {
+  using silent = lineTo({ take: () => new Promise(() => {}) })
+  const buckets = ipcBuckets(silent.line, memoryBuckets())
+  const taken = await Promise.all(Array.from({ length: 5 }, () => buckets.take([{ key: 'a', perMinute: 3 }], start)))
+  expect(taken.filter(({ allowed }) => allowed)).toHaveLength(3)
+  expect(silent.line.up).toBe(false)
+})
+
+test('B10, F13: one worker finds what another has kept, and nothing that another has dropped', async () => {
+  const desk = createDesk(systemClock)
+  const [one, other] = ['a', 'b'].map((name) => ipcCache(connect(desk, name), roomy))
+  const { mark } = (await one?.get('files', 'a', start)) ?? { mark: '' }
+  await one?.put('files', 'a', { bytes: Buffer.from('kept'), mark, ttlMs: 1_000 }, start)
+  expect((await other?.get('files', 'a', start + 1))?.bytes?.toString()).toBe('kept')
+  await other?.drop('files')
+  expect((await one?.get('files', 'a', start + 1))?.bytes).toBeUndefined()
+})
+
+test('B10, F13: without the first process nothing is kept, and nothing fails', async () => {
+  using silent = lineTo({ get: () => new Promise(() => {}) })
+  const store = ipcCache(silent.line, roomy)
+  const { mark, bytes } = await store.get('files', 'a', start)
+  expect(bytes).toBeUndefined()
+  await store.put('files', 'a', { bytes: Buffer.from('x'), mark, ttlMs: 1_000 }, start)
+  expect(store.usage().entries).toBe(0)
+})
+
+test('F13: an answer that would hold up the line is not kept, nor the one that it replaces', async () => {
+  const store = ipcCache(connect(), roomy)
+  const put = async (bytes: Buffer) => {
+    const { mark } = await store.get('files', 'a', start)
+    await store.put('files', 'a', { bytes, mark, ttlMs: 1_000 }, start)
+  }
+  await put(Buffer.from('small'))
+  expect(store.usage().entries).toBe(1)
+  await put(Buffer.alloc(2 * 1024 * 1024))
+  expect((await store.get('files', 'a', start)).bytes).toBeUndefined()
+  expect(store.usage().entries).toBe(0)
+})
