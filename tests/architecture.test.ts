@@ -112,7 +112,7 @@ describe('the house', () => {
   test('durations are measured by the monotonic clock', () => {
     // Ages of what was stored by an earlier run or is shown with its date, and the way from one clock to the other.
     const byDate = [
-      'upstream/outlook.ts',
+      'upstream/listing/server-listing.ts',
       'runtime/admin/figures.ts',
       'telemetry/traces/epoch.ts',
       'cli/doctor/keys.ts',
