@@ -64,7 +64,7 @@ interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxStep
 }
 
 /** Begins a way of asking a chat. */
-export function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBuilder {
+function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBuilder {
   const next = (more: Choices) => chatBuilder(options, { ...choices, ...more })
   const { system, agent, approve, ...own } = choices
 

@@ -115,7 +115,7 @@ export interface Said {
 const longest = 400
 
 /** Reads an error as the different servers write it. Whatever is secret is blotted out, wherever it stands. */
-export function saidIn(text: string, secrets: readonly string[]): Said {
+function saidIn(text: string, secrets: readonly string[]): Said {
   const body = parsed(text)
   const error = isObject(body) ? (body.error ?? body.detail ?? body) : body
   const fields = isObject(error) ? error : { message: typeof error === 'string' ? error : text }

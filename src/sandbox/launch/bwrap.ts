@@ -52,7 +52,7 @@ export function bwrapCommand(options: {
 }
 
 /** A file under the name that programs know it by, also where that name is a link. */
-export const sightOf = (path: string): Sight => ({ from: realpathSync(path), to: path })
+const sightOf = (path: string): Sight => ({ from: realpathSync(path), to: path })
 
 /** A place where there is a `bwrap`, and whom it is started as, where we may choose. */
 export interface WrappedPlace extends Place {

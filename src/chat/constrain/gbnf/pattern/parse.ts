@@ -130,7 +130,7 @@ const named: Readonly<Record<string, readonly Range[]>> = {
 const controls: Readonly<Record<string, number>> = { n: 0x0a, r: 0x0d, t: 0x09, f: 0x0c, v: 0x0b }
 
 /** What stands after a backslash. */
-export function escapedSign(cursor: Cursor, inSet = false): readonly Range[] {
+function escapedSign(cursor: Cursor, inSet = false): readonly Range[] {
   const sign = cursor.signs[cursor.at++] ?? cursor.refuse('ends with a backslash')
   if (Object.hasOwn(named, sign)) return named[sign] as readonly Range[]
   if (Object.hasOwn(controls, sign)) return only(controls[sign] as number)
