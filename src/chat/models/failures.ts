@@ -3,8 +3,12 @@ import { retryAfterMs } from '../../lib/retry-after.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { type Answer, readText } from './exchange.ts'
-import { EventTooLong } from './objects.ts'
 import { type Dispensable, dispensable } from './profile.ts'
+
+/** An event is longer than it may be. */
+export class EventTooLong extends Error {
+  override readonly name = 'EventTooLong'
+}
 
 /** Where a model is, for sentences about it. */
 export interface Place {

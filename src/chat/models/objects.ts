@@ -1,5 +1,5 @@
 import type { Answer } from './exchange.ts'
-import { noAnswer, type Place, tooLong } from './failures.ts'
+import { EventTooLong, noAnswer, type Place, tooLong } from './failures.ts'
 
 /** An answer of a model is far shorter, even with everything that is sent around each of its words. */
 const maxBytes = 32 * 1024 * 1024
@@ -65,11 +65,6 @@ interface EventStream {
   push(chunk: Uint8Array): string[]
   /** The data of an event that lacks the empty line at its end, as some servers leave it out. */
   end(): string[]
-}
-
-/** An event is longer than it may be. */
-export class EventTooLong extends Error {
-  override readonly name = 'EventTooLong'
 }
 
 /**
