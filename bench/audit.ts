@@ -4,11 +4,11 @@
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { verifyAudit } from '../src/audit/verify/verify.ts'
+import { type AuditLog, openAuditLog } from '../src/audit/write/audit-log.ts'
 import type { AuditBegin, AuditEnd } from '../src/core/audit.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { silentLog } from '../src/core/log.ts'
-import { type AuditLog, openAuditLog } from '../src/telemetry/audit/log.ts'
-import { verifyAudit } from '../src/telemetry/audit/verify.ts'
 import { temporaryFolder } from '../tests/fixtures/folders.ts'
 
 const say = (line: string) => process.stdout.write(line + '\n')

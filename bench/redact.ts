@@ -1,4 +1,4 @@
-import { createRedactor } from '../src/telemetry/redact/redactor.ts'
+import { createRedactor } from '../src/audit/redact/redactor.ts'
 
 const keys = ['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*']
 const random = (seed: number, length: number) =>

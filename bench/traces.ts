@@ -9,8 +9,8 @@ import { compose } from '../src/pipeline/compose.ts'
 import { attempt, observe, type Watch } from '../src/pipeline/observe.ts'
 import { createExporter } from '../src/telemetry/traces/exporter.ts'
 import type { Post } from '../src/telemetry/traces/post.ts'
-import type { Sampling } from '../src/telemetry/traces/sampling.ts'
-import { createTracer } from '../src/telemetry/traces/tracer.ts'
+import { createTracer } from '../src/telemetry/traces/traces.ts'
+import type { Sampling } from '../src/telemetry/traces/tracing.ts'
 
 const clock = systemClock
 const calls = 100_000

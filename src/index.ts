@@ -6,7 +6,7 @@ import { createGateway as createGatewayOf, type Gateway, type GatewayOptions } f
 import { createLog } from './telemetry/log.ts'
 
 export type { Answer, ChatBuilder } from './chat/builder.ts'
-export { createChat } from './chat/library.ts'
+export { createChat } from './chat/builder.ts'
 export { type LoadedConfig, loadConfig } from './config/load.ts'
 export { ConfigError } from './config/problems.ts'
 export type { Config } from './config/schema.ts'

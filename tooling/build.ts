@@ -16,7 +16,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const out = process.argv[2] ?? join(root, 'dist')
 
 /** What is started by itself: others know these files by their names. */
-const entries = ['index', 'cli/main', 'admin/audit-worker', 'tools/plugins/library', 'tools/plugins/isolated/child']
+const entries = [
+  'index',
+  'cli/main',
+  'runtime/admin/audit-worker',
+  'tools/plugins/library',
+  'tools/plugins/isolated/child',
+]
 
 /**
  * Each of these is one file, with all that its modules import and that is in none before it. What other processes and
@@ -26,7 +32,7 @@ const together = [
   // What `main` needs before anything else is loaded, and before it is known that this Node can read the rest.
   { name: 'home', test: /src\/core\/home\.ts$/, priority: 6 },
   { name: 'start', test: /src\/(cli\/(run|interrupt)|core\/clock)\.ts$/, priority: 5 },
-  { name: 'audit', test: /src\/admin\/audit-worker\.ts$/, priority: 4 },
+  { name: 'audit', test: /src\/runtime\/admin\/audit-worker\.ts$/, priority: 4 },
   { name: 'plugins', test: /src\/tools\/plugins\/(library|isolated\/child)\.ts$/, priority: 3 },
   { name: 'serve', test: /src\/cli\/commands\/serve\.ts$/, priority: 2 },
   { name: 'gateway', test: /src\/cli\/open\.ts$/, priority: 1 },

@@ -1,14 +1,11 @@
 import type { ChatMessage } from '../core/chat.ts'
-import { beginsLikeCalls, callsInText } from './calls-in-text.ts'
 import { freshIds, withSystem } from './conversation.ts'
 import { discover } from './discover.ts'
 import { execute, type Ran, roundMessages } from './execute.ts'
 import { isForClient, type Offer, offerOf } from './offer.ts'
-import { readCalls } from './read-calls.ts'
-import { direct } from './stages/direct.ts'
-import { rawAnswer } from './stages/raw.ts'
-import { type Spoken, speak } from './stages/speak.ts'
-import { type AgentStep, noCircles, type StopCondition, stepLimit, timesMade } from './stop.ts'
+import { beginsLikeCalls, callsInText, readCalls } from './read-calls.ts'
+import { rawAnswer } from './stages/interpret.ts'
+import { direct, type Spoken, speak } from './stages/speak.ts'
 import { hasEnded, type Loop, reasonOf, stage, type Turn } from './turn.ts'
 
 /** Ways to take part in the agent loop. */
@@ -126,3 +123,43 @@ async function* giveResults(turn: Turn, added: readonly ChatMessage[], what: str
   yield rawAnswer(added, false)
   return { reason: 'stop' }
 }
+
+/** One round of the agent loop. */
+interface AgentStep {
+  /** What the model said beside its calls. */
+  readonly text: string
+  readonly calls: readonly AgentCall[]
+}
+
+interface AgentCall {
+  readonly name: string
+  /** As JSON. */
+  readonly arguments: string
+  readonly result: string
+  readonly isError: boolean
+}
+
+/** Looks at the steps so far and says why they should be the last, as the end of "no more tools, because …". */
+type StopCondition = (steps: readonly AgentStep[]) => string | undefined
+
+const stepLimit =
+  (most: number): StopCondition =>
+  (steps) =>
+    steps.length >= most ? `the limit of ${most} step${most === 1 ? '' : 's'} is reached` : undefined
+
+/** A model that gets the same answer to the same question so often learns nothing more from it. */
+const maxRepeats = 4
+
+const noCircles: StopCondition = (steps) => {
+  const latest = steps.at(-1)?.calls ?? []
+  const repeated = latest.find((call) => timesMade(steps, call) >= maxRepeats)
+  return repeated && `${repeated.name} was called ${maxRepeats} times with the same arguments and the same result`
+}
+
+/** How often a call was made and came to the same. */
+const timesMade = (steps: readonly AgentStep[], call: AgentCall): number =>
+  steps
+    .flatMap(({ calls }) => calls)
+    .filter(({ name, arguments: args, result }) => {
+      return name === call.name && args === call.arguments && result === call.result
+    }).length

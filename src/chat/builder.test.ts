@@ -5,8 +5,8 @@ import { systemClock } from '../core/clock.ts'
 import { approve } from '../pipeline/approve.ts'
 import { user } from '../tools/access.fixture.ts'
 import { defineTool } from '../tools/define.ts'
+import { createChat } from './builder.ts'
 import { chatting } from './chat.fixture.ts'
-import { createChat } from './library.ts'
 import { calls, ignores, says } from './models/server.fixture.ts'
 
 /** The library over a chat, and what it asked of it. */

@@ -64,7 +64,7 @@ interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxStep
 }
 
 /** Begins a way of asking a chat. */
-export function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBuilder {
+function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBuilder {
   const next = (more: Choices) => chatBuilder(options, { ...choices, ...more })
   const { system, agent, approve, ...own } = choices
 
@@ -139,3 +139,27 @@ function peerOf(approve: Choices['approve']): Peer {
     },
   }
 }
+
+/** What a chat needs of a gateway. */
+interface ChatGateway {
+  /** None where no model is configured is a chat that says so when it is asked. */
+  readonly chat: Chat
+  /** The user of this machine, as an agent of their choice. */
+  localAs(agent: string | undefined): Caller
+}
+
+/**
+ * Asks models that use the tools of a gateway.
+ *
+ * @example
+ * ```ts
+ * await using gateway = await createGateway(await loadConfig({ env: process.env, cwd: process.cwd() }), { log })
+ * const { text } = await createChat(gateway).withCodeExecution().ask('What is the 50th prime?')
+ * ```
+ */
+export const createChat = (gateway: ChatGateway): ChatBuilder =>
+  // The configuration may change while the gateway runs, and its chat with it.
+  chatBuilder({
+    chat: { models: () => gateway.chat.models(), answer: (request) => gateway.chat.answer(request) },
+    callerAs: (agent) => gateway.localAs(agent),
+  })

@@ -7,11 +7,10 @@ import type { Log } from '../core/log.ts'
 import { didYouMean } from '../core/near.ts'
 import { type AgentHooks, agent } from './agent.ts'
 import type { Handovers } from './handovers.ts'
-import { modelNames } from './model-names.ts'
+import { modelNames } from './models/create-models.ts'
 import type { Model } from './models/model.ts'
-import { compilePrompts } from './prompts.ts'
 import { staged } from './staged.ts'
-import { openTurn, type ValidateArguments } from './turn.ts'
+import { compilePrompts, openTurn, type ValidateArguments } from './turn.ts'
 
 export interface ChatOptions {
   readonly access: Pick<Access, 'handle' | 'view'>

@@ -59,3 +59,13 @@ export function freshIds(calls: readonly FunctionCall[], messages: readonly Chat
   const used = new Set(messages.flatMap(callsOf).map(({ id }) => id))
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }
+
+/** More of a useless answer is of no use. */
+const maxQuoted = 4_000
+
+/** What an answer that cannot be used is followed by: the answer itself, and why it has to be given again. */
+export const corrected = (answer: string, problem: string): readonly ChatMessage[] => [
+  // Some templates want the two sides to take turns, and none takes an empty message.
+  { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
+  { role: 'user', content: `Your answer cannot be used. ${problem} Answer again, in the form that was asked for.` },
+]

@@ -4,8 +4,8 @@ import type { Entry } from '../core/entry.ts'
 import type { Source } from '../core/source.ts'
 import { defineTool } from '../tools/define.ts'
 import { add, ask, chatting, forecast } from './chat.fixture.ts'
+import { searchAll } from './discover.ts'
 import { calls, says } from './models/server.fixture.ts'
-import { searchAll } from './search-all.ts'
 
 const many = Array.from({ length: 40 }, (_, number) =>
   defineTool({

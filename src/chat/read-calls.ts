@@ -1,9 +1,10 @@
 import type { FunctionCall } from '../core/chat.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import { strings } from './constrain/schema.ts'
+import { isSchemaObject as isObject, type SchemaObject as JsonObject, strings } from './constrain/schema.ts'
+import { newCallId } from './conversation.ts'
 import type { Offer, Offered } from './offer.ts'
-import { readObject } from './read-object.ts'
+import { repair } from './repair/repair.ts'
 import type { ValidateArguments } from './turn.ts'
 
 type Arguments = Readonly<Record<string, unknown>>
@@ -103,4 +104,66 @@ async function problemWith(
     if (told) return error.message
     throw error
   }
+}
+
+interface ReadObjectOptions {
+  /** Whether an object looks like the one that was asked for: of several, that one is meant. */
+  readonly accepts: (value: JsonObject) => boolean
+  /** Half of it will do. */
+  readonly partial?: boolean
+  /** The model has ended its answer itself: what follows a last comma is nothing, not something that was cut off. */
+  readonly ended?: boolean
+}
+
+/** The object that a model meant, or what is wrong with what it wrote, as the end of a sentence that begins with "it". */
+export function readObject(
+  text: string,
+  { accepts, partial = false, ended = false }: ReadObjectOptions,
+): { readonly value: JsonObject } | { readonly problem: string } {
+  const found = repair(text, { accepts: (value) => isObject(value) && accepts(value) })
+  if ('unreadable' in found) return { problem: found.unreadable }
+  if (!isObject(found.value)) return { problem: 'is no JSON object' }
+  // Half a path or half a query is not what anybody wanted to have done. A model that forgets the last brackets has still
+  // said all that it wanted to.
+  const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
+  if (!isWhole && !partial) return { problem: 'was cut off' }
+  return { value: found.value }
+}
+
+/** Whether a text begins as calls do that a model writes out where it should make them. */
+export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text)
+
+/**
+ * The calls in a text, for servers that do not understand the way in which their model makes calls: as JSON, in tags or
+ * behind a special token. A text that begins with anything else is an answer, whatever it goes on to quote.
+ */
+export function callsInText(text: string, offer: Offer): readonly FunctionCall[] {
+  if (!beginsLikeCalls(text)) return []
+  const isCall = (value: unknown): value is Written =>
+    isObject(value) && typeof value.name === 'string' && offer.find(value.name) !== undefined
+  const calls = text.split(/<\/tool_call>/i).flatMap((part) => {
+    const found = repair(part, { accepts: (value) => writtenIn(value).some(isCall) })
+    return 'value' in found && (found.complete || found.lacks === 'brackets')
+      ? writtenIn(found.value).filter(isCall)
+      : []
+  })
+  return calls.map(({ name, arguments: given, parameters = {} }) => ({
+    id: newCallId(),
+    type: 'function',
+    function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given ?? parameters) },
+  }))
+}
+
+interface Written {
+  readonly name: string
+  readonly arguments?: unknown
+  readonly parameters?: unknown
+}
+
+/** `{tool_calls: […]}`, a list of calls, or one; each by itself or under `function`. */
+function writtenIn(value: unknown): readonly unknown[] {
+  const list = isObject(value) && Array.isArray(value.tool_calls) ? value.tool_calls : value
+  return (Array.isArray(list) ? list : [list]).map((one) =>
+    isObject(one) && isObject(one.function) ? one.function : one,
+  )
 }

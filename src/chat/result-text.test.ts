@@ -5,9 +5,8 @@ import { ServerError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { type ResultBody, resultOf } from '../core/result.ts'
-import { bounded } from './bounded.ts'
-import { cut, oneLine } from './cut.ts'
-import { failureText, resultText } from './result-text.ts'
+import { bounded, cut, oneLine } from './cut.ts'
+import { failureText, resultText } from './execute.ts'
 
 test.each<readonly [string, ResultBody, string]>([
   [

@@ -3,9 +3,9 @@ import { discover } from './discover.ts'
 import { execute, roundMessages } from './execute.ts'
 import { isForClient } from './offer.ts'
 import { call } from './stages/call.ts'
-import { direct } from './stages/direct.ts'
 import { interpret } from './stages/interpret.ts'
 import { select } from './stages/select.ts'
+import { direct } from './stages/speak.ts'
 import { type Loop, stage, type Turn } from './turn.ts'
 
 /**

@@ -4,11 +4,10 @@ import type { ChatEnd, ChatEvent, ChatMessage, ChatRequest, ChatStage, FunctionC
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import { bounded } from './bounded.ts'
 import { lastQuestion, textOf } from './conversation.ts'
+import { bounded } from './cut.ts'
 import type { Handovers } from './handovers.ts'
 import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/model.ts'
-import type { Prompts, PromptValues } from './prompts.ts'
 
 /** Throws INVALID_ARGUMENTS where arguments do not fit a schema; a promise where that cannot be told at once. */
 export type ValidateArguments = (
@@ -113,4 +112,31 @@ export function openTurn(
     },
     prompt: (name, values) => around.prompts[name]({ ...common, ...values }),
   }
+}
+
+/** What can be filled into a prompt. */
+interface PromptValues {
+  /** The user's text. */
+  readonly message: string
+  /** The candidate tools, one to a line. */
+  readonly tools: string
+  readonly agent: string
+  /** Today, as 2026-11-30. */
+  readonly date: string
+}
+
+type PromptName = keyof Config['chat']['prompts']
+
+type Prompts = Readonly<Record<PromptName, (values: PromptValues) => string>>
+
+/** Makes functions of the templates, once for all conversations. */
+export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
+  Object.fromEntries(Object.entries(templates).map(([name, template]) => [name, compile(template)])) as Prompts
+
+const placeholder = /\{(message|tools|agent|date)\}/
+
+/** All placeholders are found before anything is filled in: what a user writes can never become one. */
+function compile(template: string): (values: PromptValues) => string {
+  const parts = template.split(placeholder)
+  return (values) => parts.map((part, index) => (index % 2 === 1 ? values[part as keyof PromptValues] : part)).join('')
 }

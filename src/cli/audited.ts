@@ -1,4 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { createRedactor } from '../audit/redact/redactor.ts'
+import { secretsOf } from '../audit/redact/secrets.ts'
+import { openAuditLog } from '../audit/write/audit-log.ts'
+import { marksFolder } from '../audit/write/head.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
@@ -6,10 +10,6 @@ import { silentLog } from '../core/log.ts'
 import { osUser } from '../core/os-user.ts'
 import { version } from '../runtime/package-paths.ts'
 import { keptAuditKey } from '../stores/audit-key.ts'
-import { openAuditLog } from '../telemetry/audit/log.ts'
-import { marksFolder } from '../telemetry/audit/marks.ts'
-import { createRedactor } from '../telemetry/redact/redactor.ts'
-import { secretsOf } from '../telemetry/redact/secrets.ts'
 
 /** What a command changes. */
 interface Change {

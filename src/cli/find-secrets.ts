@@ -1,9 +1,9 @@
+import { concealPatterns } from '../audit/redact/patterns.ts'
+import { isCommonplace, isPath, isRandom, isSecret } from '../audit/redact/secrets.ts'
 import { type FindSecrets, type Secret, textAt } from '../clients/secrets.ts'
 import type { Definition } from '../config/import/read-servers.ts'
 import type { Path } from '../config/tree.ts'
 import { isSecretName } from '../core/secret-name.ts'
-import { isCommonplace, isPath, isRandom, isSecret } from '../telemetry/redact/looks-secret.ts'
-import { concealPatterns } from '../telemetry/redact/patterns.ts'
 
 /** A stretch of one text that is a secret, and what it is called. */
 type Stretch = Omit<Secret, 'path'>

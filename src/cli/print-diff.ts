@@ -1,6 +1,6 @@
+import { createRedactor } from '../audit/redact/redactor.ts'
 import { diff } from '../clients/diff.ts'
 import type { Definition } from '../config/import/read-servers.ts'
-import { createRedactor } from '../telemetry/redact/redactor.ts'
 import { secretTexts } from './find-secrets.ts'
 import type { Output } from './output.ts'
 import { printable } from './width.ts'

@@ -145,7 +145,7 @@ function missingBy(
 }
 
 /**
- * Whether it would be known to be a read, as `upstream/traits.ts` has it. What the server said of the tool is not
+ * Whether it would be known to be a read, as `upstream/listing/definitions.ts` has it. What the server said of the tool is not
  * recorded; where its word would be trusted, what it was taken for stands for it.
  */
 function isRead({ kind = 'tool', write }: PastCall, name: string, config: ServerConfig | undefined): boolean {

@@ -7,11 +7,11 @@ import { placeOf } from '../policy/guards/url-addresses.ts'
 import { fileLocks } from '../stores/locks.ts'
 import type { RedisSafe } from '../stores/redis/safe.ts'
 import { fileVault } from '../stores/vault.ts'
-import { createOAuth, type OAuth } from '../upstream/oauth/index.ts'
-import { openLoopback } from '../upstream/oauth/loopback.ts'
+import { openLoopback } from '../upstream/oauth/loopback-redirect.ts'
+import { createOAuth, type OAuth } from '../upstream/oauth/oauth.ts'
 import { sameState } from '../upstream/oauth/sign-in.ts'
 
-export type { KeptGrant, OAuth } from '../upstream/oauth/index.ts'
+export type { KeptGrant, OAuth } from '../upstream/oauth/oauth.ts'
 
 interface Around {
   readonly clock: Clock

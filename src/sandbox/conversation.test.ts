@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
-import type { Child, Receiver } from './child.ts'
 import { converse } from './conversation.ts'
 import { kinds } from './guest/frames.ts'
 import { defaultLimits, taskLimits } from './limits.ts'
-import { Stopped } from './stopped.ts'
+import { type Child, type Receiver, Stopped } from './runtime.ts'
 
 const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(defaultLimits) }
 

@@ -1,13 +1,11 @@
+import * as z from 'zod'
 import type { Clock } from '../core/clock.ts'
 import type { Outcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import type { Child } from './child.ts'
-import { type Frame, kinds, type Task } from './guest/frames.ts'
+import { type Frame, kinds, type Task, type Verdict } from './guest/frames.ts'
 import { createHostCalls } from './host-calls.ts'
 import type { Limits } from './limits.ts'
-import { Stopped } from './stopped.ts'
-import { readValue, readVerdict } from './verdict.ts'
-import { watchCpu } from './watchdog.ts'
+import { type Child, Stopped } from './runtime.ts'
 
 /** How a run ended, and whether its child may be used on. */
 export interface Ending extends Pick<Outcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
@@ -136,4 +134,64 @@ export function converse(options: {
     void child.send(kinds.run, 0, JSON.stringify(task))
   }
   return { ending: ending.promise, memory: memory.promise }
+}
+
+const position = z.number().int().min(1).max(10_000_000)
+
+const shape = z.strictObject({
+  status: z.enum(['ok', 'error', 'timeout', 'out_of_memory']),
+  error: z
+    .strictObject({
+      name: z.string().max(256),
+      message: z.string().max(8192),
+      line: position.optional(),
+      column: position.optional(),
+      code: z.string().max(256).optional(),
+    })
+    .optional(),
+  truncated: z.array(z.string().max(512)).max(4),
+  broken: z.boolean().optional(),
+})
+
+/** How a program ended, as its child tells it; undefined if no honest child would put it so. */
+function readVerdict(payload: Buffer): Verdict | undefined {
+  const { success, data } = shape.safeParse(parsed(payload.toString()))
+  return success ? (data as Verdict) : undefined
+}
+
+/** A result; undefined if it is not JSON. */
+function readValue(payload: Buffer): string | undefined {
+  const value = payload.toString()
+  return parsed(value) === undefined ? undefined : value
+}
+
+function parsed(value: string): unknown {
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}
+
+const everyMs = 50
+/** The child counts more exactly, and can say more when it notices first. */
+const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
+
+/** Tells when a child has used its time, for programs that do not let it notice: some work cannot be interrupted. */
+function watchCpu(options: {
+  readonly child: Child
+  readonly cpuMs: number
+  readonly clock: Clock
+  exceeded(): void
+}): Disposable {
+  const { child, cpuMs, clock } = options
+  const before = child.cpuMs() ?? 0
+  let timer = clock.after(everyMs, look)
+  return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
+
+  function look(): void {
+    const used = (child.cpuMs() ?? before) - before
+    if (used > withGrace(cpuMs)) options.exceeded()
+    else timer = clock.after(everyMs, look)
+  }
 }

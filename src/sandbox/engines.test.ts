@@ -7,11 +7,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { systemClock } from '../core/clock.ts'
 import { bundleChild } from './bundled-child.fixture.ts'
-import type { Child } from './child.ts'
 import { createEngines } from './engines.ts'
 import { openWorkshop } from './executor.fixture.ts'
 import { defaultLimits } from './limits.ts'
-import type { Runtime, Search } from './runtime.ts'
+import type { Child, Runtime, Search } from './runtime.ts'
 import type { SearchOptions } from './search.ts'
 
 test('S7: what does not work here is said in the log once, and tried again after a while', async () => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
-import type { Child } from './child.ts'
 import type { Limits } from './limits.ts'
+import type { Child } from './runtime.ts'
 
 /** What an environment remembers between runs: an image of its memory, or an interpreter that stands still. */
 export interface Remembered {

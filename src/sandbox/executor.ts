@@ -6,13 +6,11 @@ import type { Log } from '../core/log.ts'
 import { createEngines } from './engines.ts'
 import { createEnvironments } from './environments.ts'
 import { kinds } from './guest/frames.ts'
+import { type SandboxFetch, withOwnCalls } from './host-calls.ts'
 import { defaultLimits, type Limits } from './limits.ts'
-import { type SandboxFetch, withOwnCalls } from './own-calls.ts'
 import { createRunner } from './runner.ts'
-import { engineOf } from './runtime.ts'
-import { createSeats } from './seats.ts'
-import { refused, Stopped } from './stopped.ts'
-import { createTurns } from './turns.ts'
+import { engineOf, refused, Stopped } from './runtime.ts'
+import { createSeats, createTurns } from './seats.ts'
 
 export interface ExecutorOptions {
   readonly config: Config['sandbox']

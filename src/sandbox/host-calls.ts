@@ -1,6 +1,11 @@
+import { constants } from 'node:fs'
+import { open, realpath } from 'node:fs/promises'
+import { isAbsolute, relative } from 'node:path'
+import type { Config } from '../config/schema.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { HostRefusal, type Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
+import { matches } from '../core/wildcard.ts'
 import type { Refusal } from './guest/frames.ts'
 import type { Limits } from './limits.ts'
 
@@ -72,3 +77,97 @@ function refusalOf(thrown: unknown, log: Log): Refusal {
 
 const tooLarge = (name: string, { answerBytes }: Limits) =>
   new HostRefusal('OVERLOADED', `The answer of ${name} is larger than ${answerBytes} bytes; ask for less.`)
+
+/** A request that a program wants made, and what came of it. Redirects are the program's to follow, by asking again. */
+interface SandboxRequest {
+  readonly url: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+interface SandboxResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Makes a request on behalf of a program, to the address that was vetted, without following redirects. */
+export type SandboxFetch = (request: SandboxRequest, signal: AbortSignal) => Promise<SandboxResponse>
+
+/** Adds what the operator grants (files, hosts) to what a program's own host offers. Names in `sandbox.` are ours. */
+export function withOwnCalls(options: {
+  readonly host: Program['host']
+  readonly config: Pick<Config['sandbox'], 'allowPaths' | 'allowNetwork'>
+  readonly fetch: SandboxFetch | undefined
+  readonly limits: Limits
+}): Program['host'] {
+  const { host, config, fetch, limits } = options
+  return async (name, input, signal) => {
+    if (!name.startsWith('sandbox.')) return host(name, input, signal)
+    if (name === 'sandbox.readText') return readText(input, config.allowPaths, limits.answerBytes)
+    if (name !== 'sandbox.fetch') throw new HostRefusal('TOOL_NOT_FOUND', `There is no ${name}.`)
+    if (!fetch) throw new HostRefusal('UNSAFE_URL', 'Programs have no network here.')
+    return JSON.stringify(await fetch(requestOf(input, config.allowNetwork), signal))
+  }
+}
+
+async function readText(input: string, folders: readonly string[], maxBytes: number): Promise<string> {
+  const path = (parsed(input) as { path?: unknown }).path
+  if (typeof path !== 'string' || !isAbsolute(path) || path.includes('\0'))
+    throw noFile('Name a file by its whole path.')
+  if (folders.length === 0) throw noFile('No files may be read; the operator names folders in sandbox.allowPaths.')
+  const real = await realpath(path).catch(() => undefined)
+  const roots = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)))
+  if (real === undefined || !roots.some((root) => root !== undefined && isWithin(root, real))) throw noFile(outside)
+  // Neither a link that has taken the file's place, nor a pipe that never opens.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  await using file = await open(real, flags).catch(() => {
+    throw noFile(outside)
+  })
+  const stat = await file.stat()
+  // A folder on the way may have been exchanged while we looked.
+  if (!stat.isFile() || (await realpath(real)) !== real) throw noFile(outside)
+  if (stat.size > maxBytes / 2) throw noFile(`That file is larger than ${maxBytes / 2} bytes.`)
+  return JSON.stringify((await file.readFile()).subarray(0, maxBytes / 2).toString())
+}
+
+const outside = 'There is no such file in the folders that may be read.'
+const noFile = (message: string) => new HostRefusal('INVALID_PATH', message)
+
+function isWithin(root: string, path: string): boolean {
+  const rest = relative(root, path)
+  return rest !== '' && rest.split('/')[0] !== '..' && !isAbsolute(rest)
+}
+
+function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
+  const { url, method = 'GET', headers = {}, body } = parsed(input) as Record<string, unknown>
+  const target = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
+  if (!target || !/^https?:$/.test(target.protocol)) throw noRequest('Name an http or https address.')
+  if (!hosts.some((pattern) => matches(pattern, target.hostname))) {
+    throw noRequest(`${target.hostname} is not among the hosts that programs may reach (sandbox.allowNetwork).`)
+  }
+  if (typeof method !== 'string' || !isTexts(headers) || (body !== undefined && typeof body !== 'string')) {
+    throw new HostRefusal('INVALID_ARGUMENTS', 'method and body are strings, headers an object of strings.')
+  }
+  // A server of many names would take it for a request to another one.
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'host')) {
+    throw noRequest('The host is the one of the address: leave out the header "host".')
+  }
+  return { url: target.href, method, headers, ...(body !== undefined && { body }) }
+}
+
+const noRequest = (message: string) => new HostRefusal('UNSAFE_URL', message)
+
+const isTexts = (value: unknown): value is Record<string, string> =>
+  typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string')
+
+function parsed(input: string): object {
+  try {
+    const value = JSON.parse(input)
+    if (typeof value === 'object' && value !== null) return value
+  } catch {
+    // Said below.
+  }
+  throw new HostRefusal('INVALID_ARGUMENTS', 'The input is one JSON object.')
+}

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../tests/fixtures/folders.ts'
-import { likelyLanguages } from './likely-languages.ts'
+import { likelyLanguages } from './runtime.ts'
 
 test('S7: Python is offered only where there is a bwrap, and nothing is started to find that out', async () => {
   await using folder = await temporaryFolder()

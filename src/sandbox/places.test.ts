@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import type { Child } from './child.ts'
-import { createSeats } from './seats.ts'
-import { createSpare } from './spare.ts'
-import { createTurns } from './turns.ts'
+import { createSpare } from './engines.ts'
+import type { Child } from './runtime.ts'
+import { createSeats, createTurns } from './seats.ts'
 
 const never = new AbortController().signal
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))

@@ -2,13 +2,11 @@ import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import type { Outcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import type { Child } from './child.ts'
 import { type Conversation, converse, type Ending } from './conversation.ts'
 import type { Engines } from './engines.ts'
 import type { Environments } from './environments.ts'
 import { type Limits, taskLimits } from './limits.ts'
-import { type Engine, engineOf } from './runtime.ts'
-import { Stopped } from './stopped.ts'
+import { type Child, type Engine, engineOf, Stopped } from './runtime.ts'
 
 /** Runs one program in one child, with what its environment remembers. */
 export interface Runner {

@@ -2,14 +2,12 @@ import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import type { Child } from './child.ts'
 import { converse } from './conversation.ts'
 import { plainJavaScript, threadedJavaScript, wrappedJavaScript } from './launch/javascript.ts'
 import { findProgram, type Place } from './launch/place.ts'
 import { interpreters, wrappedPython } from './launch/python.ts'
 import { type Limits, taskLimits } from './limits.ts'
-import { type Engine, type Runtime, type Search, tiers } from './runtime.ts'
-import { refused } from './stopped.ts'
+import { type Child, type Engine, type Runtime, refused, type Search, tiers } from './runtime.ts'
 
 export interface SearchOptions {
   readonly config: Pick<Config['sandbox'], 'minIsolation' | 'memory' | 'allowPaths'>

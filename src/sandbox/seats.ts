@@ -1,3 +1,5 @@
+import { waitFor } from '../core/deadline.ts'
+
 /** Places for so many at once; whoever comes when all are taken waits. Nobody has them all: the last is for another. */
 export interface Seats {
   /** Settles with a seat, to be disposed of once. Rejects with the signal's reason. */
@@ -51,6 +53,35 @@ export function createSeats(count: number): Seats {
       fill()
       await promise.finally(() => signal.removeEventListener('abort', giveUp))
       return { [Symbol.dispose]: () => leave(owner) }
+    },
+  }
+}
+
+/** Lets those who share a key go one after the other. */
+interface Turns {
+  /** Settles when it is this one's turn; dispose of it when done. Rejects with the signal's reason. */
+  take(key: string, signal: AbortSignal): Promise<Disposable>
+}
+
+export function createTurns(): Turns {
+  const last = new Map<string, Promise<void>>()
+  return {
+    async take(key, signal) {
+      const before = last.get(key) ?? Promise.resolve()
+      const { promise: done, resolve } = Promise.withResolvers<void>()
+      // Who gives up waiting still stands in the row until those before it are done.
+      const after = before.then(() => done)
+      last.set(key, after)
+      void after.then(() => {
+        if (last.get(key) === after) last.delete(key)
+      })
+      try {
+        await waitFor(before, signal)
+      } catch (error) {
+        resolve()
+        throw error
+      }
+      return { [Symbol.dispose]: resolve }
     },
   }
 }

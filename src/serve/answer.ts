@@ -1,4 +1,4 @@
-import type { Pieces } from '../wire/pieces.ts'
+import type { Pieces } from '../wire/bytes.ts'
 
 /** A message, and what HTTP adds to it where there is HTTP. */
 export interface Answer {

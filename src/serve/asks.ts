@@ -3,7 +3,7 @@ import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { AmbiguousMember, definedBytes, type Scope } from '../wire/check-members.ts'
 import { answers, errorMembers, type Level } from '../wire/defined-members.ts'
-import { notificationBytes, requestBytes } from '../wire/encode.ts'
+import { notificationBytes, requestBytes } from '../wire/message.ts'
 import type { InboundAnswer } from './inbound.ts'
 
 /** The questions that one session's client has not answered yet. Ids belong to the session, so no other can answer. */

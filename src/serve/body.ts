@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
 import { hasMoreValues } from '../core/json-text/values.ts'
-import { growing } from '../wire/growing.ts'
+import { growing } from '../wire/bytes.ts'
 import { networkOf } from './authenticate/address-limit.ts'
 import type { Identity } from './authenticate/index.ts'
 import { type BodyAccount, createBodyBudget } from './body-budget.ts'

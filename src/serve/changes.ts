@@ -1,5 +1,5 @@
 import type { Kind } from '../core/entry.ts'
-import { notificationBytes } from '../wire/encode.ts'
+import { notificationBytes } from '../wire/message.ts'
 
 const tools = notificationBytes('notifications/tools/list_changed')
 const resources = notificationBytes('notifications/resources/list_changed')

@@ -5,8 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Membership } from '../core/membership.ts'
-import { resultBytes } from '../wire/encode.ts'
-import type { Id } from '../wire/message.ts'
+import { type Id, resultBytes } from '../wire/message.ts'
 import { actingAs, agentFor, agentOfParams, agentOfRequest } from './agent.ts'
 import {
   type Admit,

@@ -1,8 +1,7 @@
 import { type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { refusedResult } from '../core/result.ts'
-import { errorBytes, resultBytes } from '../wire/encode.ts'
-import type { Id } from '../wire/message.ts'
+import { errorBytes, type Id, resultBytes } from '../wire/message.ts'
 import { type Answer, type HttpHeaders, retryAfter } from './answer.ts'
 import { Refusal } from './refusal.ts'
 

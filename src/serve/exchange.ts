@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
-import { joined, lengthOf, type Pieces } from '../wire/pieces.ts'
+import { joined, lengthOf, type Pieces } from '../wire/bytes.ts'
 import type { HttpHeaders } from './answer.ts'
 import { batchBytes } from './batch.ts'
 import type { Feed } from './feed.ts'

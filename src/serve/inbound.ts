@@ -3,9 +3,9 @@ import { Json } from '../core/json.ts'
 import { countMembers, extentOf, requestExtent, type Span } from '../core/json-text/extent.ts'
 import { members } from '../core/json-text/scan.ts'
 import { maxDepth } from '../core/json-text/skip.ts'
+import { carriable } from '../wire/bytes.ts'
 import { duplicateIn } from '../wire/check-members.ts'
 import { type Id, readMessage } from '../wire/message.ts'
-import { carriable } from '../wire/one-line.ts'
 import { rpc } from './refusal.ts'
 
 export type Params = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 import { elements, members } from '../core/json-text/scan.ts'
-import { isObjectSchema } from '../wire/object-schema.ts'
+import { isObjectSchema } from '../wire/convert-result.ts'
 import { isCompilable } from './compilable.ts'
 
 /** Pages are made once for all who see them. */

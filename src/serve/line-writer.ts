@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { oneLine } from '../wire/one-line.ts'
+import { oneLine } from '../wire/bytes.ts'
 import { maxUnread } from './stream.ts'
 
 /** Writes one message per line. */

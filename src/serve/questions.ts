@@ -1,5 +1,5 @@
 import type { Capabilities } from '../core/capabilities.ts'
-import { modernErrors } from '../wire/modern.ts'
+import { modernErrors } from '../wire/revisions.ts'
 import { isObject } from './inbound.ts'
 import { Refusal } from './refusal.ts'
 

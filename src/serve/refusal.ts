@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { type ErrorCode, type ErrorDetails, ToolwayError } from '../core/errors.ts'
-import { errorBytes } from '../wire/encode.ts'
-import type { Id } from '../wire/message.ts'
+import { errorBytes, type Id } from '../wire/message.ts'
 import { type HttpHeaders, retryAfter } from './answer.ts'
 
 /** JSON-RPC's own numbers, for requests that break the protocol itself. */

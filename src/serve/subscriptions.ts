@@ -3,7 +3,7 @@ import type { Caller } from '../core/call.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
-import { notificationBytes } from '../wire/encode.ts'
+import { notificationBytes } from '../wire/message.ts'
 import { ProtocolError } from './errors.ts'
 import { rpc } from './refusal.ts'
 

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { entryOf } from '../core/call.fixture.ts'
 import { silentLog } from '../core/log.ts'
-import { callLog, logsCalls } from './call-log.ts'
-import { createLog } from './log.ts'
+import { callLog, createLog, logsCalls } from './log.ts'
 import { type Told, tell } from './metrics/observed.fixture.ts'
 
 function logged(...all: Told[]) {

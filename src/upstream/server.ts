@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { ServerConfig } from '../config/schema.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { type Capabilities, profileOf } from '../core/capabilities.ts'
@@ -10,21 +11,18 @@ import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
 import type { Seal } from '../lib/seal.ts'
-import { type Checks, createChecks } from './checks.ts'
-import type { Connect } from './connect.ts'
-import { type Control, createControl } from './control.ts'
-import { forwardedEntries } from './entries.ts'
-import { fingerprintOf } from './fingerprint.ts'
-import type { BreakerCondition } from './health.ts'
-import type { OpenLine } from './introduction.ts'
-import type { Line } from './line.ts'
-import { createLines } from './lines.ts'
-import { createListening, type Listening } from './listening.ts'
-import type { Advice } from './offers.ts'
-import { createOutlook, type Outlook } from './outlook.ts'
-import { createRecovery } from './recovery.ts'
-import { serverStatus } from './server-status.ts'
-import { createSubscriptions } from './subscriptions.ts'
+import type { Connect } from './connection/connect.ts'
+import { createLines } from './connection/connection-pool.ts'
+import type { OpenLine } from './connection/handshake.ts'
+import type { Line } from './connection/managed-connection.ts'
+import { createRecovery } from './connection/reconnect.ts'
+import { type BreakerCondition, serverStatus } from './health/health.ts'
+import { type Checks, createChecks } from './health/health-check.ts'
+import type { Advice } from './listing/offers.ts'
+import { createOutlook, type Outlook } from './listing/server-listing.ts'
+import { forwardedEntries } from './requests/forwarded-entries.ts'
+import { createListening, createSubscriptions, type Listening } from './requests/subscriptions.ts'
+import { type Control, createControl } from './server-control.ts'
 
 export interface ServerOptions {
   readonly name: string
@@ -378,3 +376,13 @@ const listedWithinMs = 10_000
 
 const never = new AbortController().signal
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
+
+/** Changes when a server may have become another one, so that what is remembered of the old one is not shown for it. */
+function fingerprintOf(config: ServerConfig): string {
+  // Values of the environment are secrets more often than not; that they are set is enough to tell servers apart.
+  const identity =
+    config.transport === 'stdio'
+      ? [config.command, config.args, config.cwd, Object.keys(config.env).sort()]
+      : [config.transport, config.url]
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16)
+}

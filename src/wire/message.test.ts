@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Json } from '../core/json.ts'
-import { errorBytes, notificationBytes, requestBytes, resultBytes } from './encode.ts'
-import { type Message, readMessage } from './message.ts'
+import { errorBytes, type Message, notificationBytes, readMessage, requestBytes, resultBytes } from './message.ts'
 
 const read = (json: string): Message => readMessage(Buffer.from(json))
 const object = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' }))

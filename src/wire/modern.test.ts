@@ -5,11 +5,9 @@ import {
   decodeHeaderValue,
   encodeHeaderValue,
   invalidParamHeaders,
-  isModernVersion,
-  nameField,
   paramHeaders,
-  withoutEnvelope,
-} from './modern.ts'
+} from './param-headers.ts'
+import { isModernVersion, nameField, withoutEnvelope } from './revisions.ts'
 
 describe('B2: values of headers', () => {
   test.each([

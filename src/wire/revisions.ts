@@ -1,7 +1,53 @@
+/** The keys of `_meta` that the stateless revision reserves. */
+export const metaKeys = {
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+} as const
+
+/** What a client says about itself with each request: it belongs to one hop and is never passed on. */
+const envelope = new Set<string>([
+  metaKeys.protocolVersion,
+  metaKeys.clientCapabilities,
+  metaKeys.clientInfo,
+  metaKeys.logLevel,
+])
+
+/** A request's `_meta` without its envelope; the same object if it has none. */
+export function withoutEnvelope(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const keys = Object.keys(meta)
+  const kept = keys.filter((key) => !envelope.has(key))
+  return kept.length === keys.length ? meta : Object.fromEntries(kept.map((key) => [key, meta[key]]))
+}
+
+/** The headers that repeat what is in the body, in lower case. */
+export const headerNames = { version: 'mcp-protocol-version', method: 'mcp-method', name: 'mcp-name' } as const
+
+/** The error codes that this revision brought. */
+export const modernErrors = { headerMismatch: -32020, missingCapability: -32021, unsupportedVersion: -32022 } as const
+
+const nameFields: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
+])
+
+/** Which member of the params the Mcp-Name header repeats; `undefined` where the method has no such header. */
+export const nameField = (method: string): string | undefined => nameFields.get(method)
+
+/** Revisions are dates and compare as text; whatever sorts behind the first stateless one counts as one of them. */
+export const isModernVersion = (version: string): boolean => version >= modernRevision
+
 /** Revisions with sessions that we speak, the newest first. */
 export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 
-export type LegacyRevision = (typeof legacyRevisions)[number]
+type LegacyRevision = (typeof legacyRevisions)[number]
 
 /** What we ask a server of the legacy era for. */
 export const latestLegacy: LegacyRevision = legacyRevisions[0]

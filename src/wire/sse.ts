@@ -1,6 +1,5 @@
-import { growing } from './growing.ts'
-import { createLineReader } from './lines.ts'
-import { oneLine } from './one-line.ts'
+import { growing, oneLine } from './bytes.ts'
+import { createLineReader } from './line-reader.ts'
 
 export interface ServerSentEvent {
   /** The last id that the stream has named so far. */

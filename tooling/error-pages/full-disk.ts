@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openAuditLog } from '../../src/audit/write/audit-log.ts'
+import { systemFiles } from '../../src/audit/write/file-system.ts'
 import type { Audit } from '../../src/core/audit.ts'
 import { silentLog } from '../../src/core/log.ts'
-import { systemFiles } from '../../src/telemetry/audit/files.ts'
-import { openAuditLog } from '../../src/telemetry/audit/log.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
 /** An audit log on a disk that takes nothing. */

@@ -1,9 +1,9 @@
 import { silentLog } from '../../src/core/log.ts'
-import { createBackoff } from '../../src/upstream/backoff.ts'
-import { createLine } from '../../src/upstream/line.ts'
-import { NoAnswer } from '../../src/upstream/transports/channel.ts'
-import { startChild } from '../../src/upstream/transports/child.ts'
-import { noAnswer } from '../../src/upstream/transports/failures.ts'
+import { createLine } from '../../src/upstream/connection/managed-connection.ts'
+import { createBackoff } from '../../src/upstream/connection/reconnect.ts'
+import { startChild } from '../../src/upstream/transports/child-process.ts'
+import { NoAnswer } from '../../src/upstream/transports/http-channel.ts'
+import { noAnswer } from '../../src/upstream/transports/transport-errors.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
 /** What starting a program comes to that is not installed. */

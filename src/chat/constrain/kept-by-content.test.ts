@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keptByContent } from './kept-by-content.ts'
+import { keptByContent } from './cannot-express.ts'
 
 test('S4: what a schema becomes is made once for each content', () => {
   const made: object[] = []

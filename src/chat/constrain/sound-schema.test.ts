@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CannotExpress, isInexpressible } from './cannot-express.ts'
-import { bestGrammar } from './grammar.ts'
+import { bestGrammar } from './gbnf/convert.ts'
 import { soundSchema } from './sound-schema.ts'
 import { callSchema } from './stages.ts'
 import { strictify } from './strict/strictify.ts'

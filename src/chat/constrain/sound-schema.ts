@@ -1,7 +1,6 @@
-import { mapInner } from './applicators.ts'
-import { keptByContent } from './kept-by-content.ts'
+import { keptByContent } from './cannot-express.ts'
 import { resolve } from './references.ts'
-import { isSchema, isSchemaObject, type Schema, type SchemaObject } from './schema.ts'
+import { isSchema, isSchemaObject, mapInner, type Schema, type SchemaObject } from './schema.ts'
 
 const types = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 

@@ -1,8 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
-import { toGrammar } from './gbnf/convert.ts'
+import { bestGrammar, toGrammar } from './gbnf/convert.ts'
 import { readGrammar } from './gbnf/grammar.fixture.ts'
-import { bestGrammar } from './grammar.ts'
 import { asFunctionCalls, callSchema, finalSchema, functionCallResponseSchema, selectionSchema } from './stages.ts'
 import { strictify } from './strict/strictify.ts'
 

@@ -4,9 +4,8 @@ import { configSchema } from '../../config/schema.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { createModels } from './create-models.ts'
-import { gather } from './gather.ts'
 import { failure, hello, patient } from './model.fixture.ts'
-import type { Model } from './model.ts'
+import { gather, type Model } from './model.ts'
 import { ignores, modelServer } from './server.fixture.ts'
 
 const around = () => ({ clock: createManualClock(), log: silentLog })

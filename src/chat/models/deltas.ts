@@ -3,8 +3,7 @@ import type { FunctionCall } from '../../core/chat.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { asFunctionCalls } from '../constrain/stages.ts'
 import { repair } from '../repair/repair.ts'
-import { createTold, type Told } from './chunks.ts'
-import type { Delta, End } from './model.ts'
+import type { Delta, End, EndReason, Usage } from './model.ts'
 import type { Plan } from './plan.ts'
 
 const newId = (): string => `call_${randomUUID().replaceAll('-', '')}`
@@ -72,4 +71,131 @@ function restored(call: FunctionCall, plan: Plan): FunctionCall {
   } catch {
     return call
   }
+}
+
+/** What the objects of an answer have told so far. */
+interface Told {
+  /** Takes in one object of a stream, or the one object of an answer that came whole. */
+  take(object: unknown): readonly Piece[]
+  /** The calls, now that nothing more comes. */
+  calls(newId: () => string): readonly FunctionCall[]
+  readonly reason: EndReason
+  readonly usage: Usage | undefined
+  /** Whether the server has said why the answer ended. */
+  readonly finished: boolean
+}
+
+interface Piece {
+  readonly kind: 'text' | 'thinking'
+  readonly text: string
+}
+
+/** More calls than this are no answer. */
+const maxCalls = 128
+
+interface PartialCall {
+  id: string
+  name: string
+  arguments: string[]
+}
+
+/** Understands `chat.completion` and its chunks, and the liberties that servers take with them. */
+function createTold(): Told {
+  const calls: PartialCall[] = []
+  const byPlace = new Map<unknown, PartialCall>()
+  let reason: EndReason = 'unknown'
+  let usage: Usage | undefined
+  let finished = false
+
+  const takeCall = (given: unknown, place: number): void => {
+    if (!isObject(given)) return
+    const called = isObject(given.function) ? given.function : given
+    const id = textOf(given.id)
+    const key = typeof given.index === 'number' ? given.index : place
+    let call = byPlace.get(key)
+    // Some servers give every call the same place: another id is another call.
+    if (!call || (id !== '' && call.id !== '' && id !== call.id)) {
+      if (calls.length >= maxCalls) return
+      call = { id, name: '', arguments: [] }
+      calls.push(call)
+      byPlace.set(key, call)
+    }
+    call.id ||= id
+    // Most send the name once, some with every piece.
+    if (textOf(called.name) !== call.name) call.name += textOf(called.name)
+    const args = called.arguments
+    if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
+  }
+
+  const takeMessage = (message: unknown): Piece[] => {
+    if (!isObject(message)) return []
+    const toolCalls = Array.isArray(message.tool_calls) ? message.tool_calls : message.function_call ? [message] : []
+    for (const [place, call] of toolCalls.entries())
+      takeCall(message.function_call === undefined ? call : { function: message.function_call }, place)
+    const refusal = textOf(message.refusal)
+    if (refusal !== '') reason = 'filtered'
+    const pieces: Piece[] = [
+      { kind: 'thinking', text: textOf(message.reasoning_content) || textOf(message.reasoning) },
+      { kind: 'text', text: contentOf(message.content) + refusal },
+    ]
+    return pieces.filter(({ text }) => text !== '')
+  }
+
+  return {
+    take(object) {
+      if (!isObject(object)) return []
+      usage = usageOf(object.usage) ?? usage
+      const choice: unknown = Array.isArray(object.choices) ? object.choices[0] : undefined
+      if (!isObject(choice)) return []
+      const pieces = takeMessage(choice.delta ?? choice.message)
+      if (typeof choice.finish_reason === 'string') {
+        finished = true
+        if (reason !== 'filtered') reason = reasons[choice.finish_reason] ?? 'unknown'
+      }
+      return pieces
+    },
+    calls: (newId) => {
+      const seen = new Set<string>()
+      return calls.map(({ id, name, arguments: args }) => {
+        const own = id !== '' && !seen.has(id) ? id : newId()
+        seen.add(own)
+        return { id: own, type: 'function', function: { name, arguments: args.join('') } }
+      })
+    },
+    get reason() {
+      return calls.length > 0 && reason !== 'length' ? 'calls' : reason
+    },
+    get usage() {
+      return usage
+    },
+    get finished() {
+      return finished
+    },
+  }
+}
+
+const reasons: Readonly<Record<string, EndReason>> = {
+  stop: 'stop',
+  eos: 'stop',
+  length: 'length',
+  tool_calls: 'calls',
+  function_call: 'calls',
+  content_filter: 'filtered',
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Most send text; some send parts. */
+function contentOf(content: unknown): string {
+  if (!Array.isArray(content)) return textOf(content)
+  return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join('')
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+function usageOf(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage
+  if (!isCount(prompt) && !isCount(completion)) return undefined
+  return { promptTokens: isCount(prompt) ? prompt : 0, completionTokens: isCount(completion) ? completion : 0 }
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createEventStream, EventTooLong } from './event-stream.ts'
+import { EventTooLong } from './failures.ts'
+import { createEventStream } from './objects.ts'
 
 const read = (chunks: readonly Uint8Array[]): string[] => {
   const stream = createEventStream(10_000)

@@ -77,7 +77,7 @@ export async function* watched(
 }
 
 /** The text of an answer, up to so many bytes; `undefined` where it is longer. */
-export async function textOf(chunks: AsyncIterable<Buffer>, most: number): Promise<string | undefined> {
+export async function readText(chunks: AsyncIterable<Buffer>, most: number): Promise<string | undefined> {
   const parts: Buffer[] = []
   let length = 0
   for await (const chunk of chunks) {

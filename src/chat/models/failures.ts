@@ -1,7 +1,14 @@
 import { ToolwayError } from '../../core/errors.ts'
+import { retryAfterMs } from '../../lib/retry-after.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
-import { EventTooLong } from './event-stream.ts'
-import type { Said } from './said.ts'
+import { isSchemaObject as isObject } from '../constrain/schema.ts'
+import { type Answer, readText } from './exchange.ts'
+import { type Dispensable, dispensable } from './profile.ts'
+
+/** An event is longer than it may be. */
+export class EventTooLong extends Error {
+  override readonly name = 'EventTooLong'
+}
 
 /** Where a model is, for sentences about it. */
 export interface Place {
@@ -99,4 +106,108 @@ function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
   return (error as NodeJS.ErrnoException).code ?? error.name
+}
+
+/** What a server says about a failure. */
+export interface Said {
+  /** One line, at most so long, without control characters. */
+  readonly message: string
+  readonly code: string
+  readonly param: string
+}
+
+const longest = 400
+
+/** Reads an error as the different servers write it. Whatever is secret is blotted out, wherever it stands. */
+function saidIn(text: string, secrets: readonly string[]): Said {
+  const body = parsed(text)
+  const error = isObject(body) ? (body.error ?? body.detail ?? body) : body
+  const fields = isObject(error) ? error : { message: typeof error === 'string' ? error : text }
+  const line = textOf(fields.message) || textOf(fields.detail) || (isObject(error) ? JSON.stringify(error) : text)
+  return {
+    message: blotted(line, secrets)
+      .replace(/[\s\p{Cc}]+/gu, ' ')
+      .trim()
+      .slice(0, longest),
+    code: typeof fields.code === 'number' ? String(fields.code) : textOf(fields.code) || textOf(fields.type),
+    param: textOf(fields.param),
+  }
+}
+
+/** A text without any of the secrets. */
+function blotted(text: string, secrets: readonly string[]): string {
+  return secrets.filter((secret) => secret.length > 3).reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Of an answer that refuses, only a sentence is of interest. */
+const maxBytes = 64 * 1024
+
+/** Reads why a request was refused. */
+export async function refusalOf(answer: Answer, secrets: readonly string[], now: number): Promise<Refusal> {
+  const text = await readText(answer.chunks, maxBytes)
+  return { status: answer.status, said: saidIn(text ?? '', secrets), retryAfterMs: waitAskedMs(answer.header, now) }
+}
+
+/** An error that came in the place of an answer, although the status promised one. */
+export class RefusedInside extends Error {
+  override readonly name = 'RefusedInside'
+  readonly refusal: Refusal
+
+  constructor(refusal: Refusal) {
+    super('refused')
+    this.refusal = refusal
+  }
+}
+
+/** The refusal in an object of an answer, if it is one. */
+export function refusalIn(object: unknown, secrets: readonly string[]): Refusal | undefined {
+  if (typeof object !== 'object' || object === null || !('error' in object) || !object.error) return undefined
+  const said = saidIn(JSON.stringify(object), secrets)
+  const status = Number(said.code)
+  return { status: status >= 400 && status < 600 ? status : 500, said, retryAfterMs: undefined, inside: true }
+}
+
+const isTooMuch =
+  /context[ _](?:length|window|size)|too (?:long|many tokens)|maximum (?:context|prompt|number of tokens)/i
+const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
+
+/** A number that is out of bounds is the caller's mistake; the next one may be right. */
+const isOutOfBounds =
+  /too (?:large|big|high|small|low)|must be|should be|at (?:most|least)|(?:less|greater|larger) than|out of range|between/i
+const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
+
+/** Whether one of the fields that every form has was given a value that it cannot have. */
+function isValue({ code, message }: Said): boolean {
+  const about = `${code} ${message}`
+  return isOutOfBounds.test(about) && !isUnsupported.test(about) && dispensable.some((field) => about.includes(field))
+}
+
+/** Whether the same request may be taken in a weaker form: it was refused, and not for its length or its numbers. */
+export function mayBeForm({ status, said }: Refusal): boolean {
+  if (isTooMuch.test(`${said.code} ${said.message}`) || isValue(said)) return false
+  if (status === 500) return isAboutForm.test(said.message)
+  return status === 400 || status === 422 || status === 501
+}
+
+/** The field that the server does not want, if it is one that nobody needs. */
+export function dislikedField({ status, said }: Refusal, body: object): Dispensable | undefined {
+  if ((status !== 400 && status !== 422) || isValue(said)) return undefined
+  return dispensable.find((field) => field in body && (said.param === field || said.message.includes(field)))
+}
+
+/** How long a server asks to be left alone, in milliseconds: in seconds or as a date, as HTTP has it. */
+export function waitAskedMs(header: (name: string) => string | undefined, now: number): number | undefined {
+  const exact = header('retry-after-ms')
+  if (exact !== undefined && /^\d{1,9}$/.test(exact)) return Number(exact)
+  return retryAfterMs(header('retry-after'), now)
 }

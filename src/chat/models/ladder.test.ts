@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { readGrammar } from '../constrain/gbnf/grammar.fixture.ts'
 import { finalSchema, selectionSchema } from '../constrain/stages.ts'
-import { gather } from './gather.ts'
 import { failure, hello, patient, serving } from './model.fixture.ts'
-import type { Model } from './model.ts'
+import { gather, type Model } from './model.ts'
 import type { Preference } from './profile.ts'
 import { type AskedBody, answers, refuses, refusesIf, says, sends } from './server.fixture.ts'
 

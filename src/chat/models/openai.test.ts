@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { gather } from './gather.ts'
 import { hello, key, patient, serving } from './model.fixture.ts'
-import type { Delta } from './model.ts'
+import { type Delta, gather } from './model.ts'
 import { answers, calls, events, json, piece, type Reply, says, send, sends } from './server.fixture.ts'
 
 const weather = {

@@ -1,20 +1,30 @@
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline } from '../../core/deadline.ts'
+import { deadline, waitFor } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { basicAuthOf, urlSecrets } from '../../lib/basic-auth.ts'
 import { openWay, type WayOut } from '../../outbound/way-out.ts'
-import { bodyOf } from './body.ts'
 import { deltasOf } from './deltas.ts'
 import { type Answer, post, watched } from './exchange.ts'
-import { brokenStream, isBusy, lost, type Place, type Refusal, refused, tooSlow } from './failures.ts'
-import { modelHeaders, modelPath } from './headers.ts'
-import { kindOfAnswer } from './kinds.ts'
+import {
+  brokenStream,
+  dislikedField,
+  isBusy,
+  lost,
+  mayBeForm,
+  type Place,
+  type Refusal,
+  RefusedInside,
+  refusalIn,
+  refusalOf,
+  refused,
+  tooSlow,
+} from './failures.ts'
 import type { Delta, Model, ModelRequest } from './model.ts'
 import { objectsIn } from './objects.ts'
-import { pause } from './pause.ts'
 import { type Plan, plansFor } from './plan.ts'
-import { createProfile, type Profile } from './profile.ts'
-import { dislikedField, mayBeForm, RefusedInside, refusalIn, refusalOf } from './refusal.ts'
+import { createProfile, type Dispensable, kindOfAnswer, type Profile } from './profile.ts'
 
 /** A model of the configuration that an OpenAI-compatible server runs. */
 export type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
@@ -155,3 +165,55 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     )
   }
 }
+
+/** Waits for some time, unless the signal aborts first. */
+async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _timer = clock.after(ms, resolve)
+  await waitFor(promise, signal)
+}
+
+/** The object that is sent. */
+function bodyOf(
+  model: string,
+  request: ModelRequest,
+  plan: Plan,
+  unwanted: ReadonlySet<Dispensable>,
+): Readonly<Record<string, unknown>> {
+  const { stream = false, maxTokens, temperature } = request
+  const body: Record<string, unknown> = { model, messages: plan.messages, ...plan.fields, stream }
+  if (stream) body.stream_options = { include_usage: true }
+  if (temperature !== undefined) body.temperature = temperature
+  if (maxTokens !== undefined) body[unwanted.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'] = maxTokens
+  for (const field of unwanted) delete body[field]
+  return body
+}
+
+/** What is sent with every request, and what of it must never be shown. */
+interface ModelHeaders {
+  readonly headers: Readonly<Record<string, string>>
+  readonly secrets: readonly string[]
+}
+
+/** Parameters of an address whose values are keys, as some servers want them. */
+const isSecret = /key|token|secret|sig|auth|pass/i
+
+/** The headers of requests to a model server. A key of `none` is none; one in the address becomes a header. */
+function modelHeaders(name: string, url: URL, apiKey: string | undefined): ModelHeaders {
+  const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const asked = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
+  const authorization = basicAuthOf(url)
+  if (authorization !== undefined)
+    return { headers: { ...common, authorization }, secrets: [...urlSecrets(url), ...asked] }
+  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: asked }
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `The key of the model ${name} cannot be sent. Check models.${name}.apiKey for spaces and line breaks.`,
+    )
+  }
+  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...asked] }
+}
+
+/** Where completions are asked for. */
+const modelPath = (url: URL): string => `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`

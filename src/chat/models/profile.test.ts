@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { kindOfAddress, kindOfAnswer } from './kinds.ts'
-import { createProfile, createProfiles } from './profile.ts'
+import { createProfile, createProfiles, kindOfAddress, kindOfAnswer } from './profile.ts'
 
 test('S4: what is known of a server outlives the model that has found it out', () => {
   const profileOf = createProfiles()

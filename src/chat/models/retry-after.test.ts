@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { waitAskedMs } from './retry-after.ts'
+import { waitAskedMs } from './failures.ts'
 
 const now = Date.parse('2026-11-03T12:00:00Z')
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { KeptLog } from '../../../tests/fixtures/log.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import { gather } from './gather.ts'
 import { failure, hello, patient, serving, timeouts } from './model.fixture.ts'
-import type { Delta, Model } from './model.ts'
+import { type Delta, gather, type Model } from './model.ts'
 import { ignores, refuses, says, stalls } from './server.fixture.ts'
 
 const ask = (model: Model) => gather(model.complete({ messages: hello, signal: patient() }))

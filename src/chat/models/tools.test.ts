@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatMessage } from '../../core/chat.ts'
-import { gather } from './gather.ts'
 import { hello, patient, serving } from './model.fixture.ts'
-import type { Model } from './model.ts'
+import { gather, type Model } from './model.ts'
 import { type AskedBody, answers, calls, json, type Reply, refusesIf, says } from './server.fixture.ts'
 
 const weather = {

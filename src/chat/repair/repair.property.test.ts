@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readObject } from '../read-object.ts'
+import { readObject } from '../read-calls.ts'
 import { documents, flawed, pairs } from './flaws.fixture.ts'
+import type { Repaired } from './reader.ts'
 import { repair } from './repair.ts'
-import type { Repaired } from './report.ts'
 import { containers, isPrefix, sloppiness, written } from './sloppy.fixture.ts'
 
 const container = fc.oneof(containers.object, containers.array)

@@ -1,9 +1,18 @@
-import { type Candidate, candidatesIn } from './candidates.ts'
-import { decodedOnce } from './decoded.ts'
-import { isTooDeep } from './depth.ts'
-import { purseFor } from './reader.ts'
-import type { Repair, Repaired, Unreadable } from './report.ts'
-import { withoutFence, withoutQuotation, withoutThinking, withoutTokens } from './unwrap.ts'
+import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './gap.ts'
+import {
+  deepest,
+  type Lack,
+  noValue,
+  type Purse,
+  purseFor,
+  type Reader,
+  type Repair,
+  type Repaired,
+  readerAt,
+  tooCostly,
+  type Unreadable,
+} from './reader.ts'
+import { readMembers, readValue } from './value.ts'
 
 export interface RepairOptions {
   /** Whether a value has the wanted shape. Of several values in a text, one that has it is taken. */
@@ -89,4 +98,193 @@ function unwrapped(found: Repaired, accepts: (value: unknown) => boolean): Repai
   const [inner, ...others] = Object.values(found.value as object)
   if (others.length > 0 || !accepts(inner)) return found
   return { ...found, value: inner, repairs: [...found.repairs, 'took it out of an envelope'] }
+}
+
+/** A part of an answer that may hold the value, and what was taken away from around it. */
+interface Part {
+  readonly text: string
+  readonly repairs: readonly Repair[]
+}
+
+const names = 'think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis'
+const opening = new RegExp(`^\\s*(?:<(${names})>|\\[(THINK)\\]|◁(think)▷)`, 'i')
+const closing = new RegExp(`</(?:${names})>|\\[/THINK\\]|◁/think▷`, 'gi')
+const channel = '<|channel|>final<|message|>'
+const lastTokens = /(?:\s|<\|[\w-]{1,40}\|>|<\/s>|<eos>|<end_of_turn>|\[\/INST\])+$/
+
+/** The answer without the thoughts that came with it; `undefined` where the thoughts never ended. */
+function withoutThinking(text: string): Part | undefined {
+  const final = text.lastIndexOf(channel)
+  if (final >= 0) return { text: text.slice(final + channel.length), repairs: ['took away thinking'] }
+  const begin = opening.exec(text)
+  const end = lastMatch(closing, text)
+  if (end) return { text: text.slice(end.index + end[0].length), repairs: ['took away thinking'] }
+  if (!begin) return { text, repairs: [] }
+  const rest = text.slice(begin[0].length)
+  // Some models open a thought, have none, and forget to close it.
+  return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['took away thinking'] } : undefined
+}
+
+/** Without the tokens that end an answer and should never have been seen. */
+function withoutTokens(text: string): Part {
+  // From the end: a search from the start would try every space on the way.
+  const from = Math.max(0, text.length - 256)
+  const tail = lastTokens.exec(text.slice(from))
+  if (!tail) return { text, repairs: [] }
+  const kept = text.slice(0, from + tail.index)
+  return { text: kept, repairs: /\S/.test(tail[0]) ? ['took away special tokens'] : [] }
+}
+
+const fence = /^\s*(?:```|~~~)[\w-]*[ \t]*\r?\n?/
+
+/** Without the fence that the text begins with, and its end. */
+function withoutFence(text: string): Part {
+  const begin = fence.exec(text)
+  if (!begin) return { text, repairs: [] }
+  const mark = begin[0].trimStart().slice(0, 3)
+  const inside = text.slice(begin[0].length).trimEnd()
+  return {
+    text: inside.endsWith(mark) ? inside.slice(0, -3) : inside,
+    repairs: ['took away a fence'],
+  }
+}
+
+/** Without the signs of a quotation, where every line has one. */
+function withoutQuotation(text: string): Part {
+  const lines = text.split('\n')
+  if (!lines.every((line) => /^\s{0,3}>/.test(line))) return { text, repairs: [] }
+  return {
+    text: lines.map((line) => line.replace(/^\s{0,3}> ?/, '')).join('\n'),
+    repairs: ['took away text around it'],
+  }
+}
+
+function lastMatch(pattern: RegExp, text: string): RegExpExecArray | undefined {
+  let last: RegExpExecArray | undefined
+  for (const match of text.matchAll(pattern)) last = match
+  return last
+}
+
+const unescaped: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
+
+const entities: Readonly<Record<string, string>> = {
+  '&quot;': '"',
+  '&#34;': '"',
+  '&#39;': "'",
+  '&apos;': "'",
+  '&lt;': '<',
+  '&gt;': '>',
+  '&amp;': '&',
+}
+
+/**
+ * The same text with one layer of encoding taken away, where it looks as if it had one too many: `{\"a\": 1}`,
+ * `{&quot;a&quot;: 1}`, or the whole of it inside a string.
+ */
+function decodedOnce(text: string): string | undefined {
+  const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
+  if (quote === '\\"') {
+    return text.replace(/\\([\s\S])/g, (_, sign: string) => unescaped[sign] ?? sign)
+  }
+  if (quote?.startsWith('&')) {
+    return text.replace(/&(?:quot|#34|#39|apos|lt|gt|amp);/g, (entity) => entities[entity] as string)
+  }
+  return undefined
+}
+
+/** Whether a value nests deeper than anybody who walks through it should have to go. */
+function isTooDeep(value: unknown): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepest) return true
+    level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
+  }
+  return false
+}
+
+/** A value that was found in a text, from where to where. */
+interface Candidate {
+  readonly value: unknown
+  readonly repairs: readonly Repair[]
+  readonly complete: boolean
+  readonly lacks: Lack | undefined
+  readonly from: number
+  readonly past: number
+  /** How much of the text it explains, less what may be prose. */
+  readonly worth: number
+}
+
+/** Whoever writes more values than this has not answered a question. */
+const most = 256
+
+/** An attempt that fails costs more than the characters that it has looked at. */
+const stepsPerFailure = 64
+
+const start = /[{[｛［]/g
+
+/** Every object and list that a text may hold, however badly written. */
+function candidatesIn(text: string, purse: Purse): Candidate[] {
+  const found: Candidate[] = []
+  const add = (candidate: Candidate | undefined): void => {
+    if (candidate) found.push(candidate)
+  }
+  const first = pastSpaces(text, 0)
+  if (isQuotedKey(text, first)) add(attempt(readerAt(text, first, purse), readUnopened))
+  let at = 0
+  while (purse.left > 0 && found.length < most) {
+    start.lastIndex = at
+    const match = start.exec(text)
+    if (!match) break
+    const candidate = attempt(readerAt(text, match.index, purse), readWhole)
+    add(candidate)
+    // What may be prose may hold the value: `see [the note: {"a": 1}`.
+    at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
+  }
+  return found.toSorted((one, other) => other.worth - one.worth)
+}
+
+function attempt(reader: Reader, read: (reader: Reader) => unknown): Candidate | undefined {
+  const from = reader.at
+  try {
+    const value = read(reader)
+    const { at: past, repairs, complete, lacks, unquoted } = reader
+    if (repairs.size === 0 && !isJson(reader.text.slice(from, past))) repairs.add('replaced odd characters')
+    return { value, repairs: [...repairs], complete, lacks, from, past, worth: past - from - 2 * unquoted }
+  } catch (error) {
+    if (error !== noValue && error !== tooCostly) throw error
+    reader.purse.left = error === tooCostly ? 0 : reader.purse.left - stepsPerFailure
+    return undefined
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Reads a value, and the members that follow it where its brace was closed too early. */
+function readWhole(reader: Reader): unknown {
+  const value = readValue(reader, 'item')
+  for (;;) {
+    const next = pastSpaces(reader.text, reader.at)
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    if (!isObject || !isNextMember(reader.text, next)) return value
+    reader.at = next + 1
+    reader.open.push('{')
+    reader.repairs.add('mended brackets')
+    readMembers(reader, value as Record<string, unknown>, readValue)
+  }
+}
+
+/** Reads members whose opening brace is missing. */
+function readUnopened(reader: Reader): unknown {
+  reader.open.push('{')
+  reader.repairs.add('mended brackets')
+  const members = readMembers(reader, {}, readValue)
+  skipGap(reader)
+  return members
 }

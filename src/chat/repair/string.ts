@@ -1,9 +1,18 @@
-import { closes, type Role } from './closing.ts'
-import { decode, withoutTorn } from './decode.ts'
-import { pastGap } from './gap.ts'
-import { isQuotedKey } from './keys.ts'
-import { cutOff, type Reader, spend } from './reader.ts'
-import { closersOf, isQuote, pastSpaces } from './signs.ts'
+import {
+  closersOf,
+  endsAnswer,
+  endsValue,
+  isPlainKey,
+  isProseLine,
+  isQuote,
+  isQuotedKey,
+  pastGap,
+  pastSpaces,
+  shortEscapes,
+  signAfterQuoted,
+  signAt,
+} from './gap.ts'
+import { cutOff, type Reader, type Repair, spend } from './reader.ts'
 
 /** Reads the string whose opening quote stands here, and those that are joined to it by a plus. */
 export function readString(reader: Reader, role: Role): string {
@@ -156,4 +165,113 @@ function lostAtTheEnd(reader: Reader, role: Role): End {
   while (end > reader.at + 1 && /\s/.test(text.charAt(end - 1))) end--
   reader.repairs.add('mended quotes')
   return { end, past: end }
+}
+
+const escaped = /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S])|$)/g
+const control = /[\x00-\x1f]/
+const invalid = /\\(?:u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[^"\\/bfnrtux'`$\r\n])/
+const drive = /^[A-Za-z]:\\(?!\\)/
+
+/**
+ * What the text between two quotes means. A backslash that escapes nothing is kept, as it was meant. Beside such a one
+ * those of a form feed and a backspace escape nothing either, and in the path of a drive none of them does.
+ */
+function decode(raw: string, quote: string, repairs: Set<Repair>): string {
+  if (control.test(raw)) repairs.add('escaped control characters')
+  if (!raw.includes('\\')) return raw
+  const isSloppy = invalid.test(raw.replaceAll('\\\\', ''))
+  if (isSloppy) repairs.add('kept backslashes')
+  if (isSloppy && drive.test(raw)) return raw
+  return raw.replace(escaped, (whole, unicode?: string, byte?: string, sign?: string) => {
+    if (unicode !== undefined) return String.fromCharCode(Number.parseInt(unicode, 16))
+    if (byte !== undefined) {
+      repairs.add('mended quotes')
+      return String.fromCharCode(Number.parseInt(byte, 16))
+    }
+    if (sign === undefined) return whole
+    if (sign === '\n' || sign === '\r\n') return ''
+    if (isSloppy && (sign === 'b' || sign === 'f')) return whole
+    if (sign === quote || sign === "'" || sign === '`' || sign === '$') return sign
+    return shortEscapes[sign] ?? whole
+  })
+}
+
+/** Without an escape that was cut off at the end, or half a character. */
+const withoutTorn = (raw: string): string =>
+  raw
+    .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?$/, '$1')
+    .replace(/\\u[dD][89abAB][0-9a-fA-F]{2}$/, '')
+    .replace(/[\uD800-\uDBFF]$/, '')
+
+/** What a string is for, which decides what may follow it. */
+export type Role = 'key' | 'member' | 'item'
+
+/**
+ * Whether a quote ends the string that it stands in, or was meant to be part of it and lacks its backslash. Only what
+ * follows can tell: a colon after a key, a comma and another key after a member, a comma or a bracket after an item.
+ */
+function closes(reader: Reader, at: number, role: Role): boolean {
+  const { text } = reader
+  const next = pastSpaces(text, at + 1)
+  spend(reader.purse, next - at)
+  const sign = signAt(text, next)
+  if (sign === '' || endsAnswer(text, next) || isComment(text, at, next)) return true
+  if (role === 'key') return endsKey(text, next, sign)
+  if (sign === '+') return isQuote(text.charAt(pastSpaces(text, next + 1)))
+  if (sign === ')' || sign === ';') return true
+  if (sign === '}') return role === 'member' || reader.open.includes('{')
+  if (sign === ']') return role === 'item' || reader.open.includes('[') || isLast(text, next)
+  return role === 'member' ? endsMember(reader, at, next, sign) : endsItem(reader, at, next, sign)
+}
+
+const word = /(?:true|false|null|none)\b/iy
+
+function endsKey(text: string, next: number, sign: string): boolean {
+  if (':=,}])'.includes(sign) || '{[-'.includes(sign) || isQuote(sign) || (sign >= '0' && sign <= '9')) return true
+  word.lastIndex = next
+  return word.test(text)
+}
+
+function endsMember(reader: Reader, at: number, next: number, sign: string): boolean {
+  const { text } = reader
+  if (sign === ',') {
+    const after = pastGap(text, next + 1)
+    spend(reader.purse, after - next + 8)
+    const follower = signAt(text, after)
+    if (follower === '' || '},{['.includes(follower) || endsAnswer(text, after)) return true
+    if (isQuote(follower)) return mayBeKey(reader, after)
+    return isPlainKey(text, after) || text.startsWith('...', after)
+  }
+  if (isQuote(sign)) return next > at + 1 && isQuotedKey(text, next)
+  return text.slice(at, next).includes('\n') && (isPlainKey(text, next) || isProseLine(text, next))
+}
+
+/** A key whose end is out of sight may be one, too; one without a colon only where nothing else can follow. */
+function mayBeKey(reader: Reader, at: number): boolean {
+  spend(reader.purse, 16)
+  const after = signAfterQuoted(reader.text, at)
+  return after === undefined || ':=}'.includes(after)
+}
+
+const plainItem = /(?:[-+.]{0,2}(?:\d|$)|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
+
+function endsItem({ text, purse }: Reader, at: number, next: number, sign: string): boolean {
+  // Two quotes side by side before the end of an item: the first of them belongs to the text.
+  if (isQuote(sign)) return next > at + 1 || !endsValue(signAt(text, pastSpaces(text, next + 1)))
+  if (sign !== ',') return (sign === '{' || sign === '[') && next > at + 1
+  const after = pastGap(text, next + 1)
+  spend(purse, after - next + 8)
+  const follower = signAt(text, after)
+  if (follower === '' || ',]}){[(…'.includes(follower) || isQuote(follower) || endsAnswer(text, after)) return true
+  plainItem.lastIndex = after
+  return plainItem.test(text) || text.startsWith('...', after)
+}
+
+const isComment = (text: string, at: number, next: number): boolean =>
+  text.startsWith('//', next) || text.startsWith('/*', next) || (text[next] === '#' && next > at + 1)
+
+/** A bracket that nobody opened closes something only where nothing but an end follows it. */
+function isLast(text: string, at: number): boolean {
+  const sign = signAt(text, pastSpaces(text, at + 1))
+  return sign === '' || sign === ',' || sign === '}'
 }

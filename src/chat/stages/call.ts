@@ -1,12 +1,10 @@
 import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
-import { beginsLikeCalls, callsInText } from '../calls-in-text.ts'
-import { freshIds, withSystem } from '../conversation.ts'
-import { gather } from '../models/gather.ts'
+import { corrected, freshIds, withSystem } from '../conversation.ts'
+import { gather } from '../models/model.ts'
 import type { Offer } from '../offer.ts'
-import { type ReadCall, readCalls } from '../read-calls.ts'
+import { beginsLikeCalls, callsInText, type ReadCall, readCalls } from '../read-calls.ts'
 import { splitThinking } from '../stream/thinking.ts'
 import { type Ending, hasEnded, reasonOf, type Turn } from '../turn.ts'
-import { corrected } from './corrected.ts'
 
 /** What came of asking for calls: some, or an answer in words, because none is needed. */
 export type Called =

@@ -1,15 +1,12 @@
 import type { ChatEvent, ChatMessage } from '../../core/chat.ts'
-import { beginsLikeCalls } from '../calls-in-text.ts'
 import { type FinalResponse, finalSchema } from '../constrain/stages.ts'
-import { withSystem } from '../conversation.ts'
-import { gathered, type ModelAnswer } from '../models/gather.ts'
-import type { Delta } from '../models/model.ts'
-import { readObject } from '../read-object.ts'
+import { corrected, resultsIn, withSystem } from '../conversation.ts'
+import { cut } from '../cut.ts'
+import { type Delta, gathered, type ModelAnswer } from '../models/model.ts'
+import { beginsLikeCalls, readObject } from '../read-calls.ts'
 import { createContentReader } from '../stream/content-reader.ts'
 import { createThinkingSplitter, splitThinking } from '../stream/thinking.ts'
 import { type Ending, isWorthAnother, type Loop, reasonOf, type Turn } from '../turn.ts'
-import { corrected } from './corrected.ts'
-import { rawAnswer } from './raw.ts'
 
 /** Tells the user what the tools have said, which is all in the messages; the results themselves where it fails (S5). */
 export async function* interpret(turn: Turn, conversation: readonly ChatMessage[]): Loop {
@@ -114,4 +111,16 @@ function follower(): (delta: Delta) => readonly Speech[] {
     const read = said.map((part) => (part.kind === 'text' ? { ...part, text: reader.push(part.text) } : part))
     return read.filter(({ text }) => text !== '')
   }
+}
+
+/** Somebody has to read it. */
+const maxOfEach = 8 * 1024
+
+/** What the tools have said, as they said it, for where the model cannot put it into words (S5). */
+export function rawAnswer(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
+  const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${cut(text, maxOfEach)}`)
+  const note = hasBegun
+    ? '\n\n(The model broke off here. These are the results that it was about to tell of:)'
+    : '(The model could not put the results into words. Here they are as the tools gave them:)'
+  return { kind: 'text', text: [note, ...results].join('\n\n') }
 }

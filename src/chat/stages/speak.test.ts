@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ChatEvent } from '../../core/chat.ts'
-import { beginsLikeCalls } from '../calls-in-text.ts'
+import { beginsLikeCalls } from '../read-calls.ts'
 import type { Turn } from '../turn.ts'
 import { speak } from './speak.ts'
 

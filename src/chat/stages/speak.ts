@@ -1,8 +1,8 @@
 import type { ChatEvent, FunctionCall } from '../../core/chat.ts'
-import { gathered } from '../models/gather.ts'
-import type { Delta, EndReason } from '../models/model.ts'
+import { withSystem } from '../conversation.ts'
+import { type Delta, type EndReason, gathered } from '../models/model.ts'
 import { createThinkingSplitter, type Said } from '../stream/thinking.ts'
-import { isWorthAnother, type Question, type Turn } from '../turn.ts'
+import { isWorthAnother, type Loop, type Question, reasonOf, stage, type Turn } from '../turn.ts'
 
 /** What a model has said in words of its own. */
 export interface Spoken {
@@ -87,4 +87,12 @@ function createTeller({ holds = () => false, before = '' }: SpeakOptions): Telle
       return { text, held: state === 'held' ? text : '' }
     },
   }
+}
+
+/** Answers without any tools. */
+export async function* direct(turn: Turn): Loop {
+  yield stage('answer')
+  const { text, reason } = yield* speak(turn, { messages: withSystem(turn.prompt('direct'), turn.messages) })
+  if (text.trim() === '') turn.note('The model gave an empty answer.')
+  return { reason: reasonOf(reason) }
 }

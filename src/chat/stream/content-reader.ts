@@ -1,4 +1,4 @@
-import { shortEscapes } from '../short-escapes.ts'
+import { shortEscapes } from '../repair/gap.ts'
 
 /** Reads the text in `{"content": "…"}` while it is being written. */
 export interface ContentReader {

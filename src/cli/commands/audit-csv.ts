@@ -1,5 +1,5 @@
-import type { ArchiveRow } from '../../telemetry/audit-archive/rows.ts'
-import type { AuditRow } from '../../telemetry/audit-search/row.ts'
+import type { ArchiveRow } from '../../audit/archive/arrivals.ts'
+import type { AuditRow } from '../../audit/search/rows.ts'
 
 const columns = [
   'time',

@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../telemetry/audit-search/row.ts'
+import type { AuditRow } from '../../audit/search/rows.ts'
 import type { Output, Paint } from '../output.ts'
 import { table } from '../table.ts'
 import { oneLine } from '../width.ts'

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { openAuditLog } from '../../audit/write/audit-log.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { keptAuditKey } from '../../stores/audit-key.ts'
-import { openAuditLog } from '../../telemetry/audit/log.ts'
 import { folder } from '../folder.fixture.ts'
 import { toolway } from '../shell.fixture.ts'
 

@@ -1,4 +1,4 @@
-import type { Figures } from '../../telemetry/stats/figures.ts'
+import type { Figures } from '../../telemetry/stats/latencies.ts'
 import type { StatsTable } from '../../telemetry/stats/stats.ts'
 import type { Output } from '../output.ts'
 import { table } from '../table.ts'

@@ -1,7 +1,16 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/keys.ts'
+import { lanesOf, linesOf, publicKeyFile, segmentsOf } from '../../audit/log-files.ts'
+import { createLaneCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
+import { type ReadHead, readHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type LaneEnd, readEnds } from './audit-end.ts'
+import { keptAuditKey } from '../../stores/audit-key.ts'
 import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { programOf } from './port-holder.ts'
+import { isForeign, ownAgain } from './private-file.ts'
 import { count, span } from './words.ts'
 
 /** Clocks of two readings on one machine differ by less. */
@@ -52,4 +61,130 @@ function clockFinding(ends: readonly LaneEnd[], now: number): Finding {
   if (behind <= toleranceMs) return ok(`it is ${time}, after the last record`)
   const message = `it is ${time}, ${span(behind)} before the last audit record: records and expiries go wrong`
   return problem(message, 'sudo timedatectl set-ntp true')
+}
+
+/** The newest file of one lane of the audit log, as it was found. */
+interface LaneEnd {
+  readonly lane: string
+  readonly records: number
+  /** When the last record was written. */
+  readonly last: string | undefined
+  readonly problems: readonly VerifyProblem[]
+}
+
+/** Reads the newest file of each lane: little enough to be read every time, and where damage shows first. */
+async function readEnds(folder: string, keyFolder: string): Promise<LaneEnd[]> {
+  // Only read: looking must not make a key.
+  const secret = existsSync(join(keyFolder, 'audit-key')) ? await keptAuditKey(keyFolder) : undefined
+  const signer = secret === undefined ? undefined : signerOf(secret)
+  const beside = existsSync(publicKeyFile(folder)) ? verifiersOf(readFileSync(publicKeyFile(folder), 'utf8')) : []
+  const verifiers = [...(signer ? [signer] : []), ...beside]
+  const ends: LaneEnd[] = []
+  for (const lane of lanesOf(folder)) ends.push(await readEnd(folder, lane, signer, verifiers))
+  return ends
+}
+
+async function readEnd(
+  folder: string,
+  lane: string,
+  signer: Signer | undefined,
+  verifiers: readonly Verifier[],
+): Promise<LaneEnd> {
+  const problems: VerifyProblem[] = []
+  // First of all: the log may only be longer than this.
+  const read = await steadyHead(folder, lane, signer)
+  const head = read.state === 'read' ? read.head : undefined
+  const check = createLaneCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
+  // One that was only just made holds nothing yet.
+  const newest = segmentsOf(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
+  if (newest !== undefined) {
+    check.file(newest)
+    for await (const lines of linesOf(join(folder, lane, newest))) for (const line of lines) check.line(line)
+  }
+  const { records, last } = check.end()
+  if (head && head.seq > (last?.seq ?? 0)) {
+    const message = `the lane ends with record ${last?.seq ?? 0}, but record ${head.seq} was on disk`
+    problems.push({ kind: 'cut', lane, message })
+  }
+  if (read.state === 'invalid')
+    problems.push({ kind: 'head', lane, message: 'the file `head` is not as it was written' })
+  return { lane, records, last: last?.time, problems }
+}
+
+/** Somebody may be rewriting it right now. */
+async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<ReadHead> {
+  for (let attempts = 5; ; attempts--) {
+    const read = readHead(folder, lane, signer)
+    if (read.state !== 'invalid' || attempts === 0) return read
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+}
+
+/** Whether the audit log is in our hands: its files our own, its locks held by Toolway or by nobody. */
+export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path: string) => string): Check => ({
+  name: 'audit.lock',
+  async run() {
+    const lanes = lanesOf(folder)
+    const foreign = await foreignFile(folder, lanes)
+    if (foreign !== undefined) {
+      return problem(`${short(foreign)} belongs to another user, so nothing can be recorded there`, ownAgain(folder))
+    }
+    const holders = lanes.flatMap((lane) => {
+      const pid = holderOf(join(folder, lane, 'lock'))
+      return pid === undefined ? [] : [{ lane, pid }]
+    })
+    const findings = await Promise.all(holders.map(holderFinding))
+    const strange = findings.filter((finding) => finding !== undefined)
+    if (strange.length > 0) return strange
+    if (holders.length === 0) return ok('nobody writes to it now')
+    const processes = [...new Set(holders.map(({ pid }) => pid))].join(', ')
+    return ok(`${count(holders.length, 'lane')} in use, by Toolway (process ${processes})`)
+  },
+})
+
+async function foreignFile(folder: string, lanes: readonly string[]): Promise<string | undefined> {
+  for (const lane of lanes) {
+    for (const name of ['', ...(await readdir(join(folder, lane)))]) {
+      const path = join(folder, lane, name)
+      if (isForeign(statSync(path, { throwIfNoEntry: false })?.uid ?? process.getuid?.() ?? 0)) return path
+    }
+  }
+  return undefined
+}
+
+/** Where SQLite locks a file: nobody else means these bytes. */
+const lockStart = 0x40000000
+
+/**
+ * The process that holds the lock of a lane, as the kernel lists it. Opening the file to find out would be wrong: that
+ * takes the lane from whoever starts at the same moment.
+ */
+function holderOf(path: string): number | undefined {
+  const inode = statSync(path, { throwIfNoEntry: false })?.ino
+  for (const row of lockRows()) {
+    const [, , , , pid, file = '', start] = row.split(/\s+/)
+    if (file.split(':')[2] === `${inode}` && Number(start) >= lockStart) return Number(pid)
+  }
+  return undefined
+}
+
+function lockRows(): string[] {
+  try {
+    return readFileSync('/proc/locks', 'latin1').split('\n')
+  } catch {
+    return []
+  }
+}
+
+async function holderFinding({
+  lane,
+  pid,
+}: {
+  readonly lane: string
+  readonly pid: number
+}): Promise<Finding | undefined> {
+  const program = await programOf(pid)
+  if (program === basename(process.execPath)) return undefined
+  const who = program === undefined ? `process ${pid}, which is not ours` : `${program} (process ${pid})`
+  return warning(`lane ${lane} is held by ${who}; Toolway writes to another one`, `ps -fp ${pid}`)
 }

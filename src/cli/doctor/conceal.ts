@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { createRedactor, type Redactor } from '../../telemetry/redact/redactor.ts'
-import { secretsOf } from '../../telemetry/redact/secrets.ts'
+import { createRedactor, type Redactor } from '../../audit/redact/redactor.ts'
+import { secretsOf } from '../../audit/redact/secrets.ts'
 import { oneLine, printable } from '../width.ts'
 import type { Checked } from './finding.ts'
 import { privateFile } from './private-file.ts'

@@ -1,7 +1,6 @@
 import type { Config } from '../../config/schema.ts'
-import { connectPostgres } from '../../stores/postgres/connection.ts'
-import { numberOf, wantedNumber } from '../../stores/postgres/migrate.ts'
-import { reasonOf } from '../../stores/postgres/reason.ts'
+import { connectPostgres, reasonOf } from '../../stores/postgres/connection.ts'
+import { numberOf, wantedNumber } from '../../stores/postgres/migrations.ts'
 import { type Check, ok, problem, warning } from './finding.ts'
 
 /** Whether PostgreSQL can be used, where it is configured: without it, audit records wait on this machine. */

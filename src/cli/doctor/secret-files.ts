@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
-import { secretsOf } from '../../telemetry/redact/secrets.ts'
 import { type Check, type Finding, ok, warning } from './finding.ts'
 import { octal, privateFile } from './private-file.ts'
 import { quoted } from './words.ts'

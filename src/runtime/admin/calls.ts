@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { AuditDesk } from '../../admin/audit-desk.ts'
 import type { Caller, Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { CallDetail, CallView, TryResult } from '../../serve/admin/contract.ts'
 import type { CallsAsked, Trial } from '../../serve/admin/port.ts'
 import { chosenAgent } from './agents.ts'
+import type { AuditDesk } from './audit-queries.ts'
 import type { AdminParts } from './context.ts'
 
 /** The latest calls, as far as somebody may see them: admins all of them, others those of their agent. */

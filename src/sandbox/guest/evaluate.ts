@@ -1,6 +1,6 @@
+import { stripTypeScriptTypes } from 'node:module'
 import { EvalFlags, JSException, type JSValueHandle, type QuickJS } from 'quickjs-wasi'
 import type { ProgramError } from './frames.ts'
-import { stripped } from './typescript.ts'
 
 const programFile = 'program.js'
 const preludeFile = 'prelude.js'
@@ -71,4 +71,22 @@ function errorOf(thrown: unknown, linesBefore: number): ProgramError {
 export function placeIn(stack: string, linesBefore: number): { line?: number; column?: number } {
   const [, line, column] = /\bprogram\.js:(\d+):(\d+)/.exec(stack) ?? []
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
+}
+
+/** TypeScript without its types, every other character where it was; or what is wrong with it. */
+function stripped(code: string): string | ProgramError {
+  try {
+    return stripTypeScriptTypes(code)
+  } catch (thrown) {
+    const { name, message, stack = '' } = thrown as Error
+    if (name !== 'SyntaxError') return { name: 'SyntaxError', message: 'The program is too deeply nested.' }
+    return { name, message, ...positionOf(stack) }
+  }
+}
+
+/** The stack begins with the line's number, the lines before and at the fault, and marks below it. */
+function positionOf(stack: string): { line?: number; column?: number } {
+  const line = /^[^\n]*:(\d+)\n/.exec(stack)?.[1]
+  const column = /^( *)\^+$/m.exec(stack)?.[1]?.length
+  return { ...(line && { line: Number(line) }), ...(line && column !== undefined && { column: column + 1 }) }
 }

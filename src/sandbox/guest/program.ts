@@ -1,9 +1,7 @@
 import type { JSValueHandle } from 'quickjs-wasi'
-import type { Channel } from './channel.ts'
 import { begin, placeIn, runPrelude } from './evaluate.ts'
-import { kinds, type ProgramError, type Task, type Verdict } from './frames.ts'
+import { type Channel, kinds, type ProgramError, type Task, type Verdict } from './frames.ts'
 import type { Machine } from './machine.ts'
-import { createPrinter, type Printer } from './printer.ts'
 
 /** One program at work in a machine. */
 export interface Running {
@@ -167,4 +165,48 @@ const outOfTime = (cpuMs: number): Omit<Verdict, 'truncated'> => ({
 const stuck: Omit<Verdict, 'truncated'> = {
   status: 'error',
   error: { name: 'Error', message: 'The program waits for a promise that nothing is left to fulfil.' },
+}
+
+/** What a program prints, on its way out. */
+interface Printer {
+  print(text: string): void
+  flush(): void
+  /** Something had to be left out. */
+  readonly cut: boolean
+}
+
+/** Few messages for many lines, but none waits for long: a program that has to be killed has still said it. */
+const batchBytes = 4096
+const batchMs = 50
+
+function createPrinter(maxBytes: number, send: (text: string) => void): Printer {
+  let batch = ''
+  let left = maxBytes
+  let sent = 0
+  let cut = false
+
+  const flush = () => {
+    if (batch === '') return
+    send(batch)
+    batch = ''
+    sent = performance.now()
+  }
+
+  return {
+    print(text) {
+      if (left <= 0) {
+        cut ||= text !== ''
+        return
+      }
+      const bytes = Buffer.from(text)
+      cut ||= bytes.length > left
+      batch += bytes.length > left ? bytes.subarray(0, left).toString() : text
+      left -= bytes.length
+      if (batch.length > batchBytes || performance.now() - sent > batchMs) flush()
+    },
+    flush,
+    get cut() {
+      return cut
+    },
+  }
 }

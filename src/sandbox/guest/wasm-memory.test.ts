@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import { limitMemory } from './wasm-memory.ts'
+import { limitMemory } from './machine.ts'
 
 declare const WebAssembly: {
   Module: new (bytes: Uint8Array) => object

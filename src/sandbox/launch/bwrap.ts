@@ -1,4 +1,10 @@
+import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
+import { promisify } from 'node:util'
+import type { Runtime } from '../runtime.ts'
+import { type KernelLimits, limited, type Place } from './place.ts'
+import { filterDescriptor, infoDescriptor, processChild } from './process-child.ts'
+import { seccompFilter } from './seccomp.ts'
 
 /** What a child sees of the machine: from where, and under which name. */
 export interface Sight {
@@ -7,10 +13,6 @@ export interface Sight {
   /** Whether it may be missing. */
   readonly optional?: boolean
 }
-
-/** Descriptors that `bwrap` is given, beside the three that everybody has. */
-export const filterDescriptor = 3
-export const infoDescriptor = 4
 
 /**
  * The words that start a program where it has no rights, sees nothing but `sights`, and can write nowhere. The first
@@ -50,4 +52,51 @@ export function bwrapCommand(options: {
 }
 
 /** A file under the name that programs know it by, also where that name is a link. */
-export const sightOf = (path: string): Sight => ({ from: realpathSync(path), to: path })
+const sightOf = (path: string): Sight => ({ from: realpathSync(path), to: path })
+
+/** A place where there is a `bwrap`, and whom it is started as, where we may choose. */
+export interface WrappedPlace extends Place {
+  readonly bwrap: string
+  readonly user?: number
+}
+
+/** A command behind `bwrap`, where it sees what it is shown, and the shared libraries of its programs. */
+export async function wrapped(
+  { bwrap, user, limit }: WrappedPlace,
+  given: {
+    readonly command: readonly string[]
+    /** The files that are loaded with shared libraries. */
+    readonly programs: readonly string[]
+    readonly sights: readonly Sight[]
+    readonly hidden?: readonly string[]
+    readonly limits: KernelLimits
+  },
+): Promise<Runtime> {
+  const sights = [
+    ...(await librariesOf(given.programs)).map(sightOf),
+    { from: '/etc/ld.so.cache', to: '/etc/ld.so.cache', optional: true },
+    ...given.sights,
+  ]
+  const filter = seccompFilter()
+  const words = bwrapCommand({ ...given, bwrap, sights, filtered: filter !== undefined })
+  const options = {
+    command: limited(words, given.limits),
+    wrapped: true,
+    limit,
+    ...(filter && { filter }),
+    ...(user !== undefined && { user }),
+  }
+  return { tier: 'bwrap', start: () => processChild(options) }
+}
+
+const run = promisify(execFile)
+
+/** The shared libraries that programs are loaded with, by the paths where their loader looks. */
+async function librariesOf(files: readonly string[]): Promise<readonly string[]> {
+  // One that is linked statically has none, and `ldd` calls that a failure.
+  const { stdout } = await run('ldd', files, { maxBuffer: 4 * 1024 * 1024 }).catch((error: { stdout?: string }) => ({
+    stdout: error.stdout ?? '',
+  }))
+  const found = stdout.matchAll(/^\s+(?:\S+ => )?(\/\S+) \(0x/gm)
+  return [...new Set([...found].map(([, path = '']) => path))]
+}

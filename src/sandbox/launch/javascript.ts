@@ -3,11 +3,10 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Runtime } from '../runtime.ts'
-import { limited } from './limited.ts'
-import type { Place } from './place.ts'
+import { type WrappedPlace, wrapped } from './bwrap.ts'
+import { limited, type Place } from './place.ts'
 import { processChild } from './process-child.ts'
 import { workerChild } from './worker-child.ts'
-import { type WrappedPlace, wrapped } from './wrapped.ts'
 
 const MiB = 1024 * 1024
 /** What Node itself takes: most of it is set aside for compiled code and never used. */

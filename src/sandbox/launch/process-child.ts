@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
-import type { Child, Receiver } from '../child.ts'
 import { createFrameReader, encodeFrame, kinds } from '../guest/frames.ts'
-import { filterDescriptor, infoDescriptor } from './bwrap.ts'
-import { createReadiness } from './readiness.ts'
+import type { Child, Receiver } from '../runtime.ts'
+import { createReadiness } from './place.ts'
 
 export interface ProcessOptions {
   readonly command: readonly string[]
@@ -17,6 +16,10 @@ export interface ProcessOptions {
   /** The longest message of each kind. */
   limit(kind: number): number | undefined
 }
+
+/** Descriptors that `bwrap` is given, beside the three that everybody has. */
+export const filterDescriptor = 3
+export const infoDescriptor = 4
 
 /** Clock ticks are hundredths of a second on every Linux that Node runs on. */
 const tickMs = 10

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Runtime } from '../runtime.ts'
+import { type WrappedPlace, wrapped } from './bwrap.ts'
 import { findProgram } from './place.ts'
-import { type WrappedPlace, wrapped } from './wrapped.ts'
 
 const run = promisify(execFile)
 

@@ -3,14 +3,11 @@ import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import {
   declaredParamHeaders,
   decodeHeaderValue,
-  headerNames,
   headerText,
-  modernErrors,
-  nameField,
   type ParamHeader,
   valueAt,
-} from '../../wire/modern.ts'
-import { modernRevision } from '../../wire/revisions.ts'
+} from '../../wire/param-headers.ts'
+import { headerNames, modernErrors, modernRevision, nameField } from '../../wire/revisions.ts'
 import type { InboundNotification, InboundRequest, Params } from '../inbound.ts'
 import { Refusal } from '../refusal.ts'
 import { claims, type Envelope, readClaim, readEnvelope } from './envelope.ts'

@@ -1,4 +1,4 @@
-import { isModernVersion, modernErrors } from '../../wire/modern.ts'
+import { isModernVersion, modernErrors } from '../../wire/revisions.ts'
 import type { Inbound } from '../inbound.ts'
 import { Refusal } from '../refusal.ts'
 import { claims, claimsRightly, missingEnvelope } from './envelope.ts'

@@ -1,5 +1,5 @@
 import { type Capabilities, type LogLevel, logLevels } from '../../core/capabilities.ts'
-import { isModernVersion, metaKeys } from '../../wire/modern.ts'
+import { isModernVersion, metaKeys } from '../../wire/revisions.ts'
 import { tooMuchDeclared } from '../capabilities.ts'
 import { isObject, type Params } from '../inbound.ts'
 import { Refusal, rpc } from '../refusal.ts'

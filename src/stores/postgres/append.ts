@@ -1,6 +1,5 @@
 import { type ArchiveRecord, archiveNames, type ChainEnd } from '../../core/audit-archive.ts'
 import type { Postgres, Transaction } from './connection.ts'
-import { indexable, storable } from './storable.ts'
 
 const nameColumns = archiveNames.join(', ')
 const nameTypes = archiveNames.map((name) => `${name} text`).join(', ')
@@ -99,3 +98,11 @@ const columnOf = (name: string, value: string): string => (name === 'tool' ? sto
 const latest = Date.UTC(9999, 11, 31)
 
 const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 0), latest)).toISOString()
+
+/** PostgreSQL takes neither NUL nor half a character. What is looked for is changed in the same way. */
+export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
+
+/** The log cuts such names to this length itself; what somebody else wrote into it must still fit into an index. */
+const longest = 512
+
+const indexable = (text: string): string => storable(text.slice(0, longest))

@@ -115,3 +115,22 @@ export function placeOf(url: string): string {
   const { host, pathname, searchParams } = new URL(url)
   return `${host || (searchParams.get('host') ?? 'localhost')}${pathname}`
 }
+
+/** Why PostgreSQL could not be used. Several addresses of one name fail together, without a sentence of their own. */
+export function reasonOf(thrown: unknown): string {
+  const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
+  if (code === undefinedTable || code === undefinedSchema) return 'its tables are not there yet; run `toolway migrate`'
+  return message || errors?.[0]?.message || code || String(thrown)
+}
+
+const undefinedTable = '42P01'
+const undefinedSchema = '3F000'
+
+/** Locks that replicas hold in PostgreSQL for the length of a transaction. The first number is ours alone: "tool". */
+const ours = 0x746f6f6c
+
+export const lockKeys = {
+  migrate: [ours, 1],
+  partitions: [ours, 2],
+  retention: [ours, 3],
+} as const

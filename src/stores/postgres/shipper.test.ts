@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
-import { endOf, openLog } from '../../telemetry/audit/audit.fixture.ts'
-import { openSpool } from '../../telemetry/audit-archive/spool.ts'
+import { openSpool } from '../../audit/archive/spool.ts'
+import { endOf, openLog } from '../../audit/audit.fixture.ts'
 import { connectPostgres } from './connection.ts'
-import { migrate } from './migrate.ts'
+import { migrate } from './migrations.ts'
 import { createShipper, type ShipperOptions } from './shipper.ts'
 
 const quiet = { diverged() {}, missing() {}, unpartitioned() {} }

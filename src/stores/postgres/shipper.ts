@@ -1,8 +1,8 @@
+import { hostname } from 'node:os'
 import type { ArchiveRecord, ChainEnd, Spool } from '../../core/audit-archive.ts'
 import { append } from './append.ts'
-import { beginChain, introduce, type OwnChain, ownChains } from './chains.ts'
 import type { Postgres } from './connection.ts'
-import { makePartition, monthOf } from './partitions.ts'
+import { makePartition, monthOf } from './retention.ts'
 
 /** Copies the local log into the database. It remembers nothing that the database does not say as well. */
 export interface Shipper {
@@ -159,4 +159,41 @@ const maxAge = 3 * 366 * 24 * 60 * 60_000
 function after(chain: OwnChain, records: readonly ArchiveRecord[]): OwnChain {
   const last = records.at(-1) as ArchiveRecord
   return { ...chain, seq: last.seq, hash: last.hash }
+}
+
+/** A chain that this replica appends to, and where it ends in the database. */
+interface OwnChain extends ChainEnd {
+  readonly id: number
+  readonly epoch: number
+}
+
+/** Makes this replica known, with the keys that its signatures are checked with. */
+async function introduce(postgres: Postgres, replica: string, publicKeys: string): Promise<void> {
+  await postgres.query(
+    `INSERT INTO toolway.replicas (id, host, public_keys) VALUES ($1, $2, $3)
+     ON CONFLICT (id) DO UPDATE SET host = excluded.host, public_keys = excluded.public_keys, seen_at = now()`,
+    [replica, hostname(), publicKeys],
+  )
+}
+
+/** The newest chain of each lane of this replica. */
+async function ownChains(postgres: Postgres, replica: string): Promise<Map<string, OwnChain>> {
+  const rows = await postgres.query<{ lane: string; id: number; epoch: number; seq: string; hash: string }>(
+    `SELECT DISTINCT ON (lane) lane, id, epoch, seq, hash FROM toolway.chains WHERE replica = $1
+     ORDER BY lane, epoch DESC`,
+    [replica],
+  )
+  return new Map(rows.map(({ lane, seq, ...chain }) => [lane, { ...chain, seq: Number(seq) }]))
+}
+
+/** Begins a chain for a lane. Another process of this replica may have been faster: then it is the same one. */
+async function beginChain(postgres: Postgres, replica: string, lane: string, epoch: number): Promise<OwnChain> {
+  await postgres.query('INSERT INTO toolway.chains (replica, lane, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
+    replica,
+    lane,
+    epoch,
+  ])
+  const chain = (await ownChains(postgres, replica)).get(lane)
+  if (!chain) throw new Error(`the chain of lane ${lane} is gone`)
+  return chain
 }

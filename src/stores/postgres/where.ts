@@ -1,6 +1,6 @@
 import { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { storable } from './storable.ts'
+import { storable } from './append.ts'
 
 /** A condition in SQL, and its values. */
 export interface Where {

@@ -6,9 +6,8 @@ import { Json } from '../../core/json.ts'
 import type { Observed } from '../../core/observer.ts'
 import type * as contract from '../../serve/admin/contract.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
-import { keeping } from './kept-call.ts'
+import { type CallTimeline, type CallView, keeping } from './kept-call.ts'
 import { createRecentCalls, type RecentCalls, type RecentCallsOptions } from './recent.ts'
-import type { CallTimeline, CallView } from './views.ts'
 
 const open = (changes: Partial<RecentCallsOptions> = {}) => {
   const clock = createManualClock()

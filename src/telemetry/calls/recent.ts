@@ -1,11 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Observer } from '../../core/observer.ts'
-import { careful } from '../metrics/careful.ts'
+import { careful } from '../metrics/labels.ts'
 import { createFeed } from './feed.ts'
-import { type CallFilter, fits } from './filter.ts'
-import { type KeptCall, keeping } from './kept-call.ts'
-import { createPastCalls } from './past-calls.ts'
-import { type CallTimeline, type CallView, callView, stepViews } from './views.ts'
+import { type CallTimeline, type CallView, callView, type KeptCall, keeping, stepViews } from './kept-call.ts'
 
 export interface RecentCallsOptions {
   readonly clock: Clock
@@ -85,3 +82,66 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
     subscribe: (listener) => feed.subscribe((calls) => listener(calls.map(viewOf))),
   }
 }
+
+/** The last calls that are over, no more than so many and so large; the oldest makes room. */
+interface PastCalls {
+  add(call: KeptCall): void
+  find(id: string): KeptCall | undefined
+  /** In the order in which they ended. */
+  all(): KeptCall[]
+}
+
+/** A ring: taking the oldest out of a large Map would have to step over all that were taken out before it. */
+function createPastCalls(most: number, maxBytes: number): PastCalls {
+  const places = new Array<KeptCall | undefined>(most)
+  let oldest = 0
+  let count = 0
+  let bytes = 0
+
+  const dropOldest = () => {
+    const call = places[oldest] as KeptCall
+    places[oldest] = undefined
+    oldest = (oldest + 1) % most
+    count--
+    bytes -= call.bytes
+  }
+
+  const all = () => Array.from({ length: count }, (_, index) => places[(oldest + index) % most] as KeptCall)
+
+  return {
+    add(call) {
+      if (count === most) dropOldest()
+      places[(oldest + count) % most] = call
+      count++
+      bytes += call.bytes
+      while (bytes > maxBytes) dropOldest()
+    },
+    // Calls come in thousands and people who look for one of them do not: there is no index to keep up.
+    find: (id) => all().findLast((call) => call.id === id),
+    all,
+  }
+}
+
+/** Which calls somebody wants to see; whatever is not said does not matter. */
+interface CallFilter {
+  readonly agent?: string | undefined
+  readonly principal?: string | undefined
+  readonly server?: string | undefined
+  readonly name?: string | undefined
+  readonly operation?: string | undefined
+  readonly outcome?: CallView['outcome'] | undefined
+  /** Somewhere in its names, its id or its code; capitals do not count. */
+  readonly text?: string | undefined
+}
+
+const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
+
+/** Asked about what is shown, so that nobody can find out by searching what is not. */
+function fits(view: CallView, filter: CallFilter): boolean {
+  if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
+  const text = filter.text?.trim().toLowerCase()
+  return text === undefined || text === '' || textOf(view).includes(text)
+}
+
+const textOf = ({ id, agent, principal, operation, server, name, code }: CallView): string =>
+  [`${server}.${name}`, agent, principal, operation, id, code ?? ''].join('\n').toLowerCase()

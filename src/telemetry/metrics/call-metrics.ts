@@ -1,8 +1,6 @@
 import { errorKinds } from '../../core/errors.ts'
 import type { Observed, Outcome } from '../../core/observer.ts'
-import { type Counter, type CounterFamily, counterFamily } from './counter.ts'
-import type { Family } from './family.ts'
-import { histogramFamily, observe } from './histogram.ts'
+import { type Counter, type CounterFamily, counterFamily, type Family, histogramFamily, observe } from './family.ts'
 import type { Labels } from './labels.ts'
 
 export interface CallMetrics {

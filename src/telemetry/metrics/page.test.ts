@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { counterFamily } from './counter.ts'
-import { histogramFamily, observe } from './histogram.ts'
+import { counterFamily, histogramFamily, observe, readFamily } from './family.ts'
 import { pageOf } from './page.ts'
-import { readFamily } from './reading.ts'
 
 const calls = counterFamily({ name: 'calls_total', help: 'Calls.', labels: ['tool'] })
 calls.of('a').value = 2

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { ReadFamilyOptions, Reading } from './reading.ts'
+import type { ReadFamilyOptions, Reading } from './family.ts'
 
 /** How often the event loop is looked at; the monitor counts this much of every delay, so that it is taken off again. */
 const lookEveryMs = 20

@@ -1,3 +1,6 @@
+import type { ReadFamilyOptions, Reading } from './family.ts'
+import type { Labels } from './labels.ts'
+
 /** What others know and the page shows. Whatever is not handed in is not on the page. */
 export interface Readings {
   /** Calls in flight and waiting for a place, in all and by server. */
@@ -49,3 +52,185 @@ export interface AuditReading {
   /** How often it has stopped. */
   readonly outages: number
 }
+
+/** The families of whatever was handed in. */
+export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyOptions[] => [
+  ...(readings.servers ? serverFamilies(readings.servers, labels) : []),
+  ...(readings.load ? loadFamilies(readings.load, labels) : []),
+  ...(readings.cache ? cacheFamilies(readings.cache) : []),
+  ...(readings.sessions ? [gauge('toolway_sessions', 'Sessions of clients that are open.', readings.sessions)] : []),
+  ...(readings.reloads ? reloadFamilies(readings.reloads) : []),
+  ...(readings.audit ? auditFamilies(readings.audit) : []),
+  ...(readings.stores ? storeFamilies(readings.stores) : []),
+  ...(readings.tokens ? tokenFamilies(readings.tokens) : []),
+]
+
+type Read<Key extends keyof Readings> = NonNullable<Readings[Key]>
+
+/** A server that nobody has needed yet, or that is just starting, is no reason for an alert. */
+const fine: ReadonlySet<ServerReading['health']> = new Set(['healthy', 'starting', 'stale'])
+
+const alone = (value: number): Reading[] => [[[], value]]
+
+const gauge = (name: string, help: string, read: () => number): ReadFamilyOptions => ({
+  ...{ name, help, type: 'gauge' },
+  read: () => alone(read()),
+})
+
+const counter = (name: string, help: string, read: () => number): ReadFamilyOptions => ({
+  ...{ name, help, type: 'counter' },
+  read: () => alone(read()),
+})
+
+const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
+  {
+    name: 'toolway_store_up',
+    help: '1 while a store that replicas share answers, 0 while each goes on without it.',
+    type: 'gauge',
+    labels: ['store'],
+    read: () => [...stores()].map(({ name, up }): Reading => [[name], up ? 1 : 0]),
+  },
+  {
+    name: 'toolway_store_behind_records',
+    help: 'Records of this process that a store which replicas share does not have yet.',
+    type: 'gauge',
+    labels: ['store'],
+    read: () => behind(stores, ({ records }) => records),
+  },
+  {
+    name: 'toolway_store_behind_seconds',
+    help: 'For how long a store that replicas share has not had all records of this process.',
+    type: 'gauge',
+    labels: ['store'],
+    read: () => behind(stores, ({ seconds }) => seconds),
+  },
+]
+
+/** Stores that nothing is copied to are never behind, and are left out. */
+const behind = (
+  stores: Read<'stores'>,
+  value: (behind: NonNullable<StoreReading['behind']>) => number | undefined,
+): Reading[] =>
+  [...stores()].flatMap(({ name, behind }): Reading[] => {
+    const number = behind && value(behind)
+    return number === undefined ? [] : [[[name], number]]
+  })
+
+const breakerStates = { closed: 0, 'half-open': 1, open: 2 } as const
+
+function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOptions[] {
+  const by = (value: (server: ServerReading) => number) => ({
+    labels: ['server'],
+    read: () => [...servers()].map((server): Reading => [[labels.server(server.name)], value(server)]),
+  })
+  return [
+    {
+      name: 'toolway_tool_active_connections',
+      help: 'Open connections to MCP servers.',
+      type: 'gauge',
+      ...by(({ connections }) => connections),
+    },
+    {
+      name: 'toolway_server_healthy',
+      help: '1 while a server is healthy, starting or not in use yet, 0 while it is degraded or unhealthy. Disabled ones are left out.',
+      type: 'gauge',
+      merge: Math.min,
+      labels: ['server'],
+      read: () =>
+        [...servers()]
+          .filter(({ health }) => health !== 'disabled')
+          .map(({ name, health }): Reading => [[labels.server(name)], fine.has(health) ? 1 : 0]),
+    },
+    {
+      name: 'toolway_breaker_state',
+      help: 'State of the circuit breaker of a server: 0 closed, 1 half-open, 2 open.',
+      type: 'gauge',
+      merge: Math.max,
+      ...by(({ breaker }) => breakerStates[breaker]),
+    },
+    {
+      name: 'toolway_server_restarts_total',
+      help: 'How often the process of a server was started again.',
+      type: 'counter',
+      ...by(({ restarts }) => restarts),
+    },
+  ]
+}
+
+function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
+  const by = (value: (load: Load) => number) => ({
+    labels: ['server'],
+    read: () => Object.entries(load().servers).map(([name, of]): Reading => [[labels.server(name)], value(of)]),
+  })
+  return [
+    gauge('toolway_in_flight', 'Calls that have a place now.', () => load().inFlight),
+    gauge('toolway_queue_depth', 'Calls that wait for a place.', () => load().queued),
+    {
+      name: 'toolway_server_in_flight',
+      help: 'Calls that have a place at a server now.',
+      type: 'gauge',
+      ...by(({ inFlight }) => inFlight),
+    },
+    {
+      name: 'toolway_server_queue_depth',
+      help: 'Calls that wait for a place at a server.',
+      type: 'gauge',
+      ...by(({ queued }) => queued),
+    },
+  ]
+}
+
+const cacheFamilies = (cache: Read<'cache'>): ReadFamilyOptions[] => [
+  gauge('toolway_cache_entries', 'Results that are kept.', () => cache().entries),
+  gauge('toolway_cache_size_bytes', 'Memory that kept results take.', () => cache().bytes),
+  counter('toolway_cache_evictions_total', 'Results dropped before their time to make room.', () => cache().evicted),
+]
+
+const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
+  counter(
+    'toolway_reload_attempts_total',
+    'Attempts to put a changed configuration into force.',
+    () => reloads().attempts,
+  ),
+  counter(
+    'toolway_reload_failures_total',
+    'Those that failed and left the one before in force.',
+    () => reloads().attempts - reloads().successes,
+  ),
+  gauge('toolway_reload_last_succeeded', '1 unless the last attempt has failed.', () =>
+    reloads().history[0]?.error === undefined ? 1 : 0,
+  ),
+  {
+    name: 'toolway_reload_last_success_timestamp_seconds',
+    help: 'When a changed configuration was put into force last; nothing before the first time.',
+    type: 'gauge',
+    read() {
+      const at = reloads().last_success_at
+      return at === null ? [] : alone(Date.parse(at) / 1000)
+    },
+  },
+]
+
+const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [
+  gauge('toolway_audit_recording', '1 while operations are written down, 0 during an outage.', () =>
+    audit().recording ? 1 : 0,
+  ),
+  counter('toolway_audit_outages_total', 'How often the audit log could no longer be written.', () => audit().outages),
+]
+
+const tokenFamilies = (tokens: Read<'tokens'>): ReadFamilyOptions[] => [
+  {
+    name: 'toolway_context_tokens',
+    help: 'About what the tools cost the context of a model: as exposed, were all shown directly, and what that saves.',
+    type: 'gauge',
+    labels: ['kind'],
+    read() {
+      const { direct, exposed, saved } = tokens()
+      return [
+        [['direct'], direct],
+        [['exposed'], exposed],
+        [['saved'], saved],
+      ]
+    },
+  },
+]

@@ -1,10 +1,15 @@
 import type { Entry } from '../../core/entry.ts'
 import type { Observed } from '../../core/observer.ts'
-import { type Counter, counterFamily } from './counter.ts'
-import type { Family } from './family.ts'
-import { type Histogram, histogramFamily, observe } from './histogram.ts'
+import {
+  type Counter,
+  counterFamily,
+  type Family,
+  type Histogram,
+  histogramFamily,
+  observe,
+  readFamily,
+} from './family.ts'
 import { type Labels, toolError } from './labels.ts'
-import { readFamily } from './reading.ts'
 
 export interface ToolMetrics {
   readonly families: readonly Family[]

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addLatencies, createLatencies, latencyBucket, percentile } from './latencies.ts'
-import { addPacked, pack } from './packed.ts'
+import { addLatencies, addPacked, createLatencies, latencyBucket, pack, percentile } from './latencies.ts'
 
 const durations = fc.array(
   fc.oneof(

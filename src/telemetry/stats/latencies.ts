@@ -1,3 +1,5 @@
+import type { Outcome } from '../../core/observer.ts'
+
 /**
  * How often each duration occurred, in buckets whose bounds grow by the same factor: any percentile is known to within
  * two percent, in two kilobytes, however many calls there were, and two of them add up to a third.
@@ -12,7 +14,7 @@ const perUnit = 1 / Math.log(growth)
 const shortest = 0.01
 const longest = 3_600_000
 
-export const latencyBuckets = Math.ceil(Math.log(longest / shortest) * perUnit) + 1
+const latencyBuckets = Math.ceil(Math.log(longest / shortest) * perUnit) + 1
 
 export const createLatencies = (): Latencies => new Uint32Array(latencyBuckets)
 
@@ -41,3 +43,88 @@ export function percentile(latencies: Latencies, count: number, part: number): n
   }
   return middleOf(latencies.length - 1)
 }
+
+/** The same without the empty buckets, for what is only kept: pairs of a bucket and its count. */
+export type Packed = Uint32Array
+
+export function pack(latencies: Latencies): Packed {
+  let filled = 0
+  for (const count of latencies) if (count > 0) filled++
+  const packed = new Uint32Array(filled * 2)
+  let at = 0
+  for (let bucket = 0; bucket < latencyBuckets; bucket++) {
+    const count = latencies[bucket] as number
+    if (count === 0) continue
+    packed[at++] = bucket
+    packed[at++] = count
+  }
+  return packed
+}
+
+/** Adds what was packed to what is counted. */
+export function addPacked(latencies: Latencies, packed: Packed): void {
+  for (let at = 0; at < packed.length; at += 2) {
+    const bucket = packed[at] as number
+    latencies[bucket] = (latencies[bucket] as number) + (packed[at + 1] as number)
+  }
+}
+
+/** What is counted of calls beside how long they took. */
+export interface Counts {
+  calls: number
+  /** Failures, ours or a server's or a tool's own. */
+  errors: number
+  denials: number
+  /** Of those that were not denied: a refusal takes no time, and says nothing about how long a call does. */
+  sumMs: number
+}
+
+export const noCounts = (): Counts => ({ calls: 0, errors: 0, denials: 0, sumMs: 0 })
+
+/** Counts one call, and its duration under the bucket it belongs to. */
+export function count(counts: Counts, latencies: Uint32Array, kind: Outcome['kind'], ms: number, bucket: number): void {
+  counts.calls++
+  if (kind === 'denied') {
+    counts.denials++
+    return
+  }
+  if (kind !== 'answered') counts.errors++
+  counts.sumMs += ms
+  latencies[bucket] = (latencies[bucket] as number) + 1
+}
+
+export function addCounts(to: Counts, { calls, errors, denials, sumMs }: Counts): void {
+  to.calls += calls
+  to.errors += errors
+  to.denials += denials
+  to.sumMs += sumMs
+}
+
+/** Counts and times of a stretch of time. Percentiles are null where nothing was called. */
+export interface Figures {
+  readonly calls: number
+  readonly errors: number
+  readonly denials: number
+  readonly perSecond: number
+  readonly averageMs: number | null
+  readonly p50Ms: number | null
+  readonly p95Ms: number | null
+  readonly p99Ms: number | null
+}
+
+/** What was counted in so many milliseconds, as people read it. */
+export function figuresOf({ calls, errors, denials, sumMs }: Counts, latencies: Latencies, ms: number): Figures {
+  const timed = calls - denials
+  const rounded = (part: number) => round(percentile(latencies, timed, part))
+  return {
+    ...{ calls, errors, denials },
+    perSecond: ms > 0 ? (calls * 1000) / ms : 0,
+    averageMs: timed === 0 ? null : round(sumMs / timed),
+    p50Ms: rounded(0.5),
+    p95Ms: rounded(0.95),
+    p99Ms: rounded(0.99),
+  }
+}
+
+/** Four digits: the rest would only pretend to be known. */
+const round = (ms: number | null): number | null => (ms === null ? null : Number(ms.toPrecision(4)))

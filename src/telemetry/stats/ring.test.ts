@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { observedOf } from '../metrics/observed.fixture.ts'
+import { createRing, noStep, type Ring } from './history.ts'
 import { createLatencies, latencyBucket, percentile } from './latencies.ts'
-import { createRing, noStep, type Ring } from './ring.ts'
 
 const add = (ring: Ring, now: number, ms = 10) => ring.add(now, observedOf({ ms }), latencyBucket(ms))
 

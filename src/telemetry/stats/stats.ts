@@ -1,13 +1,18 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Observer } from '../../core/observer.ts'
-import { careful } from '../metrics/careful.ts'
-import { count } from './counts.ts'
-import { type Figures, figuresOf } from './figures.ts'
-import { latencyBucket } from './latencies.ts'
-import { createHistory, type Series } from './series.ts'
-import { createTallies, createTally, type Tallies, type Tally } from './tallies.ts'
-import { createWatched } from './watched.ts'
+import { careful } from '../metrics/labels.ts'
+import { createHistory, type History, type Series } from './history.ts'
+import {
+  type Counts,
+  count,
+  createLatencies,
+  type Figures,
+  figuresOf,
+  type Latencies,
+  latencyBucket,
+  noCounts,
+} from './latencies.ts'
 
 export type By = 'agent' | 'server' | 'operation' | 'tool'
 
@@ -98,5 +103,70 @@ export function createStats({ clock, redact }: StatsOptions): CallStats {
       return historyOf(agent).figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
     },
     series: (from, to, agent) => historyOf(agent).series(from, to, clock.now()),
+  }
+}
+
+/** All calls of one agent, server, operation or tool since the start. */
+interface Tally {
+  readonly counts: Counts
+  readonly latencies: Latencies
+}
+
+const createTally = (): Tally => ({ counts: noCounts(), latencies: createLatencies() })
+
+/** What is counted by name. Names may be made up by callers, so only so many are kept apart; the rest is `other`. */
+interface Tallies {
+  of(name: string): Tally
+  find(name: string): Tally | undefined
+  all(): Iterable<[name: string, tally: Tally]>
+}
+
+const other = 'other'
+
+/** Nobody means a longer one as a name. */
+const longest = 1000
+
+function createTallies(most: number): Tallies {
+  const known = new Map<string, Tally>()
+  const made = (name: string): Tally => {
+    const tally = createTally()
+    known.set(name, tally)
+    return tally
+  }
+  return {
+    of(name) {
+      const before = known.get(name)
+      if (before !== undefined) return before
+      const hasRoom = known.size < most && name.length <= longest
+      return hasRoom ? made(name) : (known.get(other) ?? made(other))
+    },
+    find: (name) => known.get(name),
+    all: () => known,
+  }
+}
+
+/** The histories of a few agents: whoever looks at one agent alone wants to see it over time, too. */
+interface Watched {
+  /** Only of those that somebody looks at. */
+  find(agent: string): History | undefined
+  /** Begins when it is asked for first. */
+  of(agent: string): History
+}
+
+/** A busy history may take some megabytes, so that there are few; the one that was looked at longest ago makes room. */
+function createWatched(most: number): Watched {
+  const histories = new Map<string, History>()
+  return {
+    find: (agent) => (histories.size === 0 ? undefined : histories.get(agent)),
+    of(agent) {
+      const history = histories.get(agent) ?? createHistory()
+      histories.delete(agent)
+      histories.set(agent, history)
+      for (const maxAgo of histories.keys()) {
+        if (histories.size <= most) break
+        histories.delete(maxAgo)
+      }
+      return history
+    },
   }
 }

@@ -3,9 +3,8 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf, entryOf } from '../../core/call.fixture.ts'
 import type { Observed } from '../../core/observer.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
-import { createCallSpans } from './call-spans.ts'
+import { createCallSpans, serverFacts } from './call-spans.ts'
 import { serverOf } from './server.fixture.ts'
-import { serverFacts } from './server-facts.ts'
 
 const trace = '0af7651916cd43dd8448eb211c80319c'
 const place = (span: string) => ({ traceparent: `00-${trace}-${span}-01` })

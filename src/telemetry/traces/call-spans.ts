@@ -1,15 +1,14 @@
+import type { ServerConfig } from '../../config/schema.ts'
+import type { Operation } from '../../core/audit.ts'
+import type { Call } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Entry } from '../../core/entry.ts'
 import type { Observed } from '../../core/observer.ts'
+import type { SourceStatus } from '../../core/source-status.ts'
 import type { TraceContext } from '../../core/trace-context.ts'
 import type { Step } from '../../core/trail.ts'
-import { remembered, text, whole } from './attribute.ts'
-import { createCallerAttributes } from './caller-attributes.ts'
-import { createEpoch } from './epoch.ts'
-import { spanId } from './ids.ts'
-import type { ServerFacts } from './server-facts.ts'
-import { type Span, spanJson } from './span.ts'
-import { createSubjects } from './subject.ts'
-import { parentOf } from './tracing.ts'
+import { remembered, type Span, spanJson, text, whole } from './span.ts'
+import { parentOf, spanId } from './tracing.ts'
 
 export interface CallSpansOptions {
   readonly clock: Clock
@@ -77,4 +76,120 @@ const waiting = ({ name }: Step, parent: TraceContext): Omit<Span, 'start' | 'en
   const { traceparent } = parent
   const place = { ...parent, traceparent: `${traceparent.slice(0, 36)}${spanId()}${traceparent.slice(52)}` }
   return { place, parent, name, kind: 'internal', attributes: '' }
+}
+
+const overHttp = `${text('network.transport', 'tcp')},${text('network.protocol.name', 'http')}`
+const overPipe = text('network.transport', 'pipe')
+
+/** Says whose a call is, and how it came; ready to be written. */
+function createCallerAttributes(redact: (text: string) => string): (call: Call) => string {
+  const agent = remembered('toolway.agent')
+  const version = remembered('mcp.protocol.version')
+  const session = remembered('mcp.session.id')
+  return ({ id, parent, caller, peer }) => {
+    const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
+    // How a call inside another one came over the wire is told there.
+    const request = parent === undefined ? peer.request : undefined
+    if (request === undefined) return who
+    const asked = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
+    if (caller.address === undefined) return `${asked},${overPipe}`
+    // What we call a session of the stateless era means nothing outside.
+    return `${asked},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
+  }
+}
+
+/** What a call is about, in the words of the MCP conventions. */
+interface Subject {
+  readonly method: string
+  /** Of few values, so no URI is part of it. */
+  readonly name: string
+  /** Ready to be written, with a comma between each. */
+  readonly attributes: string
+}
+
+interface SubjectOptions {
+  /** Takes secrets out of a name. */
+  redact(text: string): string
+  /** Whether a source is somebody else, or runs in this process. */
+  isForwarded(server: string): boolean
+}
+
+const methods: Readonly<Record<string, string>> = {
+  call_tool: 'tools/call',
+  read_resource: 'resources/read',
+  get_prompt: 'prompts/get',
+  complete: 'completion/complete',
+  subscribe: 'resources/subscribe',
+}
+
+/** Says what calls are about. What it has said of an entry it remembers: most calls are about the same few. */
+function createSubjects(options: SubjectOptions): (call: Call, operation: Operation) => Subject {
+  const known = new WeakMap<Entry, Subject>()
+  return ({ entry, input }, operation) => {
+    const method = methods[operation] ?? operation
+    let subject = known.get(entry)
+    if (subject?.method !== method) {
+      subject = subjectOf(entry, method, options)
+      known.set(entry, subject)
+    }
+    if (entry.kind !== 'resource' && entry.kind !== 'template') return subject
+    // A template stands for many resources.
+    const uri = text('mcp.resource.uri', options.redact(input.uri ?? entry.name))
+    return { ...subject, attributes: `${subject.attributes},${uri}` }
+  }
+}
+
+function subjectOf({ kind, server, name }: Entry, method: string, { redact, isForwarded }: SubjectOptions): Subject {
+  const clean = redact(name)
+  const attributes = [text('mcp.method.name', method), text('toolway.server', redact(server))]
+  if (kind === 'prompt') attributes.push(text('gen_ai.prompt.name', clean))
+  if (kind === 'tool') {
+    attributes.push(text('gen_ai.tool.name', clean), text('tool.type', isForwarded(server) ? 'forwarded' : 'native'))
+    if (method === 'tools/call') attributes.push(text('gen_ai.operation.name', 'execute_tool'))
+  }
+  const isNamed = kind === 'tool' || kind === 'prompt'
+  return { method, name: isNamed ? `${method} ${clean}` : method, attributes: attributes.join(',') }
+}
+
+/** More than this the two clocks do not drift apart unless somebody has set one of them. */
+const driftMs = 2
+
+/**
+ * How far the monotonic clock is from the epoch. The same for all calls, so that what happened one after the other is
+ * seen so; found anew where the time of day has been set.
+ */
+function createEpoch(clock: Clock): (at: number, start: number) => number {
+  let offset = clock.now() - performance.now()
+  return (at, start) => {
+    if (Math.abs(offset + start - at) > driftMs) offset = clock.now() - performance.now()
+    return offset
+  }
+}
+
+/** A server as traces see it. */
+export interface TracedServer {
+  readonly made: { readonly config: ServerConfig }
+  readonly server: { status(): Pick<SourceStatus, 'protocolVersion'> }
+}
+
+/** What spans tell of a server that something is sent to. */
+interface ServerFacts {
+  /** Ready to be written, with a comma between each. */
+  readonly attributes: string
+  /** What it speaks, once that is known. */
+  protocolVersion(): string | undefined
+}
+
+/** How a server is reached; of its address nothing is told but host and port, since the rest may hold secrets. */
+export function serverFacts({ made: { config }, server }: TracedServer): ServerFacts {
+  const protocolVersion = () => server.status().protocolVersion
+  if (config.transport === 'stdio') return { attributes: text('network.transport', 'pipe'), protocolVersion }
+  const { hostname, port, protocol } = new URL(config.url)
+  const attributes = [
+    text('network.transport', 'tcp'),
+    text('network.protocol.name', 'http'),
+    text('server.address', hostname),
+    whole('server.port', Number(port) || (protocol === 'https:' ? 443 : 80)),
+  ]
+  return { attributes: attributes.join(','), protocolVersion }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { silentLog } from '../../core/log.ts'
-import { chooseTraces } from './choose.ts'
+import { chooseTraces } from './settings.ts'
 import type { Traces } from './traces.ts'
 
 const choose = (otlp: string | undefined, before?: Traces, env: Record<string, string> = {}) =>

@@ -1,5 +1,5 @@
 import { configSchema, type ServerConfig } from '../../config/schema.ts'
-import type { TracedServer } from './server-facts.ts'
+import type { TracedServer } from './call-spans.ts'
 
 /** A server as a world knows it, by what somebody has written of it. */
 export function serverOf(written: object, protocolVersion?: string): TracedServer {

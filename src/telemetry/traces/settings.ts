@@ -1,16 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../config/schema.ts'
-import { type Environment, pairs, variable } from './environment.ts'
-import { everything, type Sampling } from './sampling.ts'
-
-/** Where traces go, and which. */
-export interface TraceSettings {
-  readonly url: string
-  /** They may hold credentials. */
-  readonly headers: Readonly<Record<string, string>>
-  /** Who we are, in attributes. */
-  readonly resource: Readonly<Record<string, string>>
-  readonly sampling: Sampling
-}
+import type { Traces, TracesOptions } from './traces.ts'
+import { everything, type Sampling, type TraceSettings } from './tracing.ts'
 
 export interface TraceChoice {
   /** Undefined where traces are off. */
@@ -83,4 +74,55 @@ function ratioOf(env: Environment, doubts: string[]): number {
   if (ratio >= 0 && ratio <= 1) return ratio
   doubts.push('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1: every trace is recorded.')
   return 1
+}
+
+/** The variables of the process, as far as they are set. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A variable that is set; an empty one counts as unset, as OpenTelemetry wants it. */
+const variable = (env: Environment, name: string): string | undefined => env[name]?.trim() || undefined
+
+/** `key=value,key2=value2`, percent-encoded: the form of headers and of resource attributes. What is malformed is left out. */
+function pairs(list: string | undefined): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const pair of (list ?? '').split(',')) {
+    const sign = pair.indexOf('=')
+    const key = decoded(pair.slice(0, Math.max(sign, 0)).trim())
+    if (sign > 0 && key !== '') found[key] = decoded(pair.slice(sign + 1).trim())
+  }
+  return found
+}
+
+/** Without its percent signs, or as it is where they mean nothing. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The traces of a configuration, and sentences about what was asked for in vain. */
+export interface ChosenTraces {
+  /** Undefined where they are off. */
+  readonly traces: Traces | undefined
+  readonly doubts: readonly string[]
+}
+
+interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
+  readonly env: Environment
+  /** Those of the configuration before this one: spans that wait go on waiting where they go to the same place. */
+  readonly before: Traces | undefined
+}
+
+/** Chooses by a configuration where traces go. What sends them is loaded only where some are sent. */
+export async function chooseTraces(
+  config: Config['telemetry']['traces'],
+  { env, before, ...options }: ChooseOptions,
+): Promise<ChosenTraces> {
+  const { settings, doubts } = traceSettings(config, env)
+  if (settings === undefined) return { traces: undefined, doubts }
+  if (before && isDeepStrictEqual(before.settings, settings)) return { traces: before, doubts }
+  const { openTraces } = await import('./traces.ts')
+  return { traces: openTraces({ ...options, settings }), doubts }
 }

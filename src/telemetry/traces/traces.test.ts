@@ -4,10 +4,10 @@ import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { observedOf } from '../metrics/observed.fixture.ts'
 import { type Received, type Receiver, startReceiver } from './receiver.fixture.ts'
-import { everything } from './sampling.ts'
 import { serverOf } from './server.fixture.ts'
-import type { TraceSettings } from './settings.ts'
 import { openTraces } from './traces.ts'
+import type { TraceSettings } from './tracing.ts'
+import { everything } from './tracing.ts'
 
 const servers = new Map([['files', serverOf({ command: 'files' })]])
 

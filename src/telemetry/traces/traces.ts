@@ -1,12 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
+import type { Observer } from '../../core/observer.ts'
+import { isSampled } from '../../core/read-trace-context.ts'
+import type { Tracing } from '../../core/tracing.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
-import { createExporter, type ExporterStats } from './exporter.ts'
+import { type CallSpansOptions, createCallSpans, serverFacts, type TracedServer } from './call-spans.ts'
+import { createExporter, type Exporter, type ExporterStats } from './exporter.ts'
 import { createPost } from './post.ts'
-import { serverFacts, type TracedServer } from './server-facts.ts'
-import type { TraceSettings } from './settings.ts'
-import { createTracer, type Tracer } from './tracer.ts'
+import type { TraceSettings } from './tracing.ts'
+import { createTracing, type Sampling } from './tracing.ts'
 
 /** The traces of this gateway on their way to a receiver (F16). Disposing of it sends what is left, within a bounded time. */
 export interface Traces extends AsyncDisposable {
@@ -79,5 +82,25 @@ function envelopeOf(resource: TraceSettings['resource'], version: string): { hea
   return {
     head: `{"resourceSpans":[{"resource":${JSON.stringify({ attributes })},"scopeSpans":[{"scope":${scope},"spans":[`,
     tail: ']}]}]}',
+  }
+}
+
+/** Gives calls their places in traces, and tells of them when they are over. */
+interface Tracer extends Tracing, Observer {}
+
+interface TracerOptions extends CallSpansOptions {
+  readonly sampling: Sampling
+  readonly exporter: Pick<Exporter, 'push'>
+}
+
+export function createTracer(options: TracerOptions): Tracer {
+  const { sampling, servers, exporter } = options
+  const spansOf = createCallSpans(options)
+  return {
+    ...createTracing(sampling, (server) => servers.has(server)),
+    ended(observed) {
+      const { trace } = observed.trail
+      if (trace && isSampled(trace)) exporter.push(spansOf(observed))
+    },
   }
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import type { IssuerMetadata } from './issuer-metadata.ts'
-import { codeIn, OAuthProblem } from './problem.ts'
+import type { IssuerMetadata } from './discovery.ts'
+import { codeIn, OAuthProblem } from './oauth-error.ts'
 import type { Reach, Web } from './web.ts'
 
 const registered = z.object({

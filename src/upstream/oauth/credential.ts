@@ -1,14 +1,10 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Authorize } from './authorize.ts'
-import type { Challenge } from './challenge.ts'
-import { type Discovered, discoverIssuer } from './discover.ts'
+import type { Authorize, Challenge } from './authorization.ts'
+import { type Discovered, discoverIssuer, type IssuerMetadata, issuerMetadata } from './discovery.ts'
 import type { Demand, Grant, Holder } from './grants.ts'
-import { type IssuerMetadata, issuerMetadata } from './issuer-metadata.ts'
-import { OAuthProblem } from './problem.ts'
-import { obtained, refreshed } from './renew.ts'
-import { authRequired, tokenUnavailable } from './sentences.ts'
-import { type OAuthParts, type OAuthSettings, onlyIssuer } from './settings.ts'
+import { OAuthProblem } from './oauth-error.ts'
+import { type OAuthParts, type OAuthSettings, obtained, onlyIssuer, refreshed } from './tokens.ts'
 import { reachOf } from './web.ts'
 
 /** A token is renewed this long before it ends, so that none ends on its way; a short-lived one later. */
@@ -226,4 +222,17 @@ const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` ($
 function problemOf(error: unknown): OAuthProblem {
   if (error instanceof OAuthProblem) return error
   throw error
+}
+
+/** A person has to sign in. The sentence goes to whoever called, who may be a model: it says whom to ask for what. */
+function authRequired({ server, principal }: Holder, why: string, cause?: unknown): ToolwayError {
+  const whose = principal === '' ? '' : ` --principal ${principal}`
+  const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`
+  return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
+}
+
+/** Trying again later may help: nobody needs to sign in for that. */
+function tokenUnavailable({ server }: Holder, why: string, cause: unknown): ToolwayError {
+  const sentence = `There is no token for ${server} now: ${why}. Try again later.`
+  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })
 }

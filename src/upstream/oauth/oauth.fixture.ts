@@ -5,11 +5,11 @@ import { type Log, silentLog } from '../../core/log.ts'
 import type { Vault } from '../../core/vault.ts'
 import { placeOf } from '../../policy/guards/url-addresses.ts'
 import { memoryLocks } from '../../stores/locks.ts'
-import { ignored } from '../transports/bodies.ts'
+import { ignored } from '../transports/http-channel.ts'
 import { createChannel } from '../transports/http1/channel.ts'
-import { authorizedChannel } from './authorized-channel.ts'
-import { createOAuth, type OAuth } from './index.ts'
+import { authorizedChannel } from './authorization.ts'
 import type { TestIssuer } from './issuer.fixture.ts'
+import { createOAuth, type OAuth } from './oauth.ts'
 
 /** A vault that is gone with the test. */
 export function memoryVault(): Vault & { readonly kept: Map<string, string> } {

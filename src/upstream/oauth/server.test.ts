@@ -5,11 +5,11 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { silentLog } from '../../core/log.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { createConnect } from '../connect.ts'
+import { createConnect } from '../connection/connect.ts'
 import { createServer } from '../server.ts'
-import type { OAuth } from './index.ts'
 import { startIssuer } from './issuer.fixture.ts'
 import { openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
+import type { OAuth } from './oauth.ts'
 import { startResource } from './resource.fixture.ts'
 
 /** A whole server source that gets its tokens from `oauth`. */

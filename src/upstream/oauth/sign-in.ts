@@ -1,16 +1,18 @@
-import { timingSafeEqual } from 'node:crypto'
-import { isLoopback, isSameSite } from './address.ts'
-import type { Challenge } from './challenge.ts'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Challenge, scopesToAsk } from './authorization.ts'
 import { type Client, registerClient } from './client.ts'
-import { type Discovered, discoverIssuer } from './discover.ts'
+import { type Discovered, discoverIssuer, type IssuerMetadata } from './discovery.ts'
 import type { Grant, Holder } from './grants.ts'
-import type { IssuerMetadata } from './issuer-metadata.ts'
-import { createPkce, unguessable } from './pkce.ts'
-import { codeIn, OAuthProblem, quoted } from './problem.ts'
-import { grantFrom } from './renew.ts'
-import { scopesToAsk } from './scopes.ts'
-import { configuredClient, type OAuthParts, type OAuthSettings, onlyIssuer, signingKey } from './settings.ts'
-import { requestTokens } from './token-request.ts'
+import { codeIn, isLoopback, isSameSite, OAuthProblem, quoted } from './oauth-error.ts'
+import {
+  configuredClient,
+  grantFrom,
+  type OAuthParts,
+  type OAuthSettings,
+  onlyIssuer,
+  requestTokens,
+  signingKey,
+} from './tokens.ts'
 import { type Reach, reachOf } from './web.ts'
 
 /** One person's way through an authorization server. */
@@ -185,3 +187,17 @@ export function knownPort(client: Client | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
   return loopback && Number(loopback.port)
 }
+
+/** Proof that whoever brings the code is whoever asked for it (RFC 7636). */
+interface Pkce {
+  readonly verifier: string
+  readonly challenge: string
+}
+
+function createPkce(): Pkce {
+  const verifier = unguessable()
+  return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
+}
+
+/** 256 random bits, as may stand in an address. */
+const unguessable = (): string => randomBytes(32).toString('base64url')

@@ -3,12 +3,13 @@ import { isIP } from 'node:net'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import { readBounded } from '../../lib/read-bounded.ts'
-import { proxyFor } from '../../outbound/proxy.ts'
-import { safeAddress } from './address.ts'
-import { OAuthProblem, quoted } from './problem.ts'
-import { askThrough } from './proxied.ts'
-import { unreachable } from './unreachable.ts'
+import { proxyFor, type WebProxy } from '../../outbound/proxy.ts'
+import { ProxyFailure } from '../../outbound/proxy-failure.ts'
+import { NoAnswer, whole } from '../transports/http-channel.ts'
+import { createChannel } from '../transports/http1/channel.ts'
+import { OAuthProblem, quoted, safeAddress } from './oauth-error.ts'
 
 /** What was answered, as far as it is JSON. */
 export interface WebAnswer {
@@ -184,4 +185,53 @@ export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
   // One that is out there, too, by one of its addresses, has chosen the others itself.
   const inside = found.length > 0 && found.every((address) => placeOf(address) === 'private')
   return inside ? 'private' : 'public'
+}
+
+interface ProxiedRequest {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal: AbortSignal
+}
+
+interface ProxiedResponse {
+  readonly status: number
+  readonly text: string
+  /** Where it redirects to. */
+  readonly location: string | undefined
+}
+
+/** Asks an address through a proxy, which is the one that finds its host. */
+async function askThrough(
+  proxy: WebProxy,
+  url: URL,
+  { method, headers, body, signal }: ProxiedRequest,
+  { maxBytes, clock }: { readonly maxBytes: number; readonly clock: Clock },
+): Promise<ProxiedResponse> {
+  await using channel = createChannel(url.origin, clock, { proxy })
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
+  // Where no head comes, nobody waits for the rest.
+  promise.catch(() => {})
+  const path = url.pathname + url.search
+  const sent = body === undefined ? {} : { body: Buffer.from(body) }
+  const head = await channel.ask({ method, path, headers, ...sent, signal }, (head) =>
+    whole(head, {
+      maxLength: maxBytes,
+      done: resolve,
+      lost: (error) => reject(signal.aborted ? signal.reason : error),
+      tooLong: () => reject(new OAuthProblem(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)),
+    }),
+  )
+  const { status } = head
+  if (status >= 300 && status < 400) return { status, text: '', location: head.header('location') ?? '' }
+  return { status, text: (await promise).toString(), location: undefined }
+}
+
+/** Nobody answered at an address; it may be a proxy on the way that did not let us through. */
+export function unreachable({ origin }: URL, thrown: unknown): OAuthProblem {
+  const cause = thrown instanceof NoAnswer ? thrown.cause : thrown
+  const { code, name } = cause as NodeJS.ErrnoException
+  const told = cause instanceof ProxyFailure || cause instanceof ToolwayError
+  const why = told ? `: ${cause.message.replace(/\.$/, '')}` : ` (${code ?? name})`
+  return new OAuthProblem(`${origin} cannot be reached${why}`, { unreachable: true, cause: thrown })
 }

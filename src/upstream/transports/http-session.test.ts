@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { json, result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { requestBytes } from '../../wire/encode.ts'
+import { requestBytes } from '../../wire/message.ts'
 import { call, countingClock, onPost, opened, quick, rogue, serving, thrown } from './http.fixture.ts'
 import { ask } from './receiver.fixture.ts'
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { json, type RogueHttp, result, stream } from '../../../tests/fixtures/rogue-http.ts'
 import { systemClock } from '../../core/clock.ts'
-import { refusesStreamableHttp } from './failures.ts'
 import { call, everything, handshake, onPost, opened, rogue, serving, thrown } from './http.fixture.ts'
 import { ask } from './receiver.fixture.ts'
+import { refusesStreamableHttp } from './transport-errors.ts'
 
 describe('a well-behaved server', () => {
   test('T3: the official server answers a handshake, a list and a call over Streamable HTTP', async () => {

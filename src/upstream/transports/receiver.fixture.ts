@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { requestBytes } from '../../wire/encode.ts'
-import { type Message, readMessage } from '../../wire/message.ts'
+import { type Message, readMessage, requestBytes } from '../../wire/message.ts'
 import type { Receiver, Transport } from './transport.ts'
 
 export type Heard = Message & { readonly exchange: number | undefined }

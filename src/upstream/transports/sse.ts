@@ -1,17 +1,14 @@
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { maxMessage } from '../../wire/limits.ts'
+import { maxMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
-import { authorizedChannel } from '../oauth/authorized-channel.ts'
-import { ignored } from './bodies.ts'
-import type { Body, Head } from './channel.ts'
-import { closedByUs, lost, noAnswer, type Place, refused } from './failures.ts'
+import { authorizedChannel } from '../oauth/authorization.ts'
 import type { HttpOptions } from './http.ts'
-import { isStream } from './http-exchange.ts'
-import { configuredHeaders } from './http-headers.ts'
+import { type Body, configuredHeaders, type Head, ignored } from './http-channel.ts'
+import { isStream } from './http-streams.ts'
 import { createChannel } from './http1/channel.ts'
-import type { Outgoing, Receiver, Transport } from './transport.ts'
-import { settles } from './waiting.ts'
+import { type Outgoing, type Receiver, settles, type Transport } from './transport.ts'
+import { closedByUs, lost, noAnswer, type Place, refused } from './transport-errors.ts'
 
 /** Messages are only taken here, never worked on, so that takes no time. */
 const promptlyMs = 10_000

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
-import { requestBytes } from '../../wire/encode.ts'
+import { requestBytes } from '../../wire/message.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
 import { type StdioOptions, type StdioTransport, stdioTransport } from './stdio.ts'
 

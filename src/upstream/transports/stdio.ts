@@ -1,15 +1,13 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { maxMessage, maxStderr } from '../../wire/limits.ts'
-import { createLineReader } from '../../wire/lines.ts'
-import { oneLine } from '../../wire/one-line.ts'
-import { createChatter, type Redact } from './chatter.ts'
-import { type Child, type ChildOptions, startChild } from './child.ts'
-import { brokenLine, closedByUs, mayHaveRun } from './failures.ts'
+import { oneLine } from '../../wire/bytes.ts'
+import { createLineReader } from '../../wire/line-reader.ts'
+import { maxMessage } from '../../wire/message.ts'
+import { type Child, type ChildOptions, startChild } from './child-process.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
-import { createTail } from './tail.ts'
-import type { Outgoing, Receiver, Transport } from './transport.ts'
-import { settles } from './waiting.ts'
+import { createChatter, createTail, maxStderr, type Redact } from './stderr.ts'
+import { type Outgoing, type Receiver, settles, type Transport } from './transport.ts'
+import { brokenLine, closedByUs, mayHaveRun } from './transport-errors.ts'
 
 export interface StdioOptions extends ChildOptions {
   readonly log: Log

@@ -1,3 +1,4 @@
+import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 
 /** A line to one server. It moves whole JSON-RPC messages and knows nothing of what they mean. */
@@ -39,4 +40,33 @@ export interface Receiver {
   failed(exchange: number, error: ToolwayError): void
   /** The line is down: nothing pending will be answered. Called once, and not after a disposal that we asked for. */
   closed(error: ToolwayError): void
+}
+
+/** Waits this long, or until the signal aborts; which of the two is for the signal to say. */
+export function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve()
+      return
+    }
+    const done = () => {
+      timer[Symbol.dispose]()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(ms, done)
+    signal.addEventListener('abort', done, { once: true })
+  })
+}
+
+/** Whether a promise settles, either way, within this time. */
+export function settles(promise: PromiseLike<unknown>, ms: number, clock: Clock): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = clock.after(ms, () => resolve(false))
+    const done = () => {
+      timer[Symbol.dispose]()
+      resolve(true)
+    }
+    promise.then(done, done)
+  })
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { recordsIn } from '../../../src/telemetry/audit/audit.fixture.ts'
-import { lanesOf } from '../../../src/telemetry/audit/layout.ts'
-import type { AfterRecord, AuditRecord, BeforeRecord } from '../../../src/telemetry/audit/record.ts'
+import { recordsIn } from '../../../src/audit/audit.fixture.ts'
+import { lanesOf } from '../../../src/audit/log-files.ts'
+import type { AfterRecord, AuditRecord, BeforeRecord } from '../../../src/audit/record.ts'
 
 /** All records of a gateway whose state lies in `folder`, of all its writers. */
 export function auditRecords(folder: string): AuditRecord[] {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { encodeHeaderValue, nameField } from '../../../src/wire/modern.ts'
+import { encodeHeaderValue } from '../../../src/wire/param-headers.ts'
+import { nameField } from '../../../src/wire/revisions.ts'
 import { able, connectCaller } from '../../fixtures/callers.ts'
 import type { Fetch } from '../../fixtures/clients.ts'
 import { buildGoServer, startGoServer } from '../../fixtures/go-server.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { verifyAudit } from '../../../src/telemetry/audit/verify.ts'
+import { verifyAudit } from '../../../src/audit/verify/verify.ts'
 import { type Balancer, startBalancer } from '../../fixtures/balancer.ts'
 import { connect, type TestClient } from '../../fixtures/clients.ts'
 import { type Command, startCommand } from '../../fixtures/command.ts'

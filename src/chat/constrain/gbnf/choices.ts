@@ -1,9 +1,21 @@
 import { CannotExpress, step } from '../cannot-express.ts'
 import { merge } from '../merge.ts'
-import { isSchemaObject, type Schema, type SchemaObject, schemasIn } from '../schema.ts'
-import type { Context, Level } from './context.ts'
-import { excludes } from './exclusive.ts'
-import { any, type Expression } from './expression.ts'
+import {
+  allTypes,
+  commonTypes,
+  isOfType,
+  isSchemaObject,
+  namedSchemas,
+  namedTypes,
+  numberIn,
+  type Schema,
+  type SchemaObject,
+  schemasIn,
+  strings,
+  typesOf,
+} from '../schema.ts'
+import { any, type Expression, text } from './expression.ts'
+import type { Context, Level } from './rules.ts'
 
 /** Branches, times the branches inside them, are tried one by one. */
 const maxBranches = 256
@@ -43,4 +55,106 @@ function refuseOverlaps(context: Context, branches: readonly Schema[], at: strin
       throw new CannotExpress(at, 'oneOf', `has branches that may overlap (${index} and ${place})`)
     }
   }
+}
+
+/** Whether nothing that is written for one flat schema can fit another: true only where that is sure. */
+function excludes(context: Context, written: Schema, other: Schema, depth = 0): boolean {
+  if (written === false || other === false) return true
+  if (written === true || other === true || depth > 4) return false
+  const values = listedValues(written)
+  if (values) {
+    context.purse.spend(values.length * (1 + (listedValues(other)?.length ?? 0)))
+    return values.every((value) => isRefused(value, other))
+  }
+  const [mine, theirs] = [typesOf(written), namedTypes(other) ?? typesOfValues(other) ?? allTypes]
+  if (!mine) return false
+  const common = commonTypes(mine, theirs)
+  if (common.length === 0) return true
+  return common.every((type) => {
+    if (type === 'object') return objectsExclude(context, written, other, depth)
+    return (type === 'integer' || type === 'number') && numbersExclude(written, other)
+  })
+}
+
+function isRefused(value: unknown, schema: SchemaObject): boolean {
+  const listed = listedValues(schema)
+  if (listed && !listed.some((one) => JSON.stringify(one) === JSON.stringify(value))) return true
+  const types = namedTypes(schema)
+  return types !== undefined && !isOfType(value, types)
+}
+
+function typesOfValues(schema: SchemaObject) {
+  const listed = listedValues(schema)
+  if (!listed || listed.length === 0) return undefined
+  const kinds = listed.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value))
+  return namedTypes({ type: kinds })
+}
+
+function numbersExclude(one: SchemaObject, other: SchemaObject): boolean {
+  const below = (low: SchemaObject, high: SchemaObject): boolean => {
+    const top = numberIn(low.maximum) ?? numberIn(low.exclusiveMaximum)
+    const bottom = numberIn(high.minimum) ?? numberIn(high.exclusiveMinimum)
+    return top !== undefined && bottom !== undefined && top < bottom
+  }
+  return below(one, other) || below(other, one)
+}
+
+/** Objects exclude one another by a member that one always has and the other never, or never with such a value. */
+function objectsExclude(context: Context, written: SchemaObject, other: SchemaObject, depth: number): boolean {
+  const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
+  const isClosed = !isOpen(written.additionalProperties) && written.patternProperties === undefined
+  const always = new Set(strings(written.required))
+  context.purse.spend(mine.size + theirs.size + always.size)
+  const neverWritten = (name: string) => isClosed && !mine.has(name) && !always.has(name)
+  if (written.properties !== undefined && strings(other.required).some(neverWritten)) return true
+  return [...always].some((name) => {
+    const value = theirs.get(name)
+    if (value === undefined) return other.additionalProperties === false && other.patternProperties === undefined
+    return excludes(context, flat(context, mine.get(name) ?? true), flat(context, value), depth + 1)
+  })
+}
+
+const isOpen = (additional: unknown): boolean => additional === true || isSchemaObject(additional)
+
+const flat = (context: Context, schema: Schema): Schema =>
+  isSchemaObject(schema) ? context.flatten(schema, '') : schema
+
+/** The values that a schema lists, if it lists any. */
+export function listedValues(schema: SchemaObject): readonly unknown[] | undefined {
+  if (Object.hasOwn(schema, 'const')) return [schema.const]
+  return Array.isArray(schema.enum) ? schema.enum : undefined
+}
+
+/** The listed values that meet what else the schema says; `undefined` where none does. */
+export function literals(values: readonly unknown[], schema: SchemaObject, at: string): Expression | undefined {
+  for (const keyword of [
+    'pattern',
+    'format',
+    'properties',
+    'items',
+    'multipleOf',
+    'additionalProperties',
+    'required',
+  ]) {
+    if (keyword in schema && !(keyword === 'required' && values.every((value) => typeof value !== 'object'))) {
+      throw new CannotExpress(at, keyword, 'stands beside a list of values, which says it all')
+    }
+  }
+  return any(...values.filter((value) => meets(value, schema)).map((value) => text(JSON.stringify(value))))
+}
+
+function meets(value: unknown, schema: SchemaObject): boolean {
+  const types = namedTypes(schema)
+  if (types && !isOfType(value, types)) return false
+  const within = (size: number, low: string, high: string): boolean =>
+    size >= (numberIn(schema[low]) ?? Number.NEGATIVE_INFINITY) &&
+    size <= (numberIn(schema[high]) ?? Number.POSITIVE_INFINITY)
+  if (typeof value === 'string') return within([...value].length, 'minLength', 'maxLength')
+  if (typeof value !== 'number') return true
+  const { exclusiveMinimum, exclusiveMaximum } = schema
+  return (
+    within(value, 'minimum', 'maximum') &&
+    value > (numberIn(exclusiveMinimum) ?? Number.NEGATIVE_INFINITY) &&
+    value < (numberIn(exclusiveMaximum) ?? Number.POSITIVE_INFINITY)
+  )
 }

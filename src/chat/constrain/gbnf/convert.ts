@@ -1,19 +1,14 @@
-import { CannotExpress } from '../cannot-express.ts'
-import { flattenIn } from '../flatten.ts'
-import { createPurse, type Purse, stepsPerSchema } from '../purse.ts'
+import { CannotExpress, createPurse, keptByContent, type Purse, stepsPerSchema } from '../cannot-express.ts'
+import { flattenIn } from '../merge.ts'
 import { findCycles, resolve } from '../references.ts'
-import { isSchemaObject, type Schema, type SchemaObject } from '../schema.ts'
-import { type Type, typesOf, unknownType } from '../types.ts'
-import { arrays } from './arrays.ts'
-import { choices } from './choices.ts'
-import type { Context, Level } from './context.ts'
-import { any, type Expression, text } from './expression.ts'
-import { freeValue } from './free.ts'
-import { defaultLimits, type GrammarLimits } from './limits.ts'
-import { listedValues, literals } from './literals.ts'
-import { integers, numbers } from './numbers.ts'
+import { isSchemaObject, type Schema, type SchemaObject, type Type, typesOf, unknownType } from '../schema.ts'
+import { arrays, rowOf } from './arrays.ts'
+import { choices, listedValues, literals } from './choices.ts'
+import { all, any, type Expression, optional, text } from './expression.ts'
+import { anyNumber, integers, numbers } from './numbers.ts'
 import { objects } from './objects.ts'
-import { createRules } from './rules.ts'
+import { type Context, createRules, defaultLimits, type GrammarLimits, type Level, maxKeyCharacters } from './rules.ts'
+import { anyString, character } from './strings.ts'
 import { texts } from './texts.ts'
 
 /** Demands that a grammar cannot make. Other unknown words are remarks, as the standard has it. */
@@ -110,3 +105,80 @@ function ofType(context: Context, type: Type, schema: SchemaObject, at: string, 
 
 const number = (context: Context, hint: string, found: Expression | undefined): Expression | undefined =>
   found && context.rules.define(hint, found)
+
+/** A grammar, and the demands of the schema that it does not make. */
+interface Grammar {
+  readonly gbnf: string
+  /** Empty where every text of the grammar fits the schema. What is listed has to be checked afterwards. */
+  readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
+}
+
+/** A schema with more such demands is better not put into a grammar. */
+const maxDropped = 32
+
+/**
+ * The strongest grammar that can be had, made once for each content: one tool with an odd schema should not keep the
+ * others from theirs. What is left out is told. Throws `CannotExpress` where leaving out does not help.
+ */
+export const bestGrammar: (schema: Schema) => Grammar = keptByContent((schema) => {
+  const dropped: { at: string; keyword: string }[] = []
+  const purse = createPurse()
+  let looser = schema
+  for (;;) {
+    try {
+      return { gbnf: toGrammar(looser, undefined, purse), dropped }
+    } catch (error) {
+      if (!(error instanceof CannotExpress) || dropped.length >= maxDropped) throw error
+      const next = without(looser, error.at, error.keyword)
+      if (next === undefined) throw error
+      dropped.push({ at: error.at, keyword: error.keyword })
+      looser = next
+    }
+  }
+})
+
+/** A copy of the schema with one demand less; `undefined` where it is not there. */
+function without(schema: Schema, at: string, keyword: string): Schema | undefined {
+  const copy: unknown = structuredClone(schema)
+  let place = copy
+  for (const part of at.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    place =
+      typeof place === 'object' && place !== null && Object.hasOwn(place, name)
+        ? (place as Record<string, unknown>)[name]
+        : undefined
+  }
+  if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
+  const fields = place as Record<string, unknown>
+  // Branches that may overlap are still better than none.
+  if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
+  delete fields[keyword]
+  return copy as Schema
+}
+
+/** Any JSON value that nests no deeper than this. */
+function freeValue(context: Context, depth = context.limits.freeDepth): Expression {
+  const { rules, limits } = context
+  const sign = rules.define('char', character)
+  const scalar = any(
+    rules.define('string', anyString(sign, 0, limits.string)),
+    rules.define('number', anyNumber),
+    text('true'),
+    text('false'),
+    text('null'),
+  ) as Expression
+  if (depth === 0) return rules.define('scalar', scalar)
+  const inner = freeValue(context, depth - 1)
+  const key = rules.define('name', anyString(sign, 1, maxKeyCharacters))
+  const pair = rules.define('pair', all(key, text(':'), optional(text(' ')), inner))
+  const listed = (expression: Expression, most: number) =>
+    rowOf(rules, 'row', { parts: [], extra: { expression, most }, min: 0, max: most }) as Expression
+  return rules.define(
+    'any',
+    any(
+      scalar,
+      all(text('['), listed(inner, limits.items), text(']')),
+      all(text('{'), listed(pair, limits.members), text('}')),
+    ) as Expression,
+  )
+}

@@ -1,7 +1,7 @@
-import { CannotExpress } from '../cannot-express.ts'
-import { type Expression, rule } from './expression.ts'
-import { hoisted } from './hoist.ts'
-import { print } from './print.ts'
+import { CannotExpress, type Purse } from '../cannot-express.ts'
+import type { Flatten } from '../merge.ts'
+import type { Schema } from '../schema.ts'
+import { type Expression, type Range, rule } from './expression.ts'
 
 /** The named rules of a grammar that is being made. */
 export interface Rules {
@@ -67,3 +67,132 @@ export function createRules(): Rules {
     },
   }
 }
+
+/** llama.cpp refuses a group whose rules, times its repetitions, are more than 2,000; other readers may know less. */
+const most = 200
+
+/**
+ * The same with the groups that are repeated often made into rules of their own: readers unfold a group as often as it
+ * is repeated, with everything in it, and a name counts as one thing only.
+ */
+function hoisted(expression: Expression, define: (group: Expression) => Expression): Expression {
+  switch (expression.kind) {
+    case 'all':
+      return { ...expression, parts: expression.parts.map((part) => hoisted(part, define)) }
+    case 'any':
+      return { ...expression, options: expression.options.map((option) => hoisted(option, define)) }
+    case 'times': {
+      const inner = hoisted(expression.inner, define)
+      const unfolded = isGroup(inner) ? (1 + rulesOf(inner)) * expression.max : 0
+      return { ...expression, inner: unfolded > most ? define(inner) : inner }
+    }
+    default:
+      return expression
+  }
+}
+
+const isGroup = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
+
+/** How many rules a reader makes of it. */
+function rulesOf(expression: Expression): number {
+  switch (expression.kind) {
+    case 'all':
+      return expression.parts.reduce((sum, part) => sum + rulesOf(part), 1)
+    case 'any':
+      return expression.options.reduce((sum, option) => sum + rulesOf(option), 1)
+    case 'times':
+      return rulesOf(expression.inner) + expression.max - expression.min
+    default:
+      return 0
+  }
+}
+
+/** Writes a piece of a grammar down as GBNF. */
+function print(expression: Expression): string {
+  switch (expression.kind) {
+    case 'text':
+      return `"${[...expression.text].map(inText).join('')}"`
+    case 'set':
+      return `[${expression.ranges.map(printRange).join('')}]`
+    case 'all':
+      return expression.parts.map((part) => grouped(part, part.kind === 'any')).join(' ')
+    case 'any':
+      return expression.options.map(print).join(' | ')
+    case 'times':
+      return grouped(expression.inner, isSeveral(expression.inner)) + printTimes(expression.min, expression.max)
+    case 'rule':
+      return expression.name
+  }
+}
+
+const grouped = (expression: Expression, group: boolean): string =>
+  group ? `(${print(expression)})` : print(expression)
+
+/** What a repetition would otherwise apply to the last part of. A text counts as one part. */
+const isSeveral = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
+
+function printTimes(min: number, max: number): string {
+  if (min === 0 && max === 1) return '?'
+  return min === max ? `{${min}}` : `{${min},${max}}`
+}
+
+function inText(sign: string): string {
+  if (sign === '"' || sign === '\\') return `\\${sign}`
+  if (sign === '\n') return '\\n'
+  return isPlain(sign.codePointAt(0) as number) ? sign : escaped(sign.codePointAt(0) as number)
+}
+
+const printRange = ([from, to]: Range): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
+
+/** Only letters and digits are sure to stand for themselves: readers differ in how they take the rest. */
+const inSet = (point: number): string =>
+  /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escaped(point)
+
+const isPlain = (point: number): boolean => point >= 0x20 && point < 0x7f
+
+function escaped(point: number): string {
+  const hex = (length: number): string => point.toString(16).toUpperCase().padStart(length, '0')
+  if (point < 0x100) return `\\x${hex(2)}`
+  return point < 0x10000 ? `\\u${hex(4)}` : `\\U${hex(8)}`
+}
+
+/** How deep the conversion has got. */
+export interface Level {
+  readonly nesting: number
+  /** How often references that lead back to themselves may still be followed. */
+  readonly recursion: number
+}
+
+/** What every part of the conversion needs to know. */
+export interface Context {
+  readonly purse: Purse
+  readonly flatten: Flatten
+  readonly limits: GrammarLimits
+  readonly rules: Rules
+  readonly cycles: ReadonlySet<string>
+  /** What a schema allows; `undefined` where it allows nothing. */
+  convert(schema: Schema, at: string, level: Level): Expression | undefined
+}
+
+/** What a grammar allows where a schema sets no bound: a model that runs away comes to an end. */
+export interface GrammarLimits {
+  /** Characters of a string. */
+  readonly string: number
+  /** Items of a list. */
+  readonly items: number
+  /** Members of an object beside those that its schema names. */
+  readonly members: number
+  /** How deep a value nests of which the schema says nothing. */
+  readonly freeDepth: number
+  /** How often a schema that refers to itself may do so, one inside the other. */
+  readonly recursion: number
+}
+
+export const defaultLimits: GrammarLimits = { string: 4096, items: 64, members: 16, freeDepth: 3, recursion: 4 }
+
+/** Bounds that a schema sets itself are kept up to here; a narrower grammar is a right one still. */
+export const maxCharacters = 65_536
+export const maxUnrolledItems = 1024
+
+/** Characters of a name that the schema does not know. */
+export const maxKeyCharacters = 48

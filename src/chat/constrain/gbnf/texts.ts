@@ -1,10 +1,8 @@
 import { CannotExpress } from '../cannot-express.ts'
 import { numberIn, type SchemaObject } from '../schema.ts'
-import type { Context } from './context.ts'
 import type { Expression } from './expression.ts'
-import { formatPattern } from './formats.ts'
-import { maxCharacters } from './limits.ts'
 import { patternString } from './pattern/index.ts'
+import { type Context, maxCharacters } from './rules.ts'
 import { anyString, character } from './strings.ts'
 
 /** The strings that a schema allows. */
@@ -30,4 +28,54 @@ function patternOf(schema: SchemaObject, at: string): string | undefined {
   if (typeof schema.pattern !== 'string') throw new CannotExpress(at, 'pattern', 'is no text')
   if (format !== undefined) throw new CannotExpress(at, 'pattern', 'stands beside a format')
   return schema.pattern
+}
+
+const day =
+  '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))'
+const date = `\\d{4}-${day}`
+const time = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,6})?(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?'
+const host = `${label}(?:\\.${label}){0,4}`
+const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
+const ipv4 = `(?:${octet}\\.){3}${octet}`
+const hex = '[0-9A-Fa-f]'
+const path = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%${hex}{2})`
+const query = `(?:\\?(?:${path}|[/?]){0,128})?(?:#(?:${path}|[/?]){0,64})?`
+const tail = `(?:/${path}{0,64}){0,16}${query}`
+const uri = `[A-Za-z][A-Za-z0-9+.-]{0,15}:(?://(?:${host}(?::\\d{1,5})?)?${tail}|${path}(?:${path}|/){0,128}${query})`
+// Two slashes at the beginning would name a host.
+const rooted = `(?:/(?:${path}{1,64}(?:/${path}{0,64}){0,15})?)?${query}`
+const reference = `(?:${uri}|[A-Za-z0-9._~-]{1,64}${tail}|${rooted})`
+const email = `[A-Za-z0-9_+-]{1,32}(?:\\.[A-Za-z0-9_+-]{1,32}){0,2}@${label}(?:\\.${label}){1,4}`
+
+/** What the formats of JSON Schema look like. Each is narrower than its definition: no leap days, no odd addresses. */
+const patterns: Readonly<Record<string, string>> = {
+  date,
+  time,
+  'date-time': `${date}T${time}`,
+  duration: 'P(?:\\d{1,4}[YMWD]|T\\d{1,4}[HMS]|\\d{1,4}DT\\d{1,4}[HMS])',
+  email,
+  'idn-email': email,
+  hostname: host,
+  'idn-hostname': host,
+  ipv4,
+  ipv6: `(?:${hex}{1,4}:){7}${hex}{1,4}`,
+  uri,
+  iri: uri,
+  'uri-reference': reference,
+  'iri-reference': reference,
+  uuid: `${hex}{8}-${hex}{4}-${hex}{4}-${hex}{4}-${hex}{12}`,
+  'json-pointer': '(?:/[A-Za-z0-9_.-]{0,64}){0,16}',
+}
+
+/** Formats of the standard that a grammar of a reasonable size cannot hold a text to. */
+const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer'])
+
+/**
+ * The pattern of a format. `undefined` for names that the standard does not know: they are remarks for people.
+ * `false` for those that it knows and a grammar cannot express.
+ */
+function formatPattern(format: string): string | undefined | false {
+  if (inexpressible.has(format)) return false
+  return Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined
 }

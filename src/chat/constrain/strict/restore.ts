@@ -1,5 +1,12 @@
-import { isSchemaObject, namedSchemas, type SchemaObject, schemasIn, setMember } from '../schema.ts'
-import { isOfType, namedTypes } from '../types.ts'
+import {
+  isOfType,
+  isSchemaObject,
+  namedSchemas,
+  namedTypes,
+  type SchemaObject,
+  schemasIn,
+  setMember,
+} from '../schema.ts'
 
 /** For each object of a strict schema the members whose null was added. */
 export type AddedNulls = WeakMap<object, ReadonlySet<string>>

@@ -1,7 +1,5 @@
-import { CannotExpress, step } from '../cannot-express.ts'
-import { flattenIn } from '../flatten.ts'
-import { merge } from '../merge.ts'
-import { createPurse } from '../purse.ts'
+import { CannotExpress, createPurse, step } from '../cannot-express.ts'
+import { flattenIn, merge } from '../merge.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
   isSchema,
@@ -12,11 +10,10 @@ import {
   schemasIn,
   setMember,
   strings,
+  typeOf,
+  typesOf,
+  unknownType,
 } from '../schema.ts'
-import { typeOf, typesOf, unknownType } from '../types.ts'
-import { described, sortKeywords } from './keywords.ts'
-import { createMeter, openaiLimits, type StrictLimits } from './limits.ts'
-import { nullable } from './nullable.ts'
 import { restorer } from './restore.ts'
 
 /** A schema in the form that strict modes ask for. */
@@ -157,3 +154,125 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
 /** A reference with nothing beside it that would have to be met as well. */
 const isBare = (schema: SchemaObject): boolean =>
   Object.keys(schema).every((name) => ['$ref', 'title', 'description', 'default', 'examples'].includes(name))
+
+/** Keywords that are kept as they are, by the type that they speak of. */
+const kept: Readonly<Record<string, readonly string[]>> = {
+  string: ['pattern', 'format'],
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  integer: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  array: ['minItems', 'maxItems'],
+}
+
+/** Demands that cannot be made in a strict schema. They are told to the model in words instead. */
+const movable = new Set([
+  'minLength',
+  'maxLength',
+  'uniqueItems',
+  'contains',
+  'minContains',
+  'maxContains',
+  'minProperties',
+  'maxProperties',
+  'not',
+  'if',
+  'then',
+  'else',
+  'dependentRequired',
+  'dependentSchemas',
+  'dependencies',
+  'pattern',
+  'format',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minItems',
+  'maxItems',
+])
+
+const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
+
+interface Sorted {
+  readonly kept: SchemaObject
+  readonly moved: SchemaObject
+}
+
+/** Which of a schema's demands stay, for these types, and which have to be put into words. */
+function sortKeywords(schema: SchemaObject, types: readonly string[]): Sorted {
+  const sorted: { kept: Record<string, unknown>; moved: Record<string, unknown> } = { kept: {}, moved: {} }
+  const stays = new Set(types.flatMap((type) => kept[type] ?? []))
+  for (const [keyword, value] of Object.entries(schema)) {
+    // Flags of an older draft, and formats that the server would not know.
+    const fits = typeof value !== 'boolean' && (keyword !== 'format' || formats.has(value as string))
+    if (stays.has(keyword) && fits) sorted.kept[keyword] = value
+    else if (movable.has(keyword)) sorted.moved[keyword] = value
+  }
+  return sorted
+}
+
+/** The description, with what had to be moved out of the schema. */
+function described({ description }: SchemaObject, moved: SchemaObject): { description?: string } {
+  const words = typeof description === 'string' ? description : ''
+  if (Object.keys(moved).length === 0) return words === '' ? {} : { description: words }
+  const demands = JSON.stringify(moved)
+  return { description: [words, `It must also meet ${demands}.`].filter((part) => part !== '').join(' ') }
+}
+
+/** How large a strict schema may be. */
+interface StrictLimits {
+  readonly properties: number
+  readonly levels: number
+  readonly enumValues: number
+  /** Of all names and values together. */
+  readonly characters: number
+}
+
+/** As OpenAI documents them. */
+const openaiLimits: StrictLimits = { properties: 5_000, levels: 10, enumValues: 1_000, characters: 120_000 }
+
+const maxSchemas = 20_000
+const maxPlace = 4_096
+
+/** Counts what a strict schema uses up; each call throws what `refuse` throws once it is too much. */
+function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
+  let [schemas, properties, values, characters] = [0, 0, 0, 0]
+  const count = (text: string): void => {
+    characters += text.length
+    if (characters > limits.characters) refuse('has names and values that are too long')
+  }
+  return {
+    schema(at: string, depth: number): void {
+      // Choices inside choices are no levels, but have an end as well.
+      if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
+      if (++schemas > maxSchemas) refuse('is too large')
+    },
+    property(name: string): void {
+      if (++properties > limits.properties) refuse('has too many properties')
+      count(name)
+    },
+    values(list: readonly unknown[]): void {
+      values += list.length
+      if (values > limits.enumValues) refuse('lists too many values')
+      for (const value of list) count(JSON.stringify(value))
+    },
+  }
+}
+
+/** Whether a strict schema takes null. */
+function takesNull(schema: SchemaObject): boolean {
+  if (Array.isArray(schema.enum)) return schema.enum.includes(null)
+  if ([schema.type].flat().includes('null')) return true
+  return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && takesNull(branch))
+}
+
+/** The same strict schema, which takes null too. */
+function nullable(schema: SchemaObject): SchemaObject {
+  if (takesNull(schema)) return schema
+  const nothing = { type: 'null' }
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, nothing] }
+  const isScalar = schema.type !== undefined && schema.properties === undefined && schema.items === undefined
+  if (!isScalar) return { anyOf: [schema, nothing] }
+  const types = [schema.type].flat()
+  return { ...schema, type: [...types, 'null'], ...(Array.isArray(schema.enum) && { enum: [...schema.enum, null] }) }
+}

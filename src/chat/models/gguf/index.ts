@@ -1,20 +1,18 @@
 import { availableParallelism } from 'node:os'
 import type { Config } from '../../../config/schema.ts'
+import type { ChatMessage } from '../../../core/chat.ts'
 import type { Clock } from '../../../core/clock.ts'
-import { deadline } from '../../../core/deadline.ts'
+import { deadline, waitFor } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { deltasOf } from '../deltas.ts'
-import { abilities } from '../kinds.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
-import { type Known, type Plan, plansFor } from '../plan.ts'
-import { createChannel } from './channel.ts'
-import { closed, failed, tooLong, tooMany, tooSlow } from './failures.ts'
-import { historyOf } from './history.ts'
-import { importLibrary, type LlamaLibrary } from './library.ts'
-import { keepLoaded } from './residence.ts'
+import { type Known, type Plan, plansFor, withoutToolMessages } from '../plan.ts'
+import { abilities } from '../profile.ts'
+import { closed, failed, textOnly, tooLong, tooMany, tooSlow } from './failures.ts'
+import { type HistoryItem, importLibrary, type LlamaLibrary } from './library.ts'
+import { createTurns, keepLoaded } from './residence.ts'
 import { speak } from './speech.ts'
-import { createTurns } from './turns.ts'
 import { loadWeights } from './weights.ts'
 
 /** A model of the configuration that is a file. */
@@ -118,5 +116,72 @@ export function ggufModel(options: GgufModelOptions): Model {
         throw thrown instanceof ToolwayError ? thrown : failed(name, loaded.samplerFault() ?? thrown)
       }
     }, signal)
+  }
+}
+
+/** A conversation as the library takes it, with the answer still to come. Calls and their results become text. */
+function historyOf(name: string, messages: readonly ChatMessage[]): readonly HistoryItem[] {
+  const told = withoutToolMessages(messages).map((message): HistoryItem => {
+    const text = textOf(name, message.content ?? '')
+    if (message.role === 'assistant') return { type: 'model', response: [text] }
+    return { type: message.role === 'system' ? 'system' : 'user', text }
+  })
+  return [...told, { type: 'model', response: [] }]
+}
+
+function textOf(name: string, content: Exclude<ChatMessage['content'], null>): string {
+  if (typeof content === 'string') return content
+  return content
+    .map((part) => {
+      if (part.type !== 'text') throw textOnly(name)
+      return part.text
+    })
+    .join('\n')
+}
+
+/** From somebody who tells to somebody who listens. What has not been listened to yet is kept. */
+interface Channel<Told> {
+  push(told: Told): void
+  /** Nothing more comes. */
+  end(): void
+  fail(thrown: unknown): void
+  /** What is told, from the beginning; an aborted signal ends the listening at once. */
+  read(signal: AbortSignal): AsyncGenerator<Told>
+}
+
+function createChannel<Told>(): Channel<Told> {
+  let kept: Told[] = []
+  let ended: { readonly thrown?: unknown } | undefined
+  let news = Promise.withResolvers<void>()
+
+  const wake = () => {
+    news.resolve()
+    news = Promise.withResolvers()
+  }
+
+  return {
+    push(told) {
+      kept.push(told)
+      wake()
+    },
+    end() {
+      ended = {}
+      wake()
+    },
+    fail(thrown) {
+      ended = { thrown }
+      wake()
+    },
+    async *read(signal) {
+      for (;;) {
+        const told = kept
+        kept = []
+        yield* told
+        if (kept.length > 0) continue
+        if (ended && 'thrown' in ended) throw ended.thrown
+        if (ended) return
+        await waitFor(news.promise, signal)
+      }
+    },
   }
 }

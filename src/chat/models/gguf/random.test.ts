@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callSchema, finalSchema, selectionSchema } from '../../constrain/stages.ts'
-import { gather } from '../gather.ts'
 import { hello, patient } from '../model.fixture.ts'
+import { gather } from '../model.ts'
 import { missingLibrary, orWhy, type Running, startRandom } from './model.fixture.ts'
 import { randomModel } from './random.fixture.ts'
 import { writtenTools } from './tools.fixture.ts'

@@ -1,9 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { SchemaObject } from '../../constrain/schema.ts'
 import type { CallableTool } from '../../constrain/stages.ts'
-import { gather } from '../gather.ts'
 import { hello, patient } from '../model.fixture.ts'
-import type { Model } from '../model.ts'
+import { gather, type Model } from '../model.ts'
 
 const judge = new Ajv2020({ strict: false, logger: false, validateSchema: false })
 

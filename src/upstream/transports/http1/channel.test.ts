@@ -8,9 +8,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
 import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../../core/clock.ts'
-import { whole } from '../bodies.ts'
-import { type Channel, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
-import { noAnswer } from '../failures.ts'
+import { type Channel, type Head, type HttpRequest, NoAnswer, whole } from '../http-channel.ts'
+import { noAnswer } from '../transport-errors.ts'
 import { createChannel } from './channel.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void

@@ -1,7 +1,7 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
 import { proxyFor, type WebProxy } from '../../../outbound/proxy.ts'
-import { type Channel, ConnectTimeout, NoAnswer } from '../channel.ts'
+import { type Channel, ConnectTimeout, NoAnswer } from '../http-channel.ts'
 import { type Connection, openConnection } from './connection.ts'
 
 /** A connection that is not in use, and until when it may be used again. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { anyAnswer } from './answers.fixture.ts'
 import { type Reading, readByNode, readByteByByte, readByUndici, readByUs } from './readers.fixture.ts'
+import { anyAnswer } from './responses.fixture.ts'
 
 /** What undici and node:http both take, and we refuse on purpose, by the reason that we give. */
 const stricter: ReadonlySet<string> = new Set([

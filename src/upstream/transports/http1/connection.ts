@@ -1,13 +1,17 @@
-import type { Socket } from 'node:net'
+import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
 import type { WebProxy } from '../../../outbound/proxy.ts'
 import { proxyRefused, proxyUnreachable } from '../../../outbound/proxy-failure.ts'
-import { type Body, type Head, type HttpRequest, NoAnswer } from '../channel.ts'
-import { createAnswerReader } from './answer.ts'
-import { BadAnswer } from './bad-answer.ts'
-import type { AnswerHead } from './head.ts'
-import { proxied, requestPieces } from './request.ts'
-import { closedError, openSocket, openTunnel, readyEvent } from './sockets.ts'
+import { type Body, type Head, type HttpRequest, NoAnswer } from '../http-channel.ts'
+import {
+  type AnswerHead,
+  BadAnswer,
+  createAnswerReader,
+  headLength,
+  maxHead,
+  readHead,
+  refuseBareLf,
+} from './response-reader.ts'
 
 /** One connection to a server, for one request at a time. */
 export interface Connection {
@@ -214,3 +218,116 @@ function headOf({ status, headers, repeated }: AnswerHead, relay: WebProxy | und
     abort,
   }
 }
+
+/** Headers are prepared once per line, and so is their text. */
+const prepared = new WeakMap<Readonly<Record<string, string>>, { readonly to: string; readonly text: string }>()
+
+/** Smaller bodies are copied behind their heads, so that both leave in one write. */
+const small = 64 * 1024
+
+/** A request as it is sent: in one piece, or the head and a large body. Throws where a header could be read as two. */
+function requestPieces(host: string, { method, path, headers, body }: HttpRequest): readonly Buffer[] {
+  const to = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`
+  let known = prepared.get(headers)
+  if (known?.to !== to) {
+    known = { to, text: to + headerLines(headers) }
+    prepared.set(headers, known)
+  }
+  const length = body?.length ?? 0
+  // In capitals, since there are proxies that add a second one where they do not know it by its small letters.
+  const head =
+    body === undefined && method !== 'POST' ? `${known.text}\r\n` : `${known.text}Content-Length: ${length}\r\n\r\n`
+  if (body === undefined || length > small) {
+    const bytes = Buffer.from(head, 'latin1')
+    return body === undefined ? [bytes] : [bytes, body]
+  }
+  const whole = Buffer.allocUnsafe(head.length + length)
+  whole.write(head, 'latin1')
+  whole.set(body, head.length)
+  return [whole]
+}
+
+/** A request as a proxy wants it that passes it on: with the whole address, and the credential for the proxy. */
+function proxied(request: HttpRequest, { origin }: URL, { authorization }: WebProxy): HttpRequest {
+  const headers = authorization ? { ...request.headers, 'proxy-authorization': authorization } : request.headers
+  return { ...request, path: origin + request.path, headers }
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): string {
+  let text = ''
+  for (const name of Object.keys(headers)) {
+    const value = headers[name] as string
+    if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+      throw new TypeError(`The header ${JSON.stringify(name)} cannot be sent: take out line breaks and odd characters.`)
+    }
+    text += `${name}: ${value}\r\n`
+  }
+  return text
+}
+
+interface SocketOptions {
+  /** What reads it, where it is not read as a stream. */
+  readonly onread?: OnReadOpts
+  /** A connection that leads there already. */
+  readonly socket?: Socket
+}
+
+/** Opens a connection to an origin, encrypted where its address says so. */
+function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: SocketOptions): Socket {
+  const host = hostOf(to)
+  const port = portOf(to)
+  if (tls === undefined || to.protocol !== 'https:') return connect({ host, port, ...options })
+  const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
+  // The types do not know that it can be read this way, too.
+  return tls({ host, port, ...servername, ALPNProtocols: ['http/1.1'], ...(options as object) })
+}
+
+/** When a connection can be written to. */
+const readyEvent = ({ protocol }: URL): 'secureConnect' | 'connect' =>
+  protocol === 'https:' ? 'secureConnect' : 'connect'
+
+/** No proxy says more than this to a request for a tunnel. */
+
+/** Asks a proxy to lead us to an origin. `opened` gets the connection once it does; `lost` hears why it does not. */
+function openTunnel(
+  { proxy, to, tls }: { readonly proxy: WebProxy; readonly to: URL; readonly tls: typeof TlsConnect },
+  { opened, lost }: { opened(socket: Socket): void; lost(why: Error): void },
+): Socket {
+  const via = new URL(proxy.origin)
+  const socket = openSocket(via, tls, {})
+  const target = `${to.hostname}:${portOf(to)}`
+  const authorization = proxy.authorization === undefined ? '' : `proxy-authorization: ${proxy.authorization}\r\n`
+  const closed = () => lost(closedError())
+  let said: Buffer = Buffer.alloc(0)
+  const read = (chunk: Buffer) => {
+    said = Buffer.concat([said, chunk])
+    try {
+      const length = headLength(said, 0)
+      if (length === 0) {
+        refuseBareLf(said, 0)
+        if (said.length > maxHead) throw new BadAnswer('its head is too long')
+        return
+      }
+      const { status } = readHead(said.toString('latin1', 0, length))
+      if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
+      // Whoever is at the other end waits for us to speak first.
+      if (said.length > length) throw new BadAnswer('it speaks unasked')
+      // From here on whoever takes it over hears of its end, after all that came through it.
+      socket.off('data', read).off('close', closed).pause()
+      opened(socket)
+    } catch (error) {
+      lost(error as Error)
+    }
+  }
+  socket.on('data', read).on('error', lost).on('close', closed)
+  socket.once(readyEvent(via), () => {
+    socket.write(`CONNECT ${target} HTTP/1.1\r\nhost: ${target}\r\n${authorization}\r\n`, 'latin1')
+  })
+  return socket
+}
+
+const closedError = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
+
+const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80)

@@ -8,9 +8,8 @@ import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { until } from '../../../../tests/fixtures/until.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { proxyFor } from '../../../outbound/proxy.ts'
-import { whole } from '../bodies.ts'
-import type { Channel, Head } from '../channel.ts'
-import { noAnswer, refused } from '../failures.ts'
+import { type Channel, type Head, whole } from '../http-channel.ts'
+import { noAnswer, refused } from '../transport-errors.ts'
 import { createChannel } from './channel.ts'
 
 /** A server at a name that only a proxy knows. It says where and how it was asked. */

@@ -1,8 +1,7 @@
 import { request } from 'node:http'
 import { Duplex } from 'node:stream'
 import { Client, type Dispatcher } from 'undici'
-import { createAnswerReader } from './answer.ts'
-import type { AnswerHead } from './head.ts'
+import { type AnswerHead, createAnswerReader } from './response-reader.ts'
 
 /** A response as a reader of HTTP understands it: names in lower case and in order, each character a byte. */
 export interface Understood {

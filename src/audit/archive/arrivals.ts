@@ -1,0 +1,87 @@
+import type { Archive, ArchiveFound, ArrivalQuery, Arrived } from '../../core/audit-archive.ts'
+import type { Clock } from '../../core/clock.ts'
+import { parseRecord } from '../record.ts'
+import { type AuditRow, isGap, rowOfBegin, rowOfEnd, rowOfGap } from '../search/rows.ts'
+import { passed } from '../search/tail.ts'
+
+type Wanted = Omit<ArrivalQuery, 'after' | 'which' | 'limit'>
+
+const atOnce = 2_000
+
+/** All that there is, in the order of its arrival, in lists as they come. */
+export async function* everyArrival(
+  archive: Pick<Archive, 'arrivals'>,
+  wanted: Wanted,
+): AsyncGenerator<readonly Arrived[]> {
+  for (let after = 0; ; ) {
+    const arrived = await archive.arrivals({ ...wanted, after, which: 'first', limit: atOnce })
+    const last = arrived.at(-1)
+    if (!last) return
+    yield arrived
+    after = last.position
+  }
+}
+
+export interface FollowArrivals {
+  readonly archive: Pick<Archive, 'arrivals'>
+  readonly wanted: Wanted
+  /** The last that had arrived before, and those after it that are known nevertheless. */
+  readonly from: number
+  readonly known: readonly Arrived[]
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly everyMs?: number
+}
+
+/** For so long a replica may hold places in the order before what stands there can be seen. */
+const settledMs = 5_000
+
+/**
+ * What arrives from now on. A replica takes places in the order when it begins to write, and others may be done before:
+ * so what came a moment ago is looked at again, for what has come before it.
+ */
+export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly Arrived[]> {
+  const { archive, wanted, clock, signal, everyMs = 1_000 } = options
+  let settled = options.from
+  let recent = new Map(options.known.map(({ position }) => [position, clock.monotonic()]))
+  while (!signal.aborted) {
+    const arrived: Arrived[] = []
+    for (let after = settled; ; ) {
+      const page = await archive.arrivals({ ...wanted, after, which: 'first', limit: atOnce })
+      arrived.push(...page.filter(({ position }) => !recent.has(position)))
+      const last = page.at(-1)
+      if (!last || page.length < atOnce) break
+      after = last.position
+    }
+    const now = clock.monotonic()
+    for (const { position } of arrived) recent.set(position, now)
+    if (arrived.length > 0) yield arrived
+    const old = [...recent].filter(([, at]) => now - at >= settledMs).map(([position]) => position)
+    settled = Math.max(settled, ...old)
+    recent = new Map([...recent].filter(([position]) => position > settled))
+    await passed(everyMs, clock, signal)
+  }
+}
+
+/** An operation of any replica. */
+export interface ArchiveRow extends AuditRow {
+  /** Which log it stands in, and on which machine that is. */
+  readonly replica: string
+  readonly host: string
+}
+
+/** Operations as readers see them, from what an archive found; what is no record any more is passed over. */
+export const archiveRows = (found: readonly ArchiveFound[]): ArchiveRow[] =>
+  found.flatMap((one) => {
+    const row = rowOf(one)
+    return row ? [{ ...row, replica: one.replica, host: one.host }] : []
+  })
+
+function rowOf({ lane, line, begin }: ArchiveFound): AuditRow | undefined {
+  const record = parseRecord(line)
+  if (!record) return undefined
+  if (record.phase === 'before') return rowOfBegin(lane, record)
+  if (record.phase === undefined) return isGap(record) ? rowOfGap(lane, record) : undefined
+  const before = begin === null ? undefined : parseRecord(begin)
+  return rowOfEnd(lane, record, before?.phase === 'before' ? before : undefined)
+}

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import type { AuditBegin, AuditEnd } from '../core/audit.ts'
+import { silentLog } from '../core/log.ts'
+import { segmentsOf } from './log-files.ts'
+import type { AuditRecord } from './record.ts'
+import { type VerifyReport, verifyAudit } from './verify/verify.ts'
+import { type AuditLog, type AuditLogOptions, openAuditLog } from './write/audit-log.ts'
+import { type Files, systemFiles } from './write/file-system.ts'
+
+export const secret = 'a secret of these tests alone'
+
+/** A log in this folder, with time that stands still and a small reserve, unless told otherwise. */
+export const openLog = (folder: string, changes: Partial<AuditLogOptions> = {}): Promise<AuditLog> =>
+  openAuditLog({
+    folder,
+    sync: 'writes',
+    unrecordedReads: 'allow',
+    retainMs: 90 * 24 * 60 * 60 * 1000,
+    key: secret,
+    describe: (given) => given,
+    clock: createManualClock(),
+    log: silentLog,
+    reserveBytes: 16 * 1024,
+    ...changes,
+  })
+
+export const beginOf = (changes: Partial<AuditBegin> = {}): AuditBegin => ({
+  call: 'c1',
+  agent: 'dev',
+  principal: 'test',
+  operation: 'call_tool',
+  kind: 'tool',
+  server: 'files',
+  tool: 'read',
+  write: false,
+  ...changes,
+})
+
+export const endOf = (changes: Partial<AuditEnd> = {}): AuditEnd => ({
+  ...beginOf(),
+  decision: 'ALLOW',
+  is_error: false,
+  latency_ms: 1.5,
+  ...changes,
+})
+
+/** All records of a lane, as they stand in its files. */
+export const recordsIn = (folder: string, lane = '1'): AuditRecord[] =>
+  segmentsOf(folder, lane).flatMap((file) =>
+    readFileSync(join(folder, lane, file), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as AuditRecord),
+  )
+
+export const operationsIn = (folder: string, lane = '1'): string[] =>
+  recordsIn(folder, lane).map(({ operation, phase }) => (phase ? `${operation} ${phase}` : operation))
+
+export const verify = (folder: string): Promise<VerifyReport> => verifyAudit({ folder, key: secret })
+
+/** A file system that fails as it is told. */
+export interface UnreliableFiles extends Files {
+  /** Writes fail with this code once this many more bytes were taken. */
+  writesFail: { readonly code: string; bytes: number } | undefined
+  syncFails: string | undefined
+  truncateFails: string | undefined
+  openFails: string | undefined
+  /** Each sync waits until it is let go. */
+  hold: boolean
+  readonly held: (() => void)[]
+  syncs: number
+}
+
+const failure = (code: string) => Object.assign(new Error(`${code}: made to fail`), { code })
+
+export function unreliableFiles(): UnreliableFiles {
+  const files: UnreliableFiles = {
+    ...systemFiles,
+    writesFail: undefined,
+    syncFails: undefined,
+    truncateFails: undefined,
+    openFails: undefined,
+    hold: false,
+    held: [],
+    syncs: 0,
+    openSync: (path, flags, mode) => {
+      if (files.openFails) throw failure(files.openFails)
+      return systemFiles.openSync(path, flags, mode)
+    },
+    writeSync: (fd, bytes, offset, length, position) => {
+      const limit = files.writesFail
+      if (!limit || position !== null) return systemFiles.writeSync(fd, bytes, offset, length, position)
+      const take = Math.min(length, limit.bytes)
+      if (take === 0) throw failure(limit.code)
+      limit.bytes -= take
+      return systemFiles.writeSync(fd, bytes, offset, take, position)
+    },
+    ftruncateSync: (fd, bytes) => {
+      if (files.truncateFails) throw failure(files.truncateFails)
+      systemFiles.ftruncateSync(fd, bytes)
+    },
+    fdatasync: async (fd) => {
+      files.syncs++
+      if (files.hold) await new Promise<void>((resolve) => files.held.push(resolve))
+      if (files.syncFails) throw failure(files.syncFails)
+      await systemFiles.fdatasync(fd)
+    },
+  }
+  return files
+}

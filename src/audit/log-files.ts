@@ -1,0 +1,144 @@
+import { readdirSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type AuditRecord, parseRecord } from './record.ts'
+
+/**
+ * `<folder>/<lane>/<first seq, 12 digits>.jsonl`, with `head`, `lock` and `reserve` beside the segments of a lane, and
+ * `<folder>/audit.pub`. A lane belongs to one process at a time: several may share a folder.
+ */
+export const segmentFile = (firstSeq: number): string => `${String(firstSeq).padStart(12, '0')}.jsonl`
+
+export const firstSeqOf = (file: string): number => Number.parseInt(file, 10)
+
+export const publicKeyFile = (folder: string): string => join(folder, 'audit.pub')
+
+/** The lanes of a log, in the order of their numbers; none if there is no such folder. */
+export const lanesOf = (folder: string): string[] =>
+  names(folder)
+    .filter((name) => /^[1-9]\d*$/.test(name))
+    .sort((a, b) => Number(a) - Number(b))
+
+/** The segments of a lane, oldest first. */
+export const segmentsOf = (folder: string, lane: string): string[] =>
+  names(join(folder, lane))
+    .filter((name) => /^\d{12,}\.jsonl$/.test(name))
+    .sort((a, b) => firstSeqOf(a) - firstSeqOf(b))
+
+function names(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** One line of a file, without its newline. */
+export interface Line {
+  readonly bytes: Buffer
+  readonly offset: number
+  /** False for what stands after the last newline: a record that is being written, or that was torn. */
+  readonly whole: boolean
+}
+
+const chunkBytes = 256 * 1024
+/** Far beyond any record. What is longer is no line of ours and is handed out in pieces, so that memory stays bounded. */
+const maxLine = 1024 * 1024
+
+/** The lines of a file from a position on, in lists as they come, so that a reader need not await each one. */
+export async function* linesOf(path: string, from = 0): AsyncGenerator<readonly Line[]> {
+  const file = await open(path, 'r')
+  try {
+    let rest = Buffer.alloc(0)
+    let offset = from
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(chunkBytes)
+      const { bytesRead } = await file.read(chunk, 0, chunkBytes, offset + rest.length)
+      if (bytesRead === 0) break
+      const bytes =
+        rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)])
+      const lines: Line[] = []
+      let start = 0
+      for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
+        lines.push({ bytes: bytes.subarray(start, end), offset: offset + start, whole: true })
+        start = end + 1
+      }
+      if (bytes.length - start > maxLine) {
+        lines.push({ bytes: bytes.subarray(start), offset: offset + start, whole: true })
+        start = bytes.length
+      }
+      rest = bytes.subarray(start)
+      offset += start
+      if (lines.length > 0) yield lines
+    }
+    if (rest.length > 0) yield [{ bytes: rest, offset, whole: false }]
+  } finally {
+    await file.close()
+  }
+}
+
+/** A record and where it stands. */
+export interface StoredRecord {
+  readonly lane: string
+  /** The name of the segment inside the lane's folder. */
+  readonly file: string
+  /** Of the first byte of its line in that file. */
+  readonly offset: number
+  /** How long its line is, newline included: the next record stands at `offset + bytes`. */
+  readonly bytes: number
+  /** The line itself, without its newline. */
+  readonly text: string
+  readonly record: AuditRecord
+}
+
+/** A line that is no record: `toolway audit verify` says more about it. */
+interface UnreadableLine {
+  readonly lane: string
+  readonly file: string
+  readonly offset: number
+  readonly bytes: number
+}
+
+/** Up to where somebody has read a lane: the file and the position of the next byte. */
+export interface Position {
+  readonly file: string
+  readonly offset: number
+}
+
+interface ReadOptions {
+  /** By lane; a lane that is not named is read from its beginning, as is one whose file retention has removed. */
+  readonly from?: Readonly<Record<string, Position>>
+  readonly lanes?: readonly string[]
+  unreadable?(line: UnreadableLine): void
+}
+
+/**
+ * The records of all lanes, lane by lane, each in the order it was written. It may run while others write: a record
+ * that is not complete yet is left for the next time. It does not verify; what is not JSON is passed over.
+ */
+export async function* readRecords(folder: string, options: ReadOptions = {}): AsyncGenerator<StoredRecord> {
+  for (const lane of options.lanes ?? lanesOf(folder)) yield* readLane(folder, lane, options)
+}
+
+async function* readLane(folder: string, lane: string, options: ReadOptions): AsyncGenerator<StoredRecord> {
+  const from = options.from?.[lane]
+  for (const file of segmentsOf(folder, lane)) {
+    if (from && firstSeqOf(file) < firstSeqOf(from.file)) continue
+    try {
+      for await (const lines of linesOf(join(folder, lane, file), file === from?.file ? from.offset : 0)) {
+        for (const line of lines) {
+          if (!line.whole) continue
+          const place = { lane, file, offset: line.offset, bytes: line.bytes.length + 1 }
+          const text = line.bytes.toString('utf8')
+          const record = parseRecord(text)
+          if (record) yield { ...place, text, record }
+          else options.unreadable?.(place)
+        }
+      }
+    } catch (error) {
+      // Retention may remove a segment between the listing and its turn.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+}

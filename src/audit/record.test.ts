@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { noHash, openLine, sealLine } from './record.ts'
+
+const opened = (body: string) => openLine(Buffer.from(sealLine(body).line.slice(0, -1)))
+const rest = `"operation":"o","prev":"${noHash}","seq":1,"time":"t"`
+
+test('F11: a line with the right hash that is not canonical is told apart', () => {
+  expect(opened(`{${rest}}`)).toMatchObject({ ok: true, record: { seq: 1 } })
+  for (const body of [
+    `{"z":1,${rest}}`,
+    `{"a": 1,${rest}}`,
+    `{"a":1,"a":2,${rest}}`,
+    `{"a":1e0,${rest}}`,
+    `{"a":"\\u0061",${rest}}`,
+  ]) {
+    expect(opened(body), body).toMatchObject({ ok: false, wrong: 'canonical' })
+  }
+})
+
+test('F11: what is no record, or does not end with its hash, is told apart', () => {
+  for (const text of ['', '{}', 'null', '[]', '"x"', `{${rest}}`, `{"hash":"${noHash}",${rest}}`]) {
+    expect(openLine(Buffer.from(text)), text).toMatchObject({ ok: false, wrong: 'form' })
+  }
+})

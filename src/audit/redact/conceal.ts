@@ -1,0 +1,226 @@
+import { createFinder, type Needle } from './finder.ts'
+
+/** Stands for what was taken out. */
+export const redacted = '[redacted]'
+
+/** What is shorter stands in every other honest text by chance: `none`, `1234`, `main`. */
+export const shortestSecret = 6
+
+/** An argument in a command in JSON in JSON: nobody packs deeper, and every layer costs a pass. */
+const deepest = 3
+
+const ascii = /^[\0-\x7f]*$/
+
+/** Takes these secrets out of a text, however they are spelled there. */
+export type Conceal = (text: string) => string
+
+/** Secrets shorter than `shortestSecret` are not looked for. */
+export function createConceal(secrets: readonly string[]): Conceal {
+  const wanted = [...new Set(secrets.flatMap(partsOf))].filter((secret) => secret.length >= shortestSecret)
+  if (wanted.length === 0) return (text) => text
+  const find = createFinder(wanted.flatMap(formsOf))
+  const asBytes = wanted.some((secret) => !ascii.test(secret))
+  const plus = wanted.some((secret) => secret.includes(' '))
+  const decoders = [
+    jsonDecoder({ asBytes }),
+    percentDecoder({ plus: false }),
+    wrappedDecoder(),
+    ...(plus ? [percentDecoder({ plus })] : []),
+  ]
+
+  return (text) => {
+    // The needles are bytes of UTF-8: where some lie outside ASCII, the text must be bytes too.
+    const wide = asBytes && !ascii.test(text)
+    const searched = wide ? Buffer.from(text).toString('latin1') : text
+    const spans: Span[] = []
+    search(searched, decoders, find, (start, end) => spans.push([start, end]))
+    if (spans.length === 0) return text
+    const result = without(searched, spans)
+    return wide ? Buffer.from(result, 'latin1').toString() : result
+  }
+}
+
+type Span = readonly [start: number, end: number]
+
+/** A key in several lines is as secret line by line, and half of a very long one is as bad as all of it. */
+function partsOf(secret: string): string[] {
+  const whole = secret.trim()
+  const lines = whole.split(/\r?\n/).map((line) => line.trim())
+  return [whole, ...lines.filter((line) => line.length >= shortestLine && !/^-----/.test(line))].flatMap(pieces)
+}
+
+/** Shorter lines of a longer secret may be headings or braces. */
+const shortestLine = 16
+const maxPiece = 512
+
+function pieces(text: string): string[] {
+  if (text.length <= 2 * maxPiece) return [text]
+  const count = Math.floor(text.length / maxPiece)
+  return Array.from({ length: count }, (_, index) =>
+    text.slice(index * maxPiece, index === count - 1 ? undefined : (index + 1) * maxPiece),
+  )
+}
+
+/** Searches the text and what it means once its escapes are undone, layer by layer. */
+function search(
+  text: string,
+  decoders: readonly Decode[],
+  find: ReturnType<typeof createFinder>,
+  found: (start: number, end: number) => void,
+  depth = 0,
+): void {
+  find(text, found)
+  if (depth === deepest) return
+  for (const decode of decoders) {
+    const decoded = decode(text)
+    if (!decoded) continue
+    const { places } = decoded
+    const original = (start: number, end: number) => found(places[start] as number, places[end] as number)
+    search(decoded.text, decoders, find, original, depth + 1)
+  }
+}
+
+function without(text: string, spans: Span[]): string {
+  spans.sort((a, b) => a[0] - b[0])
+  let result = ''
+  let end = -1
+  for (const [from, to] of spans) {
+    // What touches is one secret to the reader.
+    if (from > end) result += text.slice(Math.max(end, 0), from) + redacted
+    end = Math.max(end, to)
+  }
+  return result + text.slice(end)
+}
+
+/**
+ * The spellings of a secret that must be looked for one by one. Percent-encoding and JSON escapes are not among them:
+ * there are too many ways to write them, so the text is decoded instead.
+ */
+function formsOf(secret: string): Needle[] {
+  const spellings = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])
+  const bytes = Buffer.from(secret)
+  const hex = bytes.toString('hex')
+  const plain = new Set([bytes.toString('latin1'), hex, hex.toUpperCase()])
+  return [
+    ...[...plain].map((text) => ({ text })),
+    ...[...spellings].flatMap((spelling) => base64Forms(Buffer.from(spelling))),
+  ]
+}
+
+/**
+ * How the bytes look inside the base64 of something longer: three bytes become four characters, so there are three
+ * ways to fall into them. Only characters that hold nothing but bits of the secret are compared.
+ */
+function base64Forms(bytes: Buffer): Needle[] {
+  return [0, 1, 2].flatMap((ahead) => {
+    const text = Buffer.concat([Buffer.alloc(ahead), bytes]).toString('base64')
+    const bits = (ahead + bytes.length) * 8
+    const own = text.slice(Math.ceil((ahead * 8) / 6), Math.floor(bits / 6))
+    const shared = { before: ahead > 0, after: bits % 6 > 0 }
+    const forUrls = own.replaceAll('+', '-').replaceAll('/', '_')
+    return [...new Set([own, forUrls])].map((form) => ({ text: form, shared }))
+  })
+}
+
+/** A text in another spelling, with the place in the original of each of its characters and of its end. */
+interface Decoded {
+  readonly text: string
+  readonly places: Uint32Array
+}
+
+/** Undoes one layer of encoding; `undefined` where there is none. */
+type Decode = (text: string) => Decoded | undefined
+
+/** What an escape means, as units of UTF-16 or bytes of UTF-8, and how many characters it takes. */
+interface Escape {
+  readonly length: number
+  readonly units: readonly number[]
+}
+
+/** The escape that begins at a place where one of the marks stands. */
+type ReadEscape = (text: string, at: number) => Escape | undefined
+
+const decoder =
+  (mark: RegExp, readEscape: ReadEscape): Decode =>
+  (text) => {
+    const escapes: (Escape & { readonly at: number })[] = []
+    let end = 0
+    for (const { index } of text.matchAll(mark)) {
+      const read = index < end ? undefined : readEscape(text, index)
+      if (!read) continue
+      escapes.push({ ...read, at: index })
+      end = index + read.length
+    }
+    if (escapes.length === 0) return undefined
+    // An escape never means more units than it has characters.
+    const places = new Uint32Array(text.length + 1)
+    let result = ''
+    let length = 0
+    let done = 0
+    const plain = (until: number) => {
+      result += text.slice(done, until)
+      for (; done < until; done++) places[length++] = done
+    }
+    for (const { at, units, length: taken } of escapes) {
+      plain(at)
+      result += String.fromCharCode(...units)
+      for (const _ of units) places[length++] = at
+      done = at + taken
+    }
+    plain(text.length)
+    places[length] = text.length
+    return { text: result, places }
+  }
+
+const space: Escape = { length: 1, units: [0x20] }
+
+/** `%2F`, in any case and also where it was not needed; with `+` for a space, as forms write it, if so wanted. */
+const percentDecoder = ({ plus }: { plus: boolean }): Decode => {
+  const decode = decoder(plus ? /[%+]/g : /%/g, (text, at) => {
+    if (text.charCodeAt(at) === 0x2b) return space
+    const byte = hexAt(text, at + 1, 2)
+    return byte < 0 ? undefined : { length: 3, units: [byte] }
+  })
+  return (text) => (text.includes(plus ? '+' : '%') ? decode(text) : undefined)
+}
+
+/** The line breaks of base64 that was wrapped, as mail and PEM files do. */
+const wrappedDecoder = (): Decode => {
+  const decode = decoder(/\r?\n[ \t]{0,8}/g, (text, at) => {
+    if (!/[\w+/-]{32}$/.test(text.slice(Math.max(0, at - 32), at))) return undefined
+    return { length: /^\r?\n[ \t]{0,8}/.exec(text.slice(at, at + 10))?.[0].length ?? 1, units: [] }
+  })
+  return (text) => (text.includes('\n') ? decode(text) : undefined)
+}
+
+const short: Readonly<Record<string, number>> = { b: 8, f: 12, n: 10, r: 13, t: 9, '"': 34, '/': 47, '\\': 92 }
+
+/** `\"`, `\n`, `\u002f` and the like. */
+const jsonDecoder = ({ asBytes }: { asBytes: boolean }): Decode => {
+  const unitsOf = (point: number) => (asBytes ? [...Buffer.from(String.fromCodePoint(point))] : [point])
+  const decode = decoder(/\\/g, (text, at) => {
+    const meaning = short[text.charAt(at + 1)]
+    if (meaning !== undefined) return { length: 2, units: [meaning] }
+    const unit = text.charAt(at + 1) === 'u' ? hexAt(text, at + 2, 4) : -1
+    if (unit < 0) return undefined
+    const low = asBytes && unit >> 10 === 0x36 && text.startsWith('\\u', at + 6) ? hexAt(text, at + 8, 4) : -1
+    if (low >> 10 !== 0x37) return { length: 6, units: unitsOf(unit) }
+    return { length: 12, units: unitsOf(((unit & 0x3ff) << 10) + (low & 0x3ff) + 0x10000) }
+  })
+  return (text) => (text.includes('\\') ? decode(text) : undefined)
+}
+
+function hexAt(text: string, at: number, digits: number): number {
+  let value = 0
+  for (let index = at; index < at + digits; index++) {
+    const digit = hexDigits[text.charCodeAt(index)] ?? -1
+    if (digit < 0) return -1
+    value = value * 16 + digit
+  }
+  return value
+}
+
+const hexDigits = Int8Array.from({ length: 103 }, (_, code) => {
+  const digit = String.fromCharCode(code)
+  return /[0-9a-fA-F]/.test(digit) ? Number.parseInt(digit, 16) : -1
+})

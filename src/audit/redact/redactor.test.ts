@@ -1,0 +1,187 @@
+import { hash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createRedactor, describeArguments } from './redactor.ts'
+
+const keys = ['*token*', '*password*', '*secret*', '*authorization*', '*api_key*']
+const redactor = createRedactor({ secrets: ['s3cr3t-value', '482913004'], keys })
+const clean = redactor.value
+
+describe('F11: redaction of arguments', () => {
+  test('secret values go wherever they stand: texts, keys, lists, numbers', () => {
+    expect(
+      clean({ a: 'x s3cr3t-value y', 's3cr3t-value': 1, deep: [{ b: ['s3cr3t-value'] }], pin: 482913004, n: 482 }),
+    ).toEqual({ a: 'x [redacted] y', '[redacted]': 1, deep: [{ b: ['[redacted]'] }], pin: '[redacted]', n: 482 })
+  })
+
+  test('secret names hide their values, whatever type those have and however the name is written', () => {
+    const named = { api_key: 1, apiKey: { a: 1 }, 'x-api-key': ['a'], APIKEY: null, ApiKey: true, 'API Key': 'x' }
+    for (const value of Object.values(clean(named) as object)) expect(value).toBe('[redacted]')
+    expect(clean({ max_tokens: 5, path: 'x', ke: 'y', api: 'z' })).toEqual({
+      max_tokens: 5,
+      path: 'x',
+      ke: 'y',
+      api: 'z',
+    })
+    expect(createRedactor({ secrets: [], keys: ['pin'] }).value({ pin: 1, spin: 2, PIN_: 3 })).toEqual({
+      pin: '[redacted]',
+      spin: 2,
+      PIN_: '[redacted]',
+    })
+  })
+
+  test('JSON inside a text is redacted as what it means', () => {
+    const inner = JSON.stringify({ user: 'me', password: 'hunter2', list: [{ apiKey: 'abc' }] })
+    expect(clean({ body: inner })).toEqual({
+      body: '{"user":"me","password":"[redacted]","list":[{"apiKey":"[redacted]"}]}',
+    })
+    expect(JSON.stringify(clean({ body: JSON.stringify({ body: inner }) }))).not.toContain('hunter2')
+    const honest = '{ "a" : [1,  2.50] }'
+    expect(clean({ honest })).toEqual({ honest })
+  })
+
+  test('the value itself is never changed, and comes back as it is where nothing was found', () => {
+    const given = Object.freeze({ a: Object.freeze(['s3cr3t-value']), password: 'x' })
+    clean(given)
+    expect(given).toEqual({ a: ['s3cr3t-value'], password: 'x' })
+    const honest = { a: [1, 'two', { three: null }], b: 'text' }
+    expect(clean(honest)).toBe(honest)
+  })
+
+  test('honest values are unchanged', () => {
+    const neutral = fc.string({ unit: fc.constantFrom(...'abcdefghij 0123456789.,-äß\n'), maxLength: 40 })
+    const { tie } = fc.letrec((tie) => ({
+      tie: fc.oneof(
+        { maxDepth: 4 },
+        neutral,
+        fc.integer(),
+        fc.boolean(),
+        fc.constant(null),
+        tie('list'),
+        tie('record'),
+      ),
+      list: fc.array(tie('tie'), { maxLength: 5 }),
+      record: fc.dictionary(neutral, tie('tie'), { maxKeys: 5 }),
+    }))
+    fc.assert(
+      fc.property(tie, (value) => {
+        expect(clean(value)).toEqual(value)
+      }),
+    )
+  })
+
+  test('for random values with a random secret anywhere, nothing of it is in the JSON', () => {
+    const hidden = fc.stringMatching(/^[A-Za-z0-9!"%&/ \\]{8,30}$/).filter((text) => text.trim() === text)
+    const place = fc.constantFrom(
+      (text: string): unknown => text,
+      (text: string) => [`a ${text} b`],
+      (text: string) => ({ [text]: { deep: [text] } }),
+      (text: string) => ({ body: JSON.stringify({ inner: JSON.stringify({ text }) }) }),
+      (text: string) => ({ url: `https://x.test/?q=${encodeURIComponent(text)}&z=1` }),
+      (text: string) => ({ header: `X ${Buffer.from(`me:${text}`).toString('base64')}` }),
+    )
+    fc.assert(
+      fc.property(hidden, place, (text, put) => {
+        const shown = JSON.stringify(createRedactor({ secrets: [text], keys: [] }).value(put(text)))
+        for (const form of [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text)]) {
+          expect(shown).not.toContain(form)
+        }
+        expect(shown).not.toContain(Buffer.from(`me:${text}`).toString('base64').slice(4, -4))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('depth, members and length are bounded, and a secret across the cut does not survive in part', () => {
+    let deep: unknown = 's3cr3t-value'
+    for (let depth = 0; depth < 100_000; depth++) deep = [deep]
+    expect(JSON.stringify(clean(deep))).toContain('[too deep]')
+    const many = clean(Array.from({ length: 100_000 }, (_, index) => index)) as unknown[]
+    expect(many.length).toBe(5001)
+    expect(many.at(-1)).toBe('[95000 more]')
+    for (let before = 4080; before < 4100; before++) {
+      const text = clean(`${'.'.repeat(before)}s3cr3t-value${'.'.repeat(10_000)}`) as string
+      expect(text).not.toMatch(/s3|t-v|lue/)
+      expect(text.length).toBeLessThan(4200)
+    }
+    const texts = clean(Array.from({ length: 100 }, () => 'x'.repeat(4000))) as string[]
+    expect(texts.at(-1)).toBe(`[4000 characters, SHA-256 ${hash('sha256', 'x'.repeat(4000))}]`)
+    const cut = clean('y'.repeat(5000)) as string
+    expect(cut.endsWith(`… (5000 characters, SHA-256 ${hash('sha256', 'y'.repeat(5000))})`)).toBe(true)
+  })
+
+  test('a field that cannot be redacted is dropped, its siblings stay', () => {
+    const hostile = {
+      a: 1,
+      get b(): string {
+        throw new Error('no')
+      },
+      c: 10n,
+      d: () => 1,
+      e: [Symbol('x'), 'y'],
+    }
+    expect(clean(hostile)).toEqual({ a: 1, e: ['y'] })
+  })
+
+  test('a member called __proto__ stays a member', () => {
+    const shown = clean(JSON.parse('{"__proto__":{"password":"x"},"y":"s3cr3t-value"}')) as object
+    expect(JSON.stringify(shown)).toBe('{"__proto__":{"password":"[redacted]"},"y":"[redacted]"}')
+    expect(Object.getPrototypeOf(shown)).toBe(Object.prototype)
+  })
+})
+
+describe('F11: how much of the arguments is written down', () => {
+  const given = { path: '/tmp/x', password: 'hunter2', note: 's3cr3t-value', list: [1, 2], none: null, o: { a: true } }
+
+  test('none, shape, redacted and full', () => {
+    expect(describeArguments('none', redactor)(given)).toBeUndefined()
+    expect(describeArguments('shape', redactor)({ ...given, 'key s3cr3t-value': [] })).toEqual({
+      path: 'string(6)',
+      password: 'string(7)',
+      note: 'string(12)',
+      list: ['array(2)', 'number'],
+      none: 'null',
+      o: { a: 'boolean' },
+      'key [redacted]': 'array(0)',
+    })
+    expect(describeArguments('redacted', redactor)(given)).toEqual({
+      ...given,
+      password: '[redacted]',
+      note: '[redacted]',
+    })
+    expect(describeArguments('full', redactor)(given)).toEqual({ ...given, note: '[redacted]' })
+  })
+})
+
+test('B6: tokens that come while it is in use go like other secrets, and those that are replaced may stay', () => {
+  let tokens: readonly string[] = []
+  const { text, value, known, line } = createRedactor({ secrets: ['s3cr3t-value'], tokens: () => tokens, keys: [] })
+  const said = 's3cr3t-value and access-4711'
+  expect(text(said)).toBe('[redacted] and access-4711')
+  tokens = ['access-4711']
+  for (const clean of [text, value, known, line]) expect(clean(said)).toBe('[redacted] and [redacted]')
+  expect(line(`{"msg":"${Buffer.from('Bearer access-4711').toString('base64')}"}`)).not.toContain('YWNjZXNz')
+  tokens = ['access-4712']
+  expect(text(said)).toBe('[redacted] and access-4711')
+  const long = `${'x'.repeat(20_000)} access-4712`
+  expect(line(long)).toBe(`${'x'.repeat(20_000)} [redacted]`)
+})
+
+test('F11: counts of tokens are no secrets; texts under such names, and numbers under others, are', () => {
+  const counts = {
+    max_tokens: 5,
+    maxSchemaTokens: 6,
+    max_schema_tokens: 7,
+    tokens_used: 8,
+    token_count: 9,
+    total_tokens: 1,
+  }
+  expect(clean(counts)).toEqual(counts)
+  const text = 'max_tokens=500&token=abcdef&"max_schema_tokens": 4096, "token": "abc"'
+  expect(clean(text)).toBe('max_tokens=500&token=[redacted]&"max_schema_tokens": 4096, "token": "[redacted]"')
+  expect(clean({ max_tokens: 'abc', token: 123456, tokens: ['a'] })).toEqual({
+    max_tokens: '[redacted]',
+    token: '[redacted]',
+    tokens: '[redacted]',
+  })
+})

@@ -1,0 +1,274 @@
+import { hash } from 'node:crypto'
+import { Numeral } from '../../lib/exact-number.ts'
+import { concealAssignments, createKeyMatcher, isCount } from './assignments.ts'
+import { type Conceal, createConceal, redacted } from './conceal.ts'
+import { concealPatterns } from './patterns.ts'
+
+export interface RedactorOptions {
+  /** Values that must never be seen. Those shorter than six characters are ignored: they would redact everything. */
+  readonly secrets: readonly string[]
+  /** Others that come and go; another list whenever they do. */
+  readonly tokens?: () => readonly string[]
+  /** Names whose values must never be seen, with `*`. */
+  readonly keys: readonly string[]
+}
+
+/** Takes secrets out of what is written down. */
+export interface Redactor {
+  /**
+   * A JSON value without secrets: known values first, wherever and however they are spelled, then the values of
+   * secret names, then whatever has the form of a credential. The value itself is never changed; what cannot be
+   * handled is left out, what is too deep or too long is cut.
+   */
+  value(value: unknown): unknown
+  /** The same for a text. */
+  text(text: string): string
+  /** Without the known values alone: for whoever wants to see everything else. */
+  known(value: unknown): unknown
+  /** The same for a line of any length, of which nothing is cut. */
+  line(text: string): string
+}
+
+export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions): Redactor {
+  const concealSecrets = createConceal(secrets)
+  const concealTokens = concealThose(tokens)
+  const conceal: Conceal = (text) => concealTokens(concealSecrets(text))
+  const isSecretKey = createKeyMatcher(keys)
+  const inNumbers = secrets.some((secret) => /^[\d.-]+$/.test(secret.trim()))
+
+  const cleanNumber = (value: number): unknown =>
+    inNumbers && conceal(String(value)) !== String(value) ? redacted : value
+
+  const cleanText = (text: string, depth: number): string => {
+    return shorten(text, bounds.text, (part) => {
+      const concealed = conceal(part)
+      return concealJson(concealed, depth) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
+    })
+  }
+
+  /** A text that is JSON is redacted as what it means; `undefined` if it is none. */
+  const concealJson = (text: string, depth: number): string | undefined => {
+    if (!/^\s*[[{]/.test(text)) return undefined
+    const value = parsed(text)
+    if (value === undefined) return undefined
+    const clean = walk(value, visit, depth + 1)
+    return clean === value ? text : clean === dropped ? redacted : JSON.stringify(clean)
+  }
+
+  const visit: Visit = {
+    ...bounds,
+    key: (name) => shorten(name, bounds.name, (part) => concealPatterns(conceal(part))),
+    hides: (name, value) => isSecretKey(name) && !(typeof value === 'number' && isCount(name)),
+    text: cleanText,
+    number: cleanNumber,
+  }
+
+  const visitKnown: Visit = {
+    ...bounds,
+    key: (name) => shorten(name, bounds.name, conceal),
+    hides: () => false,
+    text: (text) => shorten(text, bounds.fullText, conceal),
+    number: cleanNumber,
+  }
+
+  return {
+    value: (value) => undefinedIfDropped(walk(value, visit)),
+    known: (value) => undefinedIfDropped(walk(value, visitKnown)),
+    line: conceal,
+    text(text) {
+      try {
+        return cleanText(text, 0)
+      } catch {
+        return redacted
+      }
+    },
+  }
+}
+
+const noTokens: readonly string[] = []
+const none = () => noTokens
+
+/** Looks for what is in the list at the time. */
+function concealThose(list: () => readonly string[]): Conceal {
+  let [known, conceal]: [readonly string[], Conceal] = [noTokens, (text) => text]
+  return (text) => {
+    const now = list()
+    if (now !== known) [known, conceal] = [now, createConceal(now)]
+    return conceal(text)
+  }
+}
+
+const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
+
+/**
+ * Cuts a long text after it has been cleaned, with some more beyond the cut cleaned too: a secret that the cut would
+ * halve is found whole.
+ */
+function shorten(text: string, most: number, clean: Conceal): string {
+  if (text.length <= most) return clean(text)
+  const part = clean(text.slice(0, most + bounds.beyond))
+  return `${part.slice(0, -bounds.beyond).toWellFormed()}… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** How much of a value is looked at and kept. Audit keeps 16 KiB of arguments, so more would be work for nothing. */
+const bounds = {
+  /** Deeper than any honest argument. */
+  depth: 32,
+  /** Members and items of one value, all levels together. */
+  nodes: 5000,
+  /** Characters of a name. */
+  name: 256,
+  /** Characters of one text: enough to know what a file or a query was about. */
+  text: 4096,
+  /** The same for whoever wants to see everything: no more fits into a record. */
+  fullText: 16 * 1024,
+  /** Characters after the cut that are cleaned too; longer than the spelling of any usual secret. */
+  beyond: 4096,
+  /** Characters of all texts of one value that are looked at. */
+  total: 64 * 1024,
+} as const
+
+/** How each part of a value is treated, and how much of it there may be. */
+interface Visit {
+  readonly depth: number
+  readonly nodes: number
+  readonly total: number
+  key(name: string): string
+  /** Whether the value under this name is not to be seen. */
+  hides(name: string, value: unknown): boolean
+  text(text: string, depth: number): string
+  number(value: number): unknown
+}
+
+/** What a part becomes that cannot be shown: it is left out. */
+const dropped = Symbol('dropped')
+
+const hidden = '[redacted]'
+const tooDeep = '[too deep]'
+
+/** A copy of a JSON value as `visit` wants it; the value itself, where nothing had to change. */
+function walk(value: unknown, visit: Visit, from = 0): unknown {
+  let left = visit.nodes
+  let characters = visit.total
+
+  const text = (value: string, depth: number): string => {
+    if (characters <= 0) return `[${value.length} characters, SHA-256 ${hash('sha256', value)}]`
+    characters -= value.length
+    return visit.text(value, depth)
+  }
+
+  const part = (value: unknown, depth: number): unknown => {
+    try {
+      if (typeof value === 'string') return text(value, depth)
+      if (typeof value === 'number') return visit.number(value)
+      if (typeof value === 'boolean' || value === null) return value
+      if (typeof value !== 'object') return dropped
+      // As text: what reads a record back would round the number.
+      if (value instanceof Numeral) return text(value.source, depth)
+      if (depth >= visit.depth) return tooDeep
+      return Array.isArray(value) ? items(value, depth) : members(value, depth)
+    } catch {
+      return dropped
+    }
+  }
+
+  const items = (list: readonly unknown[], depth: number): unknown => {
+    const kept: unknown[] = []
+    let changed = false
+    for (const item of list) {
+      if (left-- <= 0) return [...kept, more(list.length - kept.length)]
+      const clean = part(item, depth + 1)
+      changed ||= clean !== item
+      if (clean !== dropped) kept.push(clean)
+    }
+    return changed ? kept : list
+  }
+
+  const members = (record: object, depth: number): unknown => {
+    const kept: [string, unknown][] = []
+    let changed = false
+    for (const name of Object.keys(record)) {
+      if (left-- <= 0) return Object.fromEntries([...kept, ['…', more(Object.keys(record).length - kept.length)]])
+      const member = memberOf(record, name)
+      const key = visit.key(name)
+      const clean = visit.hides(name, member) ? hidden : part(member, depth + 1)
+      changed ||= clean !== member || key !== name
+      if (clean !== dropped) kept.push([key, clean])
+    }
+    return changed ? Object.fromEntries(kept) : record
+  }
+
+  return part(value, from)
+}
+
+/** A getter of somebody else's may throw: then only its own field is lost. */
+function memberOf(record: object, name: string): unknown {
+  try {
+    return (record as Record<string, unknown>)[name]
+  } catch {
+    return dropped
+  }
+}
+
+const more = (count: number): string => `[${count} more]`
+
+type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
+
+/** What is written down of the arguments of a call; `undefined` for nothing. */
+export type Describe = (given: Readonly<Record<string, unknown>>) => unknown
+
+/** Full means everything but the secrets of our own configuration: those are nobody's arguments. */
+export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Describe {
+  if (mode === 'none') return () => undefined
+  if (mode === 'shape') return (given) => shapeOf(given, redactor)
+  return mode === 'redacted' ? (given) => redactor.value(given) : (given) => redactor.known(given)
+}
+
+const maxMembers = 64
+const deepest = 8
+
+/** Types and sizes: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, without secrets. */
+function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
+  if (typeof value === 'string') return `string(${value.length})`
+  if (typeof value !== 'object') return typeof value
+  if (value === null) return 'null'
+  if (value instanceof Numeral) return 'number'
+  if (Array.isArray(value)) {
+    const size = `array(${value.length})`
+    return value.length === 0 || depth >= deepest ? size : [size, shapeOf(value[0], redactor, depth + 1)]
+  }
+  const entries = Object.entries(value)
+  if (depth >= deepest || entries.length > maxMembers) return `object(${entries.length})`
+  return Object.fromEntries(
+    entries.map(([name, member]) => [redactor.text(name), shapeOf(member, redactor, depth + 1)]),
+  )
+}
+
+/** Names repeat from call to call; more different ones than this come from callers who make them up. */
+const maxRemembered = 4096
+const maxSecretLength = 512
+
+/**
+ * A redactor for names that remembers what it has said: each call has half a dozen of them, and they are almost always
+ * the same. Forgets everything when it is full. Whoever has other secrets makes another one.
+ */
+export function remember(redact: (text: string) => string, most = maxRemembered): (text: string) => string {
+  const known = new Map<string, string>()
+  return (text) => {
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const clean = redact(text)
+    if (text.length > maxSecretLength) return clean
+    if (known.size >= most) known.clear()
+    known.set(text, clean)
+    return clean
+  }
+}

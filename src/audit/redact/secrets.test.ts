@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest'
+import { type Config, configSchema } from '../../config/schema.ts'
+import { isRandom, secretsOf } from './secrets.ts'
+
+const configOf = (written: object) => configSchema.parse(written) as Config
+const random = 'Zk3vQ9xLm2Rt7Wp5Yb8Nc4Hd6Jf1Gs0Ka'
+
+test('B6: the secrets of a configuration are found wherever they may be written', () => {
+  const config = configOf({
+    auth: { token: 'our-own-long-token' },
+    mcpServers: {
+      program: {
+        command: 'x',
+        args: ['--api-key=in-an-argument', '--token', 'in-the-next-one', '--file', 'a', 'pg://u:in-arguments@h/d'],
+        env: {
+          GITHUB_TOKEN: 'weak-but-secret',
+          DB_PASSWORD: 'hunter22',
+          DATABASE_URL: 'postgres://me:pass%40word@db/x?sslkey=1',
+          CONNECTION: 'Server=db;Password=in-a-connection;Timeout=30',
+          SOMETHING: random,
+          SOME_KEY: 'k3y-of-it',
+          AWS_SECRET_ACCESS_KEY: `/${random}+x`,
+        },
+      },
+      remote: {
+        url: `https://user:in-the-url@example.com/mcp/${random}2?api_key=in-the-query&page=twelve`,
+        headers: {
+          Authorization: 'Bearer behind-bearer',
+          'Proxy-Authorization': `Basic ${Buffer.from('me:behind-basic').toString('base64')}`,
+          'X-Api-Key': 'in-a-header',
+          Cookie: 'sid=in-a-cookie; theme=dark',
+        },
+      },
+      bearer: { url: 'https://example.com/', auth: { type: 'bearer', token: 'of-a-server' } },
+      oauth: {
+        url: 'https://example.org/',
+        auth: { type: 'oauth', clientId: 'the-client', clientSecret: 'of-a-client' },
+      },
+    },
+    models: { local: { kind: 'openai', baseUrl: 'http://h/v1', model: 'm', apiKey: 'of-a-model' } },
+    sinks: { hook: { kind: 'webhook', url: `https://h/services/${random}3`, headers: { 'X-Token': 'of-a-hook' } } },
+    stores: { redis: { url: 'redis://:of-redis@h' }, postgres: { url: 'postgres://u:of-postgres@h/d' } },
+  })
+  expect(secretsOf(config, ['tw_generated']).sort()).toEqual(
+    [
+      'tw_generated',
+      'our-own-long-token',
+      'in-an-argument',
+      'in-the-next-one',
+      'in-arguments',
+      'weak-but-secret',
+      'hunter22',
+      'pass%40word',
+      'pass@word',
+      'in-a-connection',
+      random,
+      'k3y-of-it',
+      `/${random}+x`,
+      'in-the-url',
+      `${random}2`,
+      'in-the-query',
+      'behind-bearer',
+      'of-a-client',
+      Buffer.from('me:behind-basic').toString('base64'),
+      'behind-basic',
+      'in-a-header',
+      'in-a-cookie',
+      'of-a-server',
+      'of-a-model',
+      `${random}3`,
+      'of-a-hook',
+      'of-redis',
+      'of-postgres',
+    ].sort(),
+  )
+})
+
+test('B6: what every other text contains is no secret: hiding it would hide everything', () => {
+  const env = {
+    LOG_LEVEL: 'info',
+    NODE_ENV: 'production',
+    LANG: 'en_US.UTF-8',
+    DEBUG: 'true',
+    PORT: '300000',
+    PATH: '/usr/local/bin:/usr/bin',
+    HOME: '/home/somebody',
+    TOKEN_FILE: '/run/secrets/token',
+    SECRET_PATH: './secrets/keys',
+    REGION: 'production-eu-west-1',
+    MODEL: 'gpt-4o-mini-2024-07-18',
+    BASE_URL: 'https://api.example.com/v1/things',
+    ALLOWED: 'read,write,delete',
+    SESSION_TIMEOUT: '30 minutes',
+    DB_PASSWORD: 'postgres',
+    API_KEY: 'none',
+    TOKEN: '${TOKEN}',
+    TZ: 'Europe/Berlin',
+    PRIMARY_KEY: 'user_id',
+    AUTH_METHOD: 'client-certificate',
+    SESSION_STORE: 'memory',
+    USER_AGENT: 'Mozilla/5.0 (X11; Linux x86_64)',
+  }
+  const config = configOf({
+    mcpServers: {
+      program: { command: 'npx', args: ['-y', '@scope/server-filesystem', './sandbox', '--port=8080'], env },
+      remote: {
+        url: 'https://example.com/mcp?version=2',
+        headers: { Accept: 'application/json', 'X-Team': 'research' },
+      },
+    },
+  })
+  expect(secretsOf(config)).toEqual([])
+  expect(secretsOf(configOf({}))).toEqual([])
+})
+
+test('words are told from what a machine made up', () => {
+  const words = [
+    'internationalization',
+    'production-eu-west-1',
+    'ApplicationInsightsAgent',
+    'server-filesystem',
+    'v1.2.3',
+  ]
+  expect(words.filter(isRandom)).toEqual([])
+  const made = [random, 'a1b2c3d4e5f6', '9f86d081884c7d659a2f', 'dQwZbXcVaKjHgFdSpOiU', 'AKIAIOSFODNN7EXAMPLEQ3X']
+  expect(made.filter((value) => !isRandom(value))).toEqual([])
+})

@@ -1,0 +1,161 @@
+import type { Config, ServerConfig } from '../../config/schema.ts'
+import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
+import { shortestSecret } from './conceal.ts'
+
+/**
+ * The values in a configuration that must never be written down, and `more` beside them (the generated token). What
+ * is too short or too common to be told from honest text is left out.
+ */
+export function secretsOf(config: Config, more: readonly string[] = []): string[] {
+  const { auth, mcpServers, models, sinks, stores, telemetry } = config
+  const found = [
+    ...more,
+    ...(auth.token === 'generated' || auth.token === 'none' ? [] : [auth.token]),
+    stores.key ?? '',
+    ...Object.values(mcpServers).flatMap(ofServer),
+    ...Object.values(models).flatMap((model) =>
+      model.kind === 'openai' ? [model.apiKey ?? '', ...ofUrl(model.baseUrl)] : [],
+    ),
+    ...Object.values(sinks).flatMap((sink) =>
+      sink.kind === 'webhook' ? [...ofUrl(sink.url), ...ofHeaders(sink.headers)] : [],
+    ),
+    ...[stores.redis?.url, stores.postgres?.url, telemetry.traces?.otlp].flatMap((url) => (url ? ofUrl(url) : [])),
+  ]
+  const worth = found
+    .map((value) => value.trim())
+    .filter((value) => value.length >= shortestSecret && !value.includes('${') && !isCommonplace(value))
+  return [...new Set(worth)]
+}
+
+function ofServer(server: ServerConfig): string[] {
+  if (server.transport === 'stdio') {
+    return [...Object.entries(server.env).flatMap(([name, value]) => ofNamed(name, value)), ...ofArguments(server.args)]
+  }
+  return [...ofAuth(server.auth), ...ofUrl(server.url), ...ofHeaders(server.headers)]
+}
+
+function ofAuth(auth: Extract<ServerConfig, { url: string }>['auth']): string[] {
+  if (auth?.type === 'bearer') return [auth.token]
+  return auth ? [auth.clientSecret ?? '', auth.privateKey ?? ''] : []
+}
+
+/** A variable is a secret by its name, or because nobody would make such a value up. */
+function ofNamed(name: string, value: string): string[] {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(value)) return ofUrl(value)
+  if (isPath(value)) return []
+  return isSecret(name, value) ? [value, ...ofConnection(value)] : ofConnection(value)
+}
+
+/** Headers carry credentials behind a scheme, and cookies by the list. */
+const ofHeaders = (headers: Readonly<Record<string, string>>): string[] =>
+  Object.entries(headers).flatMap(([name, value]) => {
+    const [, scheme = '', credential] = /^(bearer|basic|token|apikey|digest)\s+(\S.*)$/i.exec(value.trim()) ?? []
+    if (credential !== undefined) {
+      return [credential, ...(scheme.toLowerCase() === 'basic' ? ofUserInfo(credential) : [])]
+    }
+    if (/^cookie$/i.test(name)) return value.split(';').map((cookie) => cookie.slice(cookie.indexOf('=') + 1))
+    return ofNamed(name, value)
+  })
+
+function ofUserInfo(encoded: string): string[] {
+  const decoded = Buffer.from(encoded, 'base64').toString()
+  return decoded.includes(':') ? [decoded.slice(decoded.indexOf(':') + 1)] : []
+}
+
+/** The password, the values of secret parameters, and whatever in the path nobody would make up. */
+function ofUrl(url: string): string[] {
+  if (!URL.canParse(url)) return []
+  const { username, password, pathname, searchParams } = new URL(url)
+  const parameters = [...searchParams].filter(([name, value]) => isSecret(name, value))
+  const segments = pathname.split('/').filter(isRandom)
+  const user = isRandom(username) ? [username, decoded(username)] : []
+  return [...user, password, decoded(password), ...parameters.map(([, value]) => value), ...segments]
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** `Server=db;Password=…`. */
+const ofConnection = (value: string): string[] =>
+  value.includes(';') || value.includes(' ')
+    ? [...value.matchAll(/([\w .-]{1,64})=([^;\s]+)/g)].flatMap(([, name = '', part = '']) =>
+        isSecretName(name.trim()) ? [part] : [],
+      )
+    : []
+
+/** `--api-key=…`, `--token …`, and addresses with a password in them. */
+const ofArguments = (words: readonly string[]): string[] =>
+  words.flatMap((word, index) => {
+    const [, name, value] = /^(?:--?)?([\w-]+)=(.+)$/s.exec(word) ?? []
+    if (name !== undefined && value !== undefined)
+      return isSecretName(name) || value.includes('://') ? ofNamed(name, value) : []
+    const flag = /^--?([A-Za-z][\w-]*)$/.exec(words[index - 1] ?? '')?.[1]
+    if (flag !== undefined && isSecretName(flag) && !word.startsWith('-')) return ofNamed(flag, word)
+    return word.includes('://') ? ofUrl(word) : []
+  })
+
+/** Names that may hold a secret or something quite ordinary, as PRIMARY_KEY does. */
+const doubtfulName = /(?:^|[-_])(?:key|auth|pin|psk|salt|sig)(?:$|[-_])|session|signature|webhook/i
+
+/** Whether a value under this name is one; words are none where the name leaves a doubt. */
+export const isSecret = (name: string, value: string): boolean =>
+  isSecretName(name) ||
+  isRandom(value) ||
+  (doubtfulName.test(name) && !isAboutSecret(name) && !/^[a-z]+(?:[-_ ./][a-z]+)*$/i.test(value))
+
+/** Values that stand in every other honest text: hiding them would hide everything, and they protect nothing. */
+const commonplace = new Set(
+  `true false yes no on off none null nil undefined default auto automatic enabled disabled enable disable required optional
+  production development staging testing test local localhost prod dev debug trace info warn warning error fatal silent
+  verbose quiet admin administrator root user users guest public private anonymous password passwd secret token apikey
+  api_key changeme change_me example sample dummy placeholder generated postgres postgresql mysql mongodb redis sqlite
+  github gitlab google openai anthropic azure amazon aws cloud docker kubernetes linux darwin windows server client
+  bearer basic oauth oauth2 apikeyauth header headers cookie cookies session sessions json text stdio http https
+  utf-8 utf8 en_us en_gb c.utf-8 posix xterm xterm-256color application/json text/plain text/event-stream */*
+  keep-alive no-cache identity gzip`.split(/\s+/),
+)
+
+export const isCommonplace = (value: string): boolean =>
+  commonplace.has(value.toLowerCase()) ||
+  (/^\d{0,9}$|^[\d.,:_-]*[.,:_-]$|^\d[\d.,:_-]*\d$/.test(value) && !/^\d{10,}$/.test(value)) ||
+  /^(.)\1*$/.test(value)
+
+/** A place on disk: what follows the first slash is made of words, or the folder is one that every machine has. */
+export const isPath = (value: string): boolean =>
+  /^(?:~|\.{1,2})?[/\\]|^[A-Za-z]:[/\\]/.test(value) &&
+  (/^[/\\](?:usr|etc|home|var|run|opt|tmp|root|mnt|srv|lib|bin|proc|dev|Users|Applications|Library|private|data|app|workspace|nix)(?:[/\\]|$)/.test(
+    value,
+  ) ||
+    /^[~.A-Z]/i.test(value) ||
+    value.split(/[/\\]/).every((part) => part === '' || !isRandom(part)))
+
+/**
+ * Whether nobody made it up in words: one piece of it mixes letters and digits at length, or upper and lower case
+ * with no pattern. `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini` are words.
+ */
+export function isRandom(value: string): boolean {
+  return value.split(/[^A-Za-z0-9]+/).some((piece) => {
+    if (piece.length < 12) return false
+    const digits = piece.replace(/\D/g, '').length
+    const letters = piece.length - digits
+    if (digits > 0 && letters > 0) return switches(piece) >= 3
+    return letters === piece.length && piece.length >= 20 && switches(piece) >= piece.length / 3
+  })
+}
+
+/** How often a text goes from lower case to upper case to digits and back. */
+function switches(text: string): number {
+  let count = 0
+  for (let index = 1; index < text.length; index++) if (kind(text, index) !== kind(text, index - 1)) count++
+  return count
+}
+
+const kind = (text: string, at: number): number => {
+  const code = text.charCodeAt(at)
+  return code < 58 ? 0 : code < 91 ? 1 : 2
+}

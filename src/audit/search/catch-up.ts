@@ -1,0 +1,196 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { type ArchiveName, archiveNames } from '../../core/audit-archive.ts'
+import { firstSeqOf, lanesOf, readRecords, type StoredRecord, segmentFile, segmentsOf } from '../log-files.ts'
+import type { AuditRecord } from '../record.ts'
+import { emptyIndex, hasWords, inTransaction } from './index-file.ts'
+import { isGap, textOf } from './rows.ts'
+import { createSegments } from './segment-reader.ts'
+
+export interface CatchUpOptions {
+  /** So many records have been entered so far. */
+  onProgress?(records: number): void
+  readonly signal?: AbortSignal
+}
+
+/** Up to where a lane has been entered. */
+interface Entered {
+  readonly file: number
+  readonly at: number
+  /** Where its last record stands, and that record's hash: what is not there any more was not only added to. */
+  readonly last: number
+  readonly hash: string
+}
+
+const batchSize = 10_000
+
+/** Enters what was written since the last time, and forgets what was removed. Returns how many records were new. */
+export async function catchUp(database: DatabaseSync, folder: string, options: CatchUpOptions = {}): Promise<number> {
+  if (!isConsistent(database, folder)) emptyIndex(database)
+  forgetRemoved(database, folder)
+  let count = 0
+  for (const lane of lanesOf(folder)) {
+    let going = true
+    while (going) {
+      going = false
+      for await (const batch of batches(database, folder, lane)) {
+        options.signal?.throwIfAborted()
+        const fresh = enterBatch(database, lane, batch)
+        // Another process has emptied the index: this lane is read again from where it is now.
+        going = fresh === undefined
+        if (fresh === undefined) break
+        count += fresh
+        options.onProgress?.(count)
+      }
+    }
+  }
+  if (count > 0) database.exec('PRAGMA optimize')
+  return count
+}
+
+const enteredOf = (database: DatabaseSync, lane: string): Entered | undefined =>
+  database.prepare('SELECT file, at, last, hash FROM lanes WHERE lane = ?').get(Number(lane)) as Entered | undefined
+
+interface Batch {
+  readonly records: readonly StoredRecord[]
+  /** Everything before here must have been entered. */
+  readonly from: Spot | undefined
+}
+
+type Spot = Pick<Entered, 'file' | 'at'>
+
+async function* batches(database: DatabaseSync, folder: string, lane: string): AsyncGenerator<Batch> {
+  let from: Spot | undefined = enteredOf(database, lane)
+  const start = from && { [lane]: { file: segmentFile(from.file), offset: from.at } }
+  let records: StoredRecord[] = []
+  for await (const stored of readRecords(folder, { lanes: [lane], ...(start && { from: start }) })) {
+    records.push(stored)
+    if (records.length < batchSize) continue
+    yield { records, from }
+    records = []
+    from = { file: firstSeqOf(stored.file), at: stored.offset + stored.bytes }
+  }
+  if (records.length > 0) yield { records, from }
+}
+
+/** Another process may have entered some of them in the meantime: those are passed over. */
+function enterBatch(database: DatabaseSync, lane: string, { records, from }: Batch): number | undefined {
+  return inTransaction(database, () => {
+    const entered = enteredOf(database, lane)
+    if (from && (!entered || isBefore(entered, from))) return undefined
+    const fresh = entered ? records.filter((stored) => !isBefore(spotOf(stored), entered)) : records
+    const last = fresh.at(-1)
+    if (!last) return 0
+    createEntry(database).enter(fresh)
+    database
+      .prepare('INSERT OR REPLACE INTO lanes (lane, file, at, last, hash) VALUES (?, ?, ?, ?, ?)')
+      .run(Number(lane), firstSeqOf(last.file), last.offset + last.bytes, last.offset, last.record.hash)
+    return fresh.length
+  })
+}
+
+const spotOf = ({ file, offset }: StoredRecord): Spot => ({ file: firstSeqOf(file), at: offset })
+
+const isBefore = (a: Spot, b: Spot): boolean => a.file < b.file || (a.file === b.file && a.at < b.at)
+
+/** Whether the last record entered of each lane still stands where it stood, or was removed because of its age. */
+function isConsistent(database: DatabaseSync, folder: string): boolean {
+  using segments = createSegments(folder)
+  const lanes = database.prepare('SELECT lane FROM lanes').all()
+  return lanes.every(({ lane }) => {
+    const { file, at, last, hash } = enteredOf(database, String(lane)) as Entered
+    const oldest = segmentsOf(folder, String(lane))[0]
+    if (oldest === undefined || file < firstSeqOf(oldest)) return true
+    return segments.read({ lane: Number(lane), file, at: last, bytes: at - last })?.record.hash === hash
+  })
+}
+
+function forgetRemoved(database: DatabaseSync, folder: string): void {
+  const gone = database
+    .prepare('SELECT lane, min(seq) AS seq FROM records GROUP BY lane')
+    .all()
+    .map(({ lane, seq }) => ({ lane: Number(lane), seq: Number(seq), oldest: segmentsOf(folder, String(lane))[0] }))
+    .filter(({ seq, oldest }) => oldest === undefined || seq < firstSeqOf(oldest))
+  if (gone.length === 0) return
+  inTransaction(database, () => {
+    const entry = createEntry(database)
+    for (const { lane, oldest } of gone) {
+      entry.forget(lane, oldest === undefined ? undefined : firstSeqOf(oldest))
+      if (oldest === undefined) database.prepare('DELETE FROM lanes WHERE lane = ?').run(lane)
+    }
+  })
+}
+
+/** Writes records into the index. */
+interface Entry {
+  /** Records of one lane, in their order. */
+  enter(records: readonly StoredRecord[]): void
+  /** Forgets the records of a lane before a number; all of them by default. */
+  forget(lane: number, before?: number): void
+}
+
+/** The names that both places of search know, and what only this one has a column for. */
+const columns = [...archiveNames, 'latency_ms'] as const
+
+/** Statements are prepared once for all records. */
+function createEntry(database: DatabaseSync): Entry {
+  const insert = database.prepare(
+    `INSERT INTO records (lane, seq, file, at, bytes, time, phase, shown, begin, is_error, ${columns.join(', ')})
+     VALUES (${Array.from({ length: 10 + columns.length }, () => '?').join(', ')})
+     ON CONFLICT DO NOTHING`,
+  )
+  const end = database.prepare(
+    `UPDATE records SET shown = 0 WHERE call = ? AND lane = ? AND phase = 'before' AND shown = 1 RETURNING id`,
+  )
+  const searchable = hasWords(database)
+  const insertWords = searchable ? database.prepare('INSERT INTO words (rowid, text) VALUES (?, ?)') : undefined
+  const removeWords = searchable
+    ? database.prepare(
+        `DELETE FROM words WHERE rowid IN (SELECT id FROM records WHERE lane = ? AND seq < ? AND phase = 'before')`,
+      )
+    : undefined
+  const remove = database.prepare('DELETE FROM records WHERE lane = ? AND seq < ?')
+
+  const put = ({ lane, file, offset, bytes, record }: StoredRecord, shown: boolean, begin: SQLInputValue): number => {
+    const names = record as AuditRecord & Partial<Record<ArchiveName, string>>
+    const latency = record.phase === 'after' ? record.latency_ms : undefined
+    const time = Date.parse(record.time)
+    const { changes, lastInsertRowid } = insert.run(
+      Number(lane),
+      record.seq,
+      firstSeqOf(file),
+      offset,
+      bytes,
+      Number.isNaN(time) ? 0 : time,
+      record.phase ?? null,
+      shown ? 1 : 0,
+      begin,
+      record.phase === 'after' && record.is_error ? 1 : 0,
+      ...archiveNames.map((name) => names[name] ?? null),
+      typeof latency === 'number' ? latency : null,
+    )
+    const id = Number(lastInsertRowid)
+    const text = changes === 1 && record.phase === 'before' ? textOf(record.arguments) : ''
+    if (text !== '') insertWords?.run(id, text)
+    return id
+  }
+
+  return {
+    enter(records) {
+      // Most operations end soon after they began: those are never marked as open in the first place.
+      const ended = new Set(records.map(({ record }) => (record.phase === 'after' ? record.call : undefined)))
+      const begun = new Map<string, number>()
+      for (const stored of records) {
+        const { lane, record } = stored
+        if (record.phase === 'before') {
+          begun.set(record.call, put(stored, !ended.has(record.call), null))
+        } else if (record.phase === 'after') {
+          put(stored, true, begun.get(record.call) ?? end.get(record.call, Number(lane))?.id ?? null)
+        } else put(stored, isGap(record), null)
+      }
+    },
+    forget(lane, before = Number.MAX_SAFE_INTEGER) {
+      removeWords?.run(lane, before)
+      remove.run(lane, before)
+    },
+  }
+}

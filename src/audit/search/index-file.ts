@@ -1,0 +1,157 @@
+import { closeSync, openSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { matches } from '../../core/wildcard.ts'
+
+/** The index is derived from the segments: whatever is wrong with it, it can be made again. */
+export const indexFile = (folder: string): string => join(folder, 'index.sqlite')
+
+/** Another process may be bringing it up to date; one batch takes it a fraction of a second. */
+const busyMs = 30_000
+
+/** Opens the index, or makes a new one where there is none, or one that cannot be used. */
+export function openIndex(folder: string): DatabaseSync {
+  const path = indexFile(folder)
+  if (!mayWrite(path)) return prepared(':memory:')
+  try {
+    return prepared(path)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    removeIndex(folder)
+    return prepared(path)
+  }
+}
+
+/** Takes the files away; whoever has them open goes on with what they have. */
+export function removeIndex(folder: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(indexFile(folder) + end, { force: true })
+}
+
+/** Empties the index, so that it is built again from the beginning. */
+export function emptyIndex(database: DatabaseSync): void {
+  inTransaction(database, () => {
+    removeTables(database)
+    createTables(database)
+  })
+}
+
+/** Whether an error says that the file is no database or has been damaged. */
+export function isDamage(error: unknown): boolean {
+  const code = (error as { errcode?: unknown }).errcode
+  return typeof code === 'number' && [sqliteCorrupt, sqliteNotADatabase].includes(code & 0xff)
+}
+
+const sqliteCorrupt = 11
+const sqliteNotADatabase = 26
+
+/** Runs as the only writer: all of it happens or nothing. */
+export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const result = run()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Makes the file, for its owner alone, if need be. A log that one may only read gets an index in memory. */
+function mayWrite(path: string): boolean {
+  try {
+    closeSync(openSync(path, 'a', 0o600))
+    return true
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return false
+    throw error
+  }
+}
+
+function prepared(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: busyMs })
+  try {
+    // Nothing is lost that cannot be made again, so no commit waits for the disk.
+    database.exec(
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536',
+    )
+    if (versionOf(database) !== indexVersion) {
+      inTransaction(database, () => {
+        // Another process may have been faster.
+        if (versionOf(database) === indexVersion) return
+        removeTables(database)
+        createTables(database)
+      })
+    }
+    database.function('wildcard', { deterministic: true }, (pattern, text) =>
+      text !== null && matches(String(pattern), String(text)) ? 1 : 0,
+    )
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
+
+/** To be raised with every change of the tables or of what is put into them: an index of another version is rebuilt. */
+const indexVersion = 1
+
+/**
+ * Records have only what is searched; the rest is read from the segments, at `file`, `at` and `bytes`.
+ * `shown` marks what stands for an operation: its end, or its beginning as long as there is no end; `begin` leads from
+ * an end to its beginning.
+ */
+const tables = `
+  CREATE TABLE lanes (
+    lane INTEGER PRIMARY KEY, file INTEGER NOT NULL, at INTEGER NOT NULL,
+    last INTEGER NOT NULL, hash TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE records (
+    id INTEGER PRIMARY KEY, lane INTEGER NOT NULL, seq INTEGER NOT NULL,
+    file INTEGER NOT NULL, at INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    time INTEGER NOT NULL, phase TEXT, shown INTEGER NOT NULL, begin INTEGER,
+    operation TEXT NOT NULL, call TEXT, parent TEXT, agent TEXT, principal TEXT, server TEXT, tool TEXT,
+    decision TEXT, reason TEXT, code TEXT, is_error INTEGER NOT NULL, latency_ms REAL
+  ) STRICT;
+  CREATE UNIQUE INDEX records_place ON records (lane, seq);
+  CREATE INDEX records_time ON records (time, lane, seq);
+  CREATE INDEX records_call ON records (call) WHERE call IS NOT NULL;
+  CREATE INDEX records_agent ON records (agent, time) WHERE shown = 1;
+  CREATE INDEX records_tool ON records (server, tool, time) WHERE shown = 1;
+  CREATE INDEX records_refused ON records (decision, time) WHERE shown = 1 AND decision <> 'ALLOW';
+`
+
+/** Which records hold a run of three characters in their arguments; no copy of the arguments themselves. */
+const words = `
+  CREATE VIRTUAL TABLE words USING fts5 (
+    text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram case_sensitive 1'
+  )
+`
+
+/** Makes the tables. Where SQLite came without full-text search, texts are looked for in the segments. */
+function createTables(database: DatabaseSync): void {
+  database.exec(tables)
+  try {
+    database.exec(words)
+  } catch (error) {
+    if (!/no such module/.test((error as Error).message)) throw error
+  }
+  database.exec(`PRAGMA user_version = ${indexVersion}`)
+}
+
+function removeTables(database: DatabaseSync): void {
+  const found = database
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")
+    .all()
+  for (const { name } of found) database.exec(`DROP TABLE "${name}"`)
+  const rest = database
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    .all()
+  for (const { name } of rest) database.exec(`DROP TABLE "${name}"`)
+}
+
+export const hasWords = (database: DatabaseSync): boolean =>
+  database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'words'").get() !== undefined

@@ -1,0 +1,133 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../core/clock.ts'
+import { lanesOf, type Position, readRecords, type StoredRecord, segmentsOf } from '../log-files.ts'
+import { parseRecord } from '../record.ts'
+
+export interface FollowOptions {
+  readonly folder: string
+  /** Where each lane goes on; new lanes are read from their beginning. */
+  readonly from: Readonly<Record<string, Position>>
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly everyMs?: number
+}
+
+/** New records as they are written, by whichever process; what comes at once is put in the order of time. */
+export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
+  const { folder, clock, signal, everyMs = 200 } = options
+  const positions: Record<string, Position> = { ...options.from }
+  while (!signal.aborted) {
+    const records: StoredRecord[] = []
+    for await (const stored of readRecords(folder, { from: positions })) records.push(stored)
+    for (const { lane, file, offset, bytes } of records) positions[lane] = { file, offset: offset + bytes }
+    if (records.length > 0) yield mergeLanes(records)
+    await passed(everyMs, clock, signal)
+  }
+}
+
+/** Time has passed, or nobody wants to wait any longer. */
+export async function passed(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _ = clock.after(ms, resolve)
+  const stop = () => resolve()
+  signal.addEventListener('abort', stop)
+  if (!signal.aborted) await promise
+  signal.removeEventListener('abort', stop)
+}
+
+/**
+ * Puts the records of several lanes into one order. Lanes are written side by side, so time decides between them;
+ * within a lane its own order counts, even where somebody has set the clock back.
+ */
+export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
+  const lanes = [...Map.groupBy(records, ({ lane }) => lane).values()].map((own) => ({ own, next: 0 }))
+  if (lanes.length < 2) return [...records]
+  const merged: StoredRecord[] = []
+  while (merged.length < records.length) {
+    let first: { record: StoredRecord; lane: (typeof lanes)[number] } | undefined
+    for (const lane of lanes) {
+      const record = lane.own[lane.next]
+      if (record && (!first || record.record.time < first.record.record.time)) first = { record, lane }
+    }
+    if (!first) break
+    merged.push(first.record)
+    first.lane.next++
+  }
+  return merged
+}
+
+interface Recent {
+  /** Oldest first, all lanes together. */
+  readonly records: readonly StoredRecord[]
+  /** Where each lane goes on. */
+  readonly positions: Readonly<Record<string, Position>>
+  /** There is nothing before them. */
+  readonly whole: boolean
+}
+
+/** The last records of a log, at most `count` of each lane, without reading what stands before them. */
+export async function readRecent(folder: string, count: number): Promise<Recent> {
+  const records: StoredRecord[] = []
+  const positions: Record<string, Position> = {}
+  let whole = true
+  for (const lane of lanesOf(folder)) {
+    const files = segmentsOf(folder, lane)
+    const found: StoredRecord[][] = []
+    let missing = count
+    for (const file of files.toReversed()) {
+      if (missing <= 0) break
+      const last = await lastLines(folder, lane, file, missing)
+      // Retention may remove a segment between the listing and its turn.
+      if (!last) break
+      const { lines, end, complete } = last
+      positions[lane] ??= { file, offset: end }
+      found.unshift(lines)
+      missing -= lines.length
+      whole &&= complete
+    }
+    whole &&= found.length === files.length
+    records.push(...found.flat())
+  }
+  return { records: mergeLanes(records), positions, whole }
+}
+
+const blockBytes = 64 * 1024
+
+/** The last whole lines of a segment, read from its end in growing steps. */
+async function lastLines(folder: string, lane: string, file: string, count: number) {
+  await using handle = await open(join(folder, lane, file), 'r').catch(ignoreMissing)
+  if (!handle) return undefined
+  const { size } = await handle.stat()
+  for (let length = blockBytes; ; length *= 4) {
+    const start = Math.max(0, size - length)
+    const bytes = Buffer.alloc(size - start)
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, start)
+    const lines = wholeLines(bytes.subarray(0, bytesRead), start)
+    if (start > 0 && lines.length < count) continue
+    const kept = lines.slice(-count)
+    return {
+      lines: kept.flatMap(({ offset, text }) => {
+        const record = parseRecord(text)
+        return record ? [{ lane, file, offset, bytes: Buffer.byteLength(text) + 1, text, record }] : []
+      }),
+      end: start + bytes.lastIndexOf(10) + 1,
+      complete: start === 0 && kept.length === lines.length,
+    }
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** What stands before the first newline may be half a line, unless it is the beginning of the file. */
+function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
+  const lines: { offset: number; text: string }[] = []
+  let from = start === 0 ? 0 : bytes.indexOf(10) + 1
+  for (let end = bytes.indexOf(10, from); end !== -1; end = bytes.indexOf(10, from)) {
+    lines.push({ offset: start + from, text: bytes.toString('utf8', from, end) })
+    from = end + 1
+  }
+  return lines
+}

@@ -1,0 +1,253 @@
+import type { Verifier } from '../keys.ts'
+import { firstSeqOf, type Line } from '../log-files.ts'
+import { type AuditRecord, isEvent, noHash, type OwnRecord, openLine, type SegmentRecord } from '../record.ts'
+import type { Head } from '../write/head.ts'
+
+export interface LaneCheckOptions {
+  readonly lane: string
+  /** Which records are known to have been on disk. */
+  readonly heads: readonly (Head | undefined)[]
+  readonly verifiers: readonly Verifier[]
+  problem(problem: VerifyProblem): void
+}
+
+/** What is known of a lane once it was read. */
+export interface LaneFacts {
+  readonly records: number
+  readonly first: { readonly seq: number; readonly time: string } | undefined
+  readonly last: { readonly seq: number; readonly time: string } | undefined
+  /** Up to here retention has removed records; 0 for none. */
+  readonly removedTo: number
+  readonly signatures: number
+  /** Records after the last signature. */
+  readonly unsigned: number
+  /** Records that processes left behind when they were killed, and that nothing vouches for. */
+  readonly unproven: number
+  /** How often records could not be written for a time, as the log itself says. */
+  readonly outages: number
+  /** What a process that was killed left behind, or one that runs is about to finish. */
+  readonly torn: { readonly file: string; readonly bytes: number } | undefined
+  /** All lanes that it says there were. */
+  readonly lanes: ReadonlySet<string>
+}
+
+/** Reads one lane from its first line to its last one and says what is wrong with it. */
+export interface LaneCheck {
+  /** A file begins. Lines that come out of no file have no beginning of one to be checked. */
+  file(name: string): void
+  line(line: Line): void
+  end(): LaneFacts
+}
+
+export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOptions): LaneCheck {
+  let file = ''
+  let number = 0
+  /** Where the file before ended, and what stands in it after its last newline. */
+  let before: { readonly file: string; readonly bytes: number; readonly fragment: number } | undefined
+  let bytes = 0
+  let fragment = 0
+  /** The next record's number and the hash before it, where that is known. */
+  let expected: { readonly seq: number; readonly prev: string | undefined } | undefined
+  let first: LaneFacts['first']
+  let last: LaneFacts['last']
+  let records = 0
+  let removedTo = 0
+  let signatures = 0
+  let unsigned = 0
+  let outages = 0
+  let unproven = 0
+  let final = false
+  let unreadable = false
+  const lanes = new Set<string>()
+
+  const problem = (kind: ProblemKind, message: string, seq?: number) =>
+    told.problem({ kind, lane, ...(file !== '' && { file, line: number }), ...(seq !== undefined && { seq }), message })
+
+  const wrongs = {
+    form: ['changed', 'is not written as Toolway writes it'],
+    hash: ['changed', 'is not what it was when it was written: its hash does not fit it'],
+    canonical: ['not_canonical', 'is not written in canonical form'],
+  } as const
+
+  const record = (found: AuditRecord) => {
+    records++
+    place(found)
+    const signed = isEvent(found) ? event(found) : own(found)
+    if (heads.some((head) => head?.seq === found.seq && head.hash !== found.hash)) {
+      problem('changed', `record ${found.seq} is not the one that was on disk when \`head\` was written`, found.seq)
+    }
+    if (number === 1 && file !== '') opening(found, signed)
+  }
+
+  const event = ({ seq }: AuditRecord): false => {
+    unsigned++
+    if (final) problem('order', `record ${seq} was put in after the process had left the lane`, seq)
+    return false
+  }
+
+  /** Whether it stands where it belongs. */
+  const place = ({ seq, prev, hash, time }: AuditRecord) => {
+    if (!expected) {
+      first = { seq, time }
+      if (seq === 1 && prev !== noHash) problem('missing', 'the first record does not begin the lane', seq)
+    } else if (seq < expected.seq) {
+      problem('order', `record ${seq} stands where record ${expected.seq} belongs: moved, repeated or put in`, seq)
+      return
+    } else if (seq > expected.seq) {
+      const gone = seq - 1 === expected.seq ? `record ${expected.seq} is` : `records ${expected.seq} to ${seq - 1} are`
+      problem('missing', `${gone} missing before record ${seq}`, seq)
+    } else if (expected.prev !== undefined && prev !== expected.prev) {
+      problem('changed', `record ${seq} does not follow the one before it: one of both was changed or replaced`, seq)
+    }
+    expected = { seq: seq + 1, prev: hash }
+    last = { seq, time }
+  }
+
+  /** Whether it is signed: nothing is believed, or even read, of what is not. */
+  const own = (found: OwnRecord): boolean => {
+    if (!isSigned(found)) return false
+    signatures++
+    unsigned = 0
+    if (found.operation === 'retention') removedTo = Math.max(removedTo, found.removed.to)
+    if (found.operation === 'start') {
+      unproven += found.unproven ?? 0
+      for (const name of found.lanes) lanes.add(name)
+    }
+    if (found.operation === 'start' || found.operation === 'checkpoint') final = 'final' in found
+    if (found.operation === 'gap') gap(found)
+    return true
+  }
+
+  const isSigned = ({ hash: _, ...content }: OwnRecord): boolean => {
+    const { seq, key } = content
+    const verifier = verifiers.find(({ id }) => id === key)
+    if (verifier && content.lane === lane && verifier.verifies(content)) return true
+    const by = typeof key === 'string' ? `with key ${key}, which is not known` : 'by nobody'
+    const words = verifier ? `the signature of record ${seq} is not right for it` : `record ${seq} is signed ${by}`
+    problem('signature', words, seq)
+    return false
+  }
+
+  const gap = ({ reason, seq, time, missing }: Extract<OwnRecord, { operation: 'gap' }>) => {
+    if (reason === 'unrecorded') {
+      outages++
+      return
+    }
+    const what = {
+      records_missing: missing ? `that records ${missing.from} to ${missing.to} were gone` : 'that records were gone',
+      records_changed: 'that the last record had been replaced',
+      damaged: 'that the end of the log had been damaged',
+      head_missing: 'that its file `head` was gone',
+      head_invalid: 'that its file `head` had been changed',
+    }[reason]
+    problem('found_before', `Toolway found at its start on ${time} ${what}`, seq)
+  }
+
+  const opening = (found: AuditRecord, signed: boolean) => {
+    const { seq } = found
+    if (isEvent(found) || found.operation !== 'segment' || seq !== firstSeqOf(file)) {
+      problem('segment', 'the file does not begin with the record it must begin with: it is cut or renamed', seq)
+    } else if (before && signed) previous(found, before)
+  }
+
+  const previous = (found: SegmentRecord, was: NonNullable<typeof before>) => {
+    const counted = was.bytes - was.fragment
+    if (found.previous?.file !== was.file) {
+      problem('segment', `a file is missing: this one follows ${found.previous?.file ?? 'none'}, not ${was.file}`)
+    } else if (found.previous.bytes !== (found.reason === 'abandoned' ? counted : was.bytes)) {
+      const expectedBytes = `${found.previous.bytes} bytes`
+      problem('segment', `the file before, ${was.file}, had ${expectedBytes} when it was left and now has ${was.bytes}`)
+    }
+  }
+
+  return {
+    file: (name) => {
+      if (file !== '') before = { file, bytes, fragment }
+      file = name
+      number = 0
+      bytes = 0
+      fragment = 0
+    },
+    line: (line) => {
+      number++
+      bytes = line.offset + line.bytes.length + (line.whole ? 1 : 0)
+      if (!line.whole) {
+        fragment = line.bytes.length
+        return
+      }
+      const opened = openLine(line.bytes)
+      if (!opened.record) {
+        // One for all lines of that kind in a row: a file full of junk must not drown everything else.
+        if (!unreadable) problem('unreadable', 'this line is not a record')
+        unreadable = true
+        if (expected) expected = { seq: expected.seq + 1, prev: undefined }
+        return
+      }
+      unreadable = false
+      if (!opened.ok) {
+        const [kind, words] = wrongs[opened.wrong]
+        problem(kind, `record ${opened.record.seq} ${words}`, opened.record.seq)
+      }
+      record(opened.record)
+    },
+    end: () => {
+      const torn = fragment > 0 ? { file, bytes: fragment } : undefined
+      return { records, first, last, removedTo, signatures, unsigned, unproven, outages, torn, lanes }
+    },
+  }
+}
+
+/** What can be wrong with a log. */
+type ProblemKind =
+  /** A line is no record at all. */
+  | 'unreadable'
+  /** A record is not what it was when it was written. */
+  | 'changed'
+  /** It means the same and is written otherwise. */
+  | 'not_canonical'
+  | 'missing'
+  /** A record stands where another belongs: moved, repeated or put in. */
+  | 'order'
+  | 'signature'
+  /** A file is not as it was left. */
+  | 'segment'
+  /** The end of the lane is missing. */
+  | 'cut'
+  /** The lane is behind its high-water mark. */
+  | 'rolled_back'
+  | 'head'
+  /** Toolway itself found something when it started, and wrote it down. */
+  | 'found_before'
+  | 'lane'
+  | 'key'
+
+/** Something wrong, where, in a sentence. */
+export interface VerifyProblem {
+  readonly kind: ProblemKind
+  readonly lane?: string
+  readonly file?: string
+  /** Counted from 1. */
+  readonly line?: number
+  readonly seq?: number
+  readonly message: string
+}
+
+/** Collects problems up to a number beyond which nobody reads them. */
+export function createProblems(most = 1000): {
+  readonly list: readonly VerifyProblem[]
+  readonly count: number
+  add(problem: VerifyProblem): void
+} {
+  const list: VerifyProblem[] = []
+  let count = 0
+  return {
+    list,
+    get count() {
+      return count
+    },
+    add: (problem) => {
+      count++
+      if (list.length < most) list.push(problem)
+    },
+  }
+}

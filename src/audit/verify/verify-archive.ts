@@ -1,0 +1,175 @@
+import { readFileSync } from 'node:fs'
+import type { Archive, ArchiveChain } from '../../core/audit-archive.ts'
+import { misfiled, replicaFile } from '../archive/spool.ts'
+import { signerOf, type Verifier, verifiersOf } from '../keys.ts'
+import { openLine, parseRecord } from '../record.ts'
+import { createLaneCheck, createProblems, type LaneFacts, type VerifyProblem } from './chain-check.ts'
+import type { LaneReport } from './verify.ts'
+
+export interface VerifyArchiveOptions {
+  readonly archive: Archive
+  /** The secret of this replica, which signed its own records. */
+  readonly key?: Buffer | string
+  /** One or more public keys in PEM form: only these are believed. */
+  readonly publicKey?: string
+  onProgress?(progress: { readonly chain: string; readonly records: number }): void
+}
+
+/** One chain, as far as it could be read. */
+export interface ChainReport extends Omit<LaneFacts, 'lanes' | 'torn'> {
+  readonly replica: string
+  readonly host: string
+  readonly lane: string
+  readonly epoch: number
+}
+
+export interface ArchiveReport {
+  readonly ok: boolean
+  /** By what signatures were checked: keys in the database could have been replaced together with the records. */
+  readonly trust: 'public key' | 'keys in the database'
+  readonly records: number
+  readonly chains: readonly ChainReport[]
+  /** The first of them; `problemCount` counts all. */
+  readonly problems: readonly VerifyProblem[]
+  readonly problemCount: number
+}
+
+/**
+ * Reads all chains of an archive and finds what was changed, removed, moved, put in or cut off, as `verifyAudit` does it
+ * for a local log. It may run while replicas append.
+ */
+export async function verifyArchive(options: VerifyArchiveOptions): Promise<ArchiveReport> {
+  const { archive, key, publicKey } = options
+  const problems = createProblems()
+  const verifiers = [
+    ...(key === undefined ? [] : [signerOf(key)]),
+    ...verifiersOf(publicKey ?? (await archive.publicKeys())),
+  ]
+  const all = await archive.chains()
+  const chains: ChainReport[] = []
+  for (const chain of all) chains.push(await verifyChain(chain, options, verifiers, problems.add))
+  for (const { replica, lane, epoch, ...chain } of all) {
+    const next = all.find((other) => other.replica === replica && other.lane === lane && other.epoch === epoch + 1)
+    if (!next) continue
+    const message = `the log did not go on from record ${chain.seq}: its files were replaced or put back to an earlier time`
+    problems.add({ kind: 'lane', lane: nameOf(next), message })
+  }
+  return {
+    ok: problems.count === 0,
+    trust: publicKey === undefined ? 'keys in the database' : 'public key',
+    records: chains.reduce((sum, { records }) => sum + records, 0),
+    chains,
+    problems: problems.list,
+    problemCount: problems.count,
+  }
+}
+
+/** `host/1`, as far as one host has one log. */
+const nameOf = ({ host, replica, lane, epoch }: Pick<ArchiveChain, 'host' | 'replica' | 'lane' | 'epoch'>): string =>
+  `${host}-${replica.slice(0, 8)}/${lane}${epoch > 1 ? `-${epoch}` : ''}`
+
+async function verifyChain(
+  chain: ArchiveChain,
+  { archive, onProgress }: VerifyArchiveOptions,
+  verifiers: readonly Verifier[],
+  add: (problem: VerifyProblem) => void,
+): Promise<ChainReport> {
+  const name = nameOf(chain)
+  const problem = (found: VerifyProblem) => add({ ...found, lane: name })
+  const check = createLaneCheck({ lane: chain.lane, heads: [], verifiers, problem })
+  // Copied before the records are read: there may only be more records than these.
+  const signed = await signedOf(archive, chain)
+  let read = 0
+  let lastHash: unknown
+  for await (const records of archive.records(chain.id)) {
+    for (const filed of records) {
+      check.line({ bytes: Buffer.from(filed.line), offset: 0, whole: true })
+      const record = parseRecord(filed.line)
+      lastHash = record?.hash
+      signed.delete(lastHash)
+      const wrong = record && misfiled(record, filed)
+      if (wrong) problem({ kind: 'changed', seq: record.seq, message: misfiledWords(record.seq, wrong) })
+    }
+    read += records.length
+    onProgress?.({ chain: name, records: read })
+  }
+  const { lanes: _, torn: __, ...facts } = check.end()
+  if (facts.last?.seq === chain.seq && lastHash !== chain.hash) {
+    problem({ kind: 'changed', seq: chain.seq, message: `record ${chain.seq} is not the one that was appended` })
+  }
+  // Retention may have gone on meanwhile.
+  const { removedTo } = (await archive.chains()).find(({ id }) => id === chain.id) ?? chain
+  for (const found of endProblems({ ...chain, removedTo }, facts, signed, verifiers)) problem(found)
+  return { replica: chain.replica, host: chain.host, lane: chain.lane, epoch: chain.epoch, ...facts }
+}
+
+const misfiledWords = (seq: number, by: string): string =>
+  `record ${seq} is as it was written, but searches find it by another ${by}`
+
+/** What was signed, by hash. */
+async function signedOf(archive: Archive, { id }: ArchiveChain): Promise<Map<unknown, string>> {
+  const lines = await archive.checkpoints(id)
+  return new Map(lines.map((line) => [parseRecord(line)?.hash, line]))
+}
+
+function endProblems(
+  chain: ArchiveChain,
+  { first, last, removedTo }: Pick<LaneFacts, 'first' | 'last' | 'removedTo'>,
+  unseen: ReadonlyMap<unknown, string>,
+  verifiers: readonly Verifier[],
+): VerifyProblem[] {
+  const problems: VerifyProblem[] = []
+  const gone = Math.max(removedTo, chain.removedTo)
+  if (first && first.seq > 1 && gone < first.seq - 1) {
+    const message = `records ${gone + 1} to ${first.seq - 1} are missing, and not because of their age`
+    problems.push({ kind: 'missing', seq: first.seq, message })
+  }
+  const proven = [...unseen.values()].flatMap((line) => {
+    const opened = openLine(Buffer.from(line))
+    if (!opened.ok || opened.record.phase !== undefined) return []
+    const { hash: _, ...content } = opened.record
+    return verifiers.some((key) => key.id === content.key && key.verifies(content)) ? [opened.record.seq] : []
+  })
+  const end = Math.max(chain.seq, ...proven)
+  const there = last?.seq ?? chain.removedTo
+  if (end > there) {
+    const message = `the chain ends with record ${there}, but record ${end} was there: its end is cut off`
+    problems.push({ kind: 'cut', seq: end, message })
+  }
+  for (const seq of proven) {
+    // What is missing in between the chain itself has told.
+    if (seq > there || (first && seq > first.seq)) continue
+    const message = `record ${seq} was signed and is not there any more`
+    problems.push({ kind: 'missing', seq, message })
+  }
+  return problems
+}
+
+/**
+ * What an archive says against the log that it was copied from: records that are in the archive and no longer in the
+ * log, beyond its end. Those that retention removed lie before its end. A lane that began anew is compared with what
+ * was copied since; `verifyArchive` tells of the break itself.
+ */
+export function behindArchive(
+  folder: string,
+  lanes: readonly Pick<LaneReport, 'lane' | 'last'>[],
+  chains: readonly ArchiveChain[],
+): VerifyProblem[] {
+  const replica = replicaIn(folder)
+  const own = chains.filter((chain) => chain.replica === replica)
+  return own.flatMap(({ lane, epoch, seq }) => {
+    if (own.some((other) => other.lane === lane && other.epoch > epoch)) return []
+    const last = lanes.find((report) => report.lane === lane)?.last?.seq ?? 0
+    if (last >= seq) return []
+    const message = `the lane ends with record ${last}, but PostgreSQL has a copy of record ${seq}: it was deleted, cut off or rolled back`
+    return [{ kind: 'rolled_back', lane, seq, message } as const]
+  })
+}
+
+function replicaIn(folder: string): string | undefined {
+  try {
+    return readFileSync(replicaFile(folder), 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}

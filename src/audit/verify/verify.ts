@@ -1,0 +1,209 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Signer, signerOf, type Verifier, verifiersOf } from '../keys.ts'
+import { lanesOf, linesOf, publicKeyFile, segmentsOf } from '../log-files.ts'
+import { type Head, type ReadHead, readHead, readMarks } from '../write/head.ts'
+import { createLaneCheck, createProblems, type LaneFacts, type VerifyProblem } from './chain-check.ts'
+
+export interface VerifyOptions {
+  readonly folder: string
+  /** The secret. With it alone `head` can be checked, too. */
+  readonly key?: Buffer | string
+  /** One or more public keys in PEM form. Without key and secret the file beside the log is believed. */
+  readonly publicKey?: string
+  /** Where the high-water marks of the log are; see marks.ts. */
+  readonly marks?: string | undefined
+  onProgress?(progress: { readonly lane: string; readonly file: string; readonly records: number }): void
+}
+
+/** One lane, as far as it could be read. */
+export interface LaneReport extends Omit<LaneFacts, 'lanes'> {
+  readonly lane: string
+  readonly files: number
+}
+
+export interface VerifyReport {
+  readonly ok: boolean
+  /** By what signatures were checked: the file beside the log could have been replaced together with the log. */
+  readonly trust: 'secret' | 'public key' | 'key beside the log'
+  readonly records: number
+  readonly lanes: readonly LaneReport[]
+  /** The first of them; `problemCount` counts all. */
+  readonly problems: readonly VerifyProblem[]
+  readonly problemCount: number
+}
+
+/**
+ * Reads a whole log and finds what was changed, removed, moved, put in or cut off. It may run while others write.
+ * What it cannot find without marks: that a lane was put back, as a whole and with its `head`, to what it was at an
+ * earlier time; and never that the last second of unsynced reads of a process that was killed is missing.
+ */
+export async function verifyAudit(options: VerifyOptions): Promise<VerifyReport> {
+  const { folder } = options
+  const problems = createProblems()
+  const signer = options.key === undefined ? undefined : signerOf(options.key)
+  const verifiers = verifiersFor(options, signer, problems.add)
+  const lanes: LaneReport[] = []
+  const named = new Set<string>()
+  // First of all: the log may only be longer than they say.
+  const marks = readMarks(options.marks, signer)
+  for (const lane of lanesOf(folder)) {
+    const mark = marks.get(lane)
+    const { report, named: mentioned, found } = await verifyLane(lane, { ...options, mark }, signer, verifiers)
+    lanes.push(report)
+    const behind = mark && markProblem(lane, mark, report.last?.seq ?? 0)
+    if (behind) problems.add(behind)
+    for (const name of mentioned) named.add(name)
+    for (const problem of found) problems.add(problem)
+  }
+  for (const [lane, mark] of marks) {
+    const gone = lanes.some((report) => report.lane === lane) ? undefined : markProblem(lane, mark, undefined)
+    if (gone) problems.add(gone)
+    named.delete(lane)
+  }
+  for (const lane of named) {
+    if (lanes.some((report) => report.lane === lane)) continue
+    problems.add({ kind: 'lane', lane, message: `lane ${lane} is gone as a whole; other lanes say that it was there` })
+  }
+  return {
+    ok: problems.count === 0,
+    trust: signer ? 'secret' : options.publicKey === undefined ? 'key beside the log' : 'public key',
+    records: lanes.reduce((sum, { records }) => sum + records, 0),
+    lanes,
+    problems: problems.list,
+    problemCount: problems.count,
+  }
+}
+
+function verifiersFor(
+  { folder, publicKey }: VerifyOptions,
+  signer: Signer | undefined,
+  add: (problem: VerifyProblem) => void,
+): Verifier[] {
+  const beside = verifiersOf(textOf(publicKeyFile(folder)))
+  const given = publicKey === undefined ? [] : verifiersOf(publicKey)
+  const trusted = [...(signer ? [signer] : []), ...given]
+  if (trusted.length > 0) {
+    const known = trusted.some(({ id }) => beside.some((key) => key.id === id))
+    if (!known && lanesOf(folder).length > 0) {
+      add({ kind: 'key', message: 'the file audit.pub does not hold the key of this log: removed or replaced' })
+    }
+    return trusted
+  }
+  if (beside.length === 0) add({ kind: 'key', message: 'there is no key to check signatures with' })
+  return beside
+}
+
+interface LaneOptions extends VerifyOptions {
+  readonly mark: ReadHead | undefined
+}
+
+interface Verified {
+  readonly report: LaneReport
+  readonly named: ReadonlySet<string>
+  readonly found: readonly VerifyProblem[]
+}
+
+/** Retention may remove a file before it is read: then the lane is read once more. */
+async function verifyLane(
+  lane: string,
+  options: LaneOptions,
+  signer: Signer | undefined,
+  verifiers: readonly Verifier[],
+): Promise<Verified> {
+  for (let attempts = 5; ; attempts--) {
+    try {
+      return await readLane(lane, options, signer, verifiers)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempts === 0) throw error
+    }
+  }
+}
+
+async function readLane(
+  lane: string,
+  { folder, mark, onProgress }: LaneOptions,
+  signer: Signer | undefined,
+  verifiers: readonly Verifier[],
+): Promise<Verified> {
+  const problems = createProblems()
+  // First of all: the log may only be longer than this.
+  const read = await steadyHead(folder, lane, signer)
+  const head = read.state === 'read' ? read.head : undefined
+  const files = segmentsOf(folder, lane)
+  const heads = [head, mark?.state === 'read' ? mark.head : undefined]
+  const check = createLaneCheck({ lane, heads, verifiers, problem: problems.add })
+  let records = 0
+  for (const file of files) {
+    check.file(file)
+    for await (const lines of linesOf(join(folder, lane, file))) {
+      for (const line of lines) check.line(line)
+      records += lines.length
+      onProgress?.({ lane, file, records })
+    }
+  }
+  const { lanes: named, ...facts } = check.end()
+  for (const problem of endProblems(lane, read, head, facts)) problems.add(problem)
+  return { report: { lane, files: files.length, ...facts }, named, found: problems.list }
+}
+
+function endProblems(
+  lane: string,
+  read: ReadHead,
+  head: Head | undefined,
+  { first, last, removedTo }: Omit<LaneFacts, 'lanes'>,
+): VerifyProblem[] {
+  const problems: VerifyProblem[] = []
+  if (first && first.seq > 1 && removedTo < first.seq - 1) {
+    const message = `records ${removedTo + 1} to ${first.seq - 1} are missing, and not because of their age`
+    problems.push({ kind: 'missing', lane, seq: first.seq, message })
+  }
+  if (head && head.seq > (last?.seq ?? 0)) {
+    const message = `the lane ends with record ${last?.seq ?? 0}, but record ${head.seq} was on disk: its end is cut off`
+    problems.push({ kind: 'cut', lane, seq: head.seq, message })
+  }
+  if (read.state === 'missing' && last) problems.push({ kind: 'head', lane, message: 'the file `head` is missing' })
+  if (read.state === 'invalid') {
+    problems.push({
+      kind: 'head',
+      lane,
+      message: 'the file `head` is not as Toolway wrote it, or not with this secret',
+    })
+  }
+  return problems
+}
+
+/** Somebody may be rewriting it right now. */
+async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<ReadHead> {
+  for (let attempts = 5; ; attempts--) {
+    const read = readHead(folder, lane, signer)
+    if (read.state !== 'invalid' || attempts === 0) return read
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+/** What a mark says against its lane, which ends with record `last`; undefined where the lane is gone. */
+function markProblem(lane: string, mark: ReadHead, last: number | undefined): VerifyProblem | undefined {
+  if (mark.state === 'missing') return undefined
+  if (mark.state === 'invalid') {
+    const message = 'its high-water mark is not as Toolway wrote it, or not with this secret'
+    return { kind: 'head', lane, message }
+  }
+  const { seq } = mark.head
+  if (last === undefined && seq > 0) {
+    const message = `lane ${lane} is missing: it was deleted after ${seq} records had been written`
+    return { kind: 'lane', lane, seq, message }
+  }
+  if (last === undefined || seq <= last) return undefined
+  const message = `the lane ends with record ${last}, but record ${seq} was written: its end is cut off, or it was rolled back to an earlier state`
+  return { kind: 'rolled_back', lane, seq, message }
+}

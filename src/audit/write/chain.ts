@@ -1,0 +1,204 @@
+import { join } from 'node:path'
+import type { Clock } from '../../core/clock.ts'
+import { canonical } from '../../lib/canonical-json.ts'
+import type { Signer } from '../keys.ts'
+import { firstSeqOf, segmentFile } from '../log-files.ts'
+import { type Link, type OwnRecord, type SegmentRecord, sealLine } from '../record.ts'
+import { appendLine, openSegment, type Position, type Segment } from './commit.ts'
+import type { Body, Place } from './event-body.ts'
+import type { Files } from './file-system.ts'
+import type { Resumption } from './recover.ts'
+
+/** Left out one by one, so that a union stays one. */
+type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
+/** What the log says about itself, before it is signed and has its place in the chain. */
+export type OwnFields = Without<OwnRecord, keyof Link | 'lane' | 'key' | 'signature' | 'phase'>
+
+export interface ChainOptions {
+  readonly folder: string
+  readonly lane: string
+  readonly resumption: Resumption
+  readonly signer: Signer
+  readonly files: Files
+  readonly clock: Clock
+  readonly segmentBytes: number
+  /** A segment that has been open for longer than this gets no more records. */
+  readonly segmentMs: number
+  /** A segment was begun. */
+  opened(segment: Segment): void
+  /** Records that were held could not be written. */
+  lost(records: number): void
+}
+
+/** One lane's chain of records. Nothing of it changes where a record could not be written. */
+export interface Chain {
+  readonly seq: number
+  /** The end of what is in the file: records that are held come behind it. */
+  readonly written: Position
+  readonly segment: Segment | undefined
+  /**
+   * Appends a record and returns its number; throws what the file system threw. One that is held is written with the
+   * next that is not, or by `write`: many are cheaper in one piece.
+   */
+  append(body: Body, held?: 'held'): number
+  /** Writes what is held; throws what the file system threw, and then it is lost. */
+  write(): void
+  appendOwn(fields: OwnFields): number
+  /** Nothing more goes into the segment of now. */
+  abandon(): void
+  /** Begins a new segment if the one of now is old and holds anything, though nothing is to be recorded. */
+  rotateIfOld(): void
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+export function createChain(options: ChainOptions): Chain {
+  const { lane, resumption, signer, files, clock } = options
+  const folder = join(options.folder, lane)
+  let { seq, hash } = resumption
+  let segment: Segment | undefined
+  let abandoned = resumption.segment !== undefined && resumption.anew
+  let previous: SegmentRecord['previous'] = resumption.segment && {
+    file: resumption.segment.file,
+    bytes: resumption.segment.bytes,
+  }
+
+  let written: Position = { seq, hash }
+  /** The lines of what comes behind it. */
+  let held = ''
+
+  const timeNow = isoTime()
+  const next = (): Place => ({ time: timeNow(clock.now()), seq: seq + 1, prev: hash })
+
+  const hold = (body: string) => {
+    const sealed = sealLine(body)
+    held += sealed.line
+    seq++
+    hash = sealed.hash
+    return seq
+  }
+
+  /** What is not written has never been; whoever was promised that it would be is told. */
+  const drop = (promised: number) => {
+    held = ''
+    ;({ seq, hash } = written)
+    if (promised > 0) options.lost(promised)
+  }
+
+  /** Writes all that is held or nothing of it. */
+  const writeTo = (target: Segment, promised: number) => {
+    const lines = held
+    try {
+      appendLine(files, target, lines)
+    } catch (error) {
+      drop(promised)
+      throw error
+    }
+    held = ''
+    written = { seq, hash }
+  }
+
+  const write = () => {
+    if (segment && held !== '') writeTo(segment, seq - written.seq)
+  }
+
+  const put = (target: Segment, body: string) => {
+    const promised = seq - written.seq
+    const number = hold(body)
+    writeTo(target, promised)
+    return number
+  }
+
+  const putOwn = (target: Segment, fields: object) => {
+    const record = { ...fields, ...next(), lane, key: signer.id }
+    return put(target, canonical({ ...record, signature: signer.sign(record) }))
+  }
+
+  const retire = (old: Segment) => {
+    previous = { file: old.file, bytes: old.bytes }
+    old.done = true
+    segment = undefined
+  }
+
+  /** The new segment is there, with its first record, before the old one is left. */
+  const begin = (reason: SegmentRecord['reason']): Segment => {
+    write()
+    const fresh = openSegment(files, folder, { file: segmentFile(seq + 1), openedMs: clock.now() })
+    const before = segment ? { file: segment.file, bytes: segment.bytes } : previous
+    try {
+      putOwn(fresh, { operation: 'segment', reason, ...(before && { previous: before }) })
+    } catch (error) {
+      files.closeSync(fresh.fd)
+      files.unlinkSync(fresh.path)
+      throw error
+    }
+    if (segment) retire(segment)
+    abandoned = false
+    segment = fresh
+    options.opened(fresh)
+    return fresh
+  }
+
+  const current = (): Segment => {
+    if (segment?.spoiled) abandon()
+    if (!segment) return begin(abandoned ? 'abandoned' : 'first')
+    if (segment.bytes + held.length >= options.segmentBytes) return begin('size')
+    if (isOld(segment.openedMs, clock.now(), options.segmentMs)) return begin('age')
+    return segment
+  }
+
+  const abandon = () => {
+    if (!segment) return
+    drop(seq - written.seq)
+    retire(segment)
+    abandoned = true
+  }
+
+  if (resumption.segment && !resumption.anew) {
+    segment = openSegment(files, folder, resumption.segment)
+    options.opened(segment)
+  }
+
+  return {
+    get seq() {
+      return seq
+    },
+    get written() {
+      return written
+    },
+    get segment() {
+      return segment
+    },
+    append: (body, later) => {
+      const target = current()
+      return later ? hold(body(next())) : put(target, body(next()))
+    },
+    write,
+    appendOwn: (fields) => putOwn(current(), fields),
+    abandon,
+    rotateIfOld: () => {
+      if (segment && seq > firstSeqOf(segment.file)) current()
+    },
+  }
+}
+
+/** The text of a time; all but its milliseconds is made once for all records of a second. */
+function isoTime(): (ms: number) => string {
+  let second = Number.NaN
+  let text = ''
+  return (ms) => {
+    const now = Math.floor(ms / 1000)
+    if (now !== second) {
+      second = now
+      text = new Date(now * 1000).toISOString().slice(0, -4)
+    }
+    return `${text}${String(ms - now * 1000).padStart(3, '0')}Z`
+  }
+}
+
+/**
+ * Segments end with the day (UTC), or sooner where records are kept for a short time only; and where a clock that was
+ * wrong is set right, since nobody can tell how old a file is that begins in the future.
+ */
+const isOld = (openedMs: number, nowMs: number, maxMs: number): boolean =>
+  Math.floor(nowMs / dayMs) !== Math.floor(openedMs / dayMs) || Math.abs(nowMs - openedMs) >= maxMs

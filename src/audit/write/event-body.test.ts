@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { AuditEnd } from '../../core/audit.ts'
+import { beginOf, endOf } from '../audit.fixture.ts'
+import { noHash, openLine, sealLine } from '../record.ts'
+import { describedArguments, eventBody, maxArguments, maxLine, quoting } from './event-body.ts'
+
+const place = { seq: 7, time: new Date(0).toISOString(), prev: noHash }
+const same = (given: Record<string, unknown>): unknown => given
+const asItIs = quoting((text) => text)
+const lineOf = (body: string) => Buffer.from(sealLine(body).line.trimEnd())
+
+test('F11: a record has the fields of its event, its phase, time, number and the hash before; all of it checks', () => {
+  const body = eventBody('after', endOf({ write: true, rule: 'agents.dev.allow', reason: 'why' }), asItIs)
+  const opened = openLine(lineOf(body(place)))
+  expect(opened).toMatchObject({ ok: true, record: { ...endOf({ write: true }), ...place, phase: 'after' } })
+})
+
+test('F11: whatever an event holds, its line is canonical and not longer than the limit', () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('\u0001', '"', '€', '😀').map((c) => c.repeat(9_999)),
+  )
+  fc.assert(
+    fc.property(text, text, text, fc.dictionary(fc.string(), fc.jsonValue()), (agent, tool, rule, given) => {
+      const described = describedArguments({ ...given, text: agent }, same)
+      for (const event of [beginOf({ agent, tool, server: rule }), endOf({ agent, tool, rule, reason: tool })]) {
+        const line = lineOf(eventBody('before', event, asItIs, described)(place))
+        expect(openLine(line).ok).toBe(true)
+        expect(line.length).toBeLessThan(maxLine)
+      }
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('F11: even with every text at its worst a line stays within the limit', () => {
+  const worst = '\u0001'.repeat(10_000)
+  const texts = { call: worst, parent: worst, agent: worst, principal: worst, address: worst, operation: worst }
+  const event = {
+    ...endOf(),
+    ...texts,
+    server: worst,
+    tool: worst,
+    reason: worst,
+    rule: worst,
+    code: worst as 'TIMEOUT',
+  }
+  const described = describedArguments({ text: '€'.repeat(maxArguments - 20) }, same)
+  expect(lineOf(eventBody('before', event, asItIs, described)(place)).length).toBeLessThan(maxLine)
+})
+
+test('F11: long texts are cut, and two with the same beginning stay different', () => {
+  const of = (tool: string) =>
+    (JSON.parse(eventBody('before', beginOf({ tool }), asItIs)(place)) as { tool: string }).tool
+  const start = 'x'.repeat(5000)
+  expect(of(`${start}a`)).toHaveLength(2048)
+  expect(of(`${start}a`)).not.toBe(of(`${start}b`))
+})
+
+test('F11: long arguments are cut to their beginning and their length', () => {
+  const described = describedArguments({ text: 'é'.repeat(20_000) }, same)
+  expect(JSON.parse(described ?? '')).toEqual({
+    truncated: true,
+    bytes: 40_011,
+    sha256: hash('sha256', JSON.stringify({ text: 'é'.repeat(20_000) })),
+    start: `{"text":"${'é'.repeat(4096 - 9)}`,
+  })
+})
+
+test('F11: arguments nested as deeply as is allowed make a sound record, deeper ones are dropped', () => {
+  const nested = (depth: number) => ({ deep: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown })
+  const described = [255, 256].map((depth) => describedArguments(nested(depth), same) ?? '')
+  expect(described[1]).toBe('"dropped"')
+  for (const text of described)
+    expect(openLine(lineOf(eventBody('before', beginOf(), asItIs, text)(place))).ok).toBe(true)
+  expect(described[0]).toMatch(/^\{"deep":\[/)
+})
+
+test('B6: where the redactor fails, or gives what cannot be written, nothing of the arguments gets through', () => {
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  const failing = () => {
+    throw new Error('no')
+  }
+  expect(describedArguments({ secret: 1 }, failing)).toBe('"dropped"')
+  expect(describedArguments(circle, same)).toBe('"dropped"')
+  expect(describedArguments({ secret: 1 }, () => undefined)).toBeUndefined()
+  expect(describedArguments(undefined, failing)).toBeUndefined()
+})
+
+describe('B6: names are redacted', () => {
+  const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
+  const written = (event: AuditEnd) => eventBody('after', event, quoting(redact))(place)
+
+  test.each(['agent', 'asked', 'operation', 'principal', 'reason', 'rule', 'server', 'tool'] as const)('%s', (name) => {
+    expect(JSON.parse(written(endOf({ [name]: 'a hunter2 b' })))).toMatchObject({ [name]: 'a [redacted] b' })
+  })
+
+  test('before they are cut, so that no half of a secret is left', () => {
+    for (let length = 400; length < 520; length++) {
+      expect(written(endOf({ tool: 'x'.repeat(length) + 'hunter2'.repeat(90), brief: true }))).not.toMatch(/hunt/)
+    }
+  })
+
+  test('and dropped where the redactor fails', () => {
+    const failing = () => {
+      throw new Error('no')
+    }
+    expect(JSON.parse(eventBody('after', endOf({ tool: 'hunter2' }), quoting(failing))(place))).toMatchObject({
+      tool: 'dropped',
+      decision: 'ALLOW',
+    })
+  })
+})
+
+test('B7: whoever is refused gets little room, whatever they send', () => {
+  const described = describedArguments({ text: '€'.repeat(15_000) }, same, true)
+  expect(JSON.parse(described ?? '')).toEqual({
+    truncated: true,
+    bytes: 45_011,
+    sha256: hash('sha256', JSON.stringify({ text: '€'.repeat(15_000) })),
+    start: `{"text":"${'€'.repeat(512 - 9)}`,
+  })
+  expect(describedArguments({ text: 'short' }, same, true)).toBe('{"text":"short"}')
+  const event = beginOf({ tool: 'x'.repeat(9_000), brief: true })
+  const record = JSON.parse(eventBody('before', event, asItIs)(place)) as { tool: string }
+  expect(record.tool).toHaveLength(512)
+  expect(record).not.toHaveProperty('brief')
+})

@@ -1,0 +1,155 @@
+import { closeSync, fstatSync, openSync, readSync, truncateSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { firstSeqOf, segmentsOf } from '../log-files.ts'
+import { type AuditRecord, type GapRecord, noHash, openLine } from '../record.ts'
+import { maxLine } from './event-body.ts'
+import type { Head, ReadHead } from './head.ts'
+
+/** A file that ends, as far as it counts, after `bytes`. */
+export interface SegmentEnd {
+  readonly file: string
+  readonly bytes: number
+}
+
+/** Where a lane goes on. */
+export interface Resumption {
+  readonly seq: number
+  readonly hash: string
+  /** The last segment; the lane goes on in it unless `anew` is set. */
+  readonly segment: (SegmentEnd & { readonly openedMs: number }) | undefined
+  readonly anew: boolean
+  /** How many bytes of a torn record were cut off. */
+  readonly torn: number
+  /** How many records stand beyond what `head` knows. */
+  readonly unproven: number
+  /** What the log must say about itself. */
+  readonly findings: readonly Finding[]
+}
+
+export type Finding = Pick<GapRecord, 'reason' | 'missing'>
+
+/**
+ * Finds the end of a lane that nobody writes to, and cuts off what a process left half written when it was killed. What
+ * `head` says was on disk is never cut, be it ever so damaged: it is left for `verify`, and the lane goes on in a new
+ * segment.
+ */
+export function resumeLane(folder: string, lane: string, read: ReadHead): Resumption {
+  const head = read.state === 'read' ? read.head : undefined
+  const found = lastSegment(folder, lane, head)
+  if (!found) return withoutSegments(read)
+  const { file, path, tail } = found
+  const last = tail.last
+  const missing = head && head.seq > (last?.seq ?? 0) ? { from: (last?.seq ?? 0) + 1, to: head.seq } : undefined
+  const damaged = tail.bytes > tail.end && (!tail.torn || missing !== undefined)
+  const torn = damaged ? 0 : tail.bytes - tail.end
+  if (torn > 0) truncateSync(path, tail.end)
+  const findings: Finding[] = [
+    ...(read.state === 'missing' ? [{ reason: 'head_missing' } as const] : []),
+    ...(read.state === 'invalid' ? [{ reason: 'head_invalid' } as const] : []),
+    ...(missing ? [{ reason: 'records_missing', missing } as const] : []),
+    ...(head && last && head.seq === last.seq && head.hash !== last.hash
+      ? [{ reason: 'records_changed' } as const]
+      : []),
+    ...(damaged || !last ? [{ reason: 'damaged' } as const] : []),
+  ]
+  const opened = firstRecordOf(path)
+  return {
+    // Beyond every number that may have been given away, so that none is given twice.
+    seq: Math.max(last?.seq ?? firstSeqOf(file), head?.seq ?? 0),
+    hash: last?.hash ?? noHash,
+    segment: { file, bytes: tail.end, openedMs: opened ? Date.parse(opened.time) : 0 },
+    anew: damaged || missing !== undefined || !opened,
+    torn,
+    unproven: head && last ? Math.max(0, last.seq - head.seq) : 0,
+    findings,
+  }
+}
+
+function withoutSegments(read: ReadHead): Resumption {
+  const head = read.state === 'read' && read.head.seq > 0 ? read.head : undefined
+  const findings: Finding[] = [
+    ...(head ? [{ reason: 'records_missing', missing: { from: 1, to: head.seq } } as const] : []),
+    ...(read.state === 'invalid' ? [{ reason: 'head_invalid' } as const] : []),
+  ]
+  return { seq: head?.seq ?? 0, hash: noHash, segment: undefined, anew: true, torn: 0, unproven: 0, findings }
+}
+
+interface Found {
+  readonly file: string
+  readonly path: string
+  readonly tail: Tail
+}
+
+/** The last segment that holds a record: one that was made and never got its first record whole is removed. */
+function lastSegment(folder: string, lane: string, head: Head | undefined): Found | undefined {
+  for (const file of segmentsOf(folder, lane).reverse()) {
+    const path = join(folder, lane, file)
+    const tail = tailOf(path)
+    const neverCounted = head !== undefined && !tail.last && tail.torn && firstSeqOf(file) > head.seq
+    if (!neverCounted) return { file, path, tail }
+    unlinkSync(path)
+  }
+  return undefined
+}
+
+/** How a segment ends. */
+interface Tail {
+  /** The last record that is whole; none if there is no such record near the end. */
+  readonly last: AuditRecord | undefined
+  /** Where that record's line ends. */
+  readonly end: number
+  /** How long the file is; what stands after `end` is no record. */
+  readonly bytes: number
+  /** What stands there is at most one record that was torn while it was written: it never counted. */
+  readonly torn: boolean
+}
+
+const windowBytes = 4 * maxLine
+
+/** Looks at the end of a segment, however long it is. */
+export function tailOf(path: string): Tail {
+  const { bytes: text, size } = lastBytes(path)
+  const base = size - text.length
+  const newline = text.lastIndexOf(10)
+  const fragment = newline + 1 < text.length
+  const first = lineBefore(text, base, newline)
+  if (first?.record) return { last: first.record, end: base + newline + 1, bytes: size, torn: fragment }
+  if (!first) return { last: undefined, end: 0, bytes: size, torn: base === 0 }
+  // The last line is no record. Where nothing stands behind it, it is itself what was torn.
+  const second = fragment ? undefined : lineBefore(text, base, first.start - 1)
+  if (second?.record) return { last: second.record, end: base + first.start, bytes: size, torn: true }
+  return { last: undefined, end: 0, bytes: size, torn: base === 0 && first.start === 0 && !fragment }
+}
+
+/** The line that ends with the newline at `newline`; none if there is no such line in this part of the file. */
+function lineBefore(text: Buffer, base: number, newline: number): { start: number; record?: AuditRecord } | undefined {
+  if (newline < 0) return undefined
+  const start = newline === 0 ? 0 : text.lastIndexOf(10, newline - 1) + 1
+  if (start === 0 && base > 0) return undefined
+  const opened = openLine(text.subarray(start, newline))
+  return opened.ok ? { start, record: opened.record } : { start }
+}
+
+/** The first record of a segment; none if it is not whole. */
+export function firstRecordOf(path: string): AuditRecord | undefined {
+  const fd = openSync(path, 'r')
+  try {
+    const buffer = Buffer.alloc(maxLine)
+    const text = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
+    const opened = openLine(text.subarray(0, Math.max(0, text.indexOf(10))))
+    return opened.ok ? opened.record : undefined
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function lastBytes(path: string): { bytes: Buffer; size: number } {
+  const fd = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(fd)
+    const buffer = Buffer.alloc(Math.min(size, windowBytes))
+    return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, size - buffer.length)), size }
+  } finally {
+    closeSync(fd)
+  }
+}

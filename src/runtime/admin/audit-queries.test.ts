@@ -1,0 +1,129 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { lanesOf, segmentsOf } from '../../audit/log-files.ts'
+import { openAuditLog } from '../../audit/write/audit-log.ts'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import { createAuditDesk, createChain } from './audit-queries.ts'
+
+let stack = new AsyncDisposableStack()
+afterEach(async () => {
+  await stack.disposeAsync()
+  stack = new AsyncDisposableStack()
+})
+
+const who = { agent: 'dev', principal: 'key:dev', operation: 'call_tool', server: 'files', tool: 'read', write: false }
+const ended = { decision: 'ALLOW', is_error: false, latency_ms: 1 } as const
+
+/** A log with some operations, and a desk in front of it. */
+async function open() {
+  const { path: folder } = stack.use(await temporaryFolder())
+  const audit = stack.use(
+    await openAuditLog({
+      ...{ folder, sync: 'none', unrecordedReads: 'allow', retainMs: 1e9, key: 'a key', describe: (given) => given },
+      clock: systemClock,
+      log: silentLog,
+    }),
+  )
+  const record = (call: string) => {
+    audit.begin({ ...who, call, arguments: { path: `/${call}` } })
+    audit.end({ ...who, call, ...ended })
+  }
+  const clock = createManualClock()
+  const desk = stack.use(createAuditDesk({ folder, flushed: () => audit.flushed(), clock }))
+  return { folder, audit, record, desk, clock }
+}
+
+test('F11: finds what was recorded a moment ago, and goes on where a page ended', async () => {
+  const { record, desk } = await open()
+  for (const call of ['a', 'b', 'c']) record(call)
+  const first = await desk.search({ limit: 2 })
+  expect(first.rows.map(({ call }) => call)).toEqual(['c', 'b'])
+  const second = await desk.search({ limit: 2, before: first.nextCursor as string })
+  expect([second.rows.map(({ call }) => call), second.nextCursor]).toEqual([['a'], null])
+  expect(await desk.recordsOf('b')).toMatchObject({
+    begin: { phase: 'before', arguments: { path: '/b' } },
+    end: { phase: 'after', decision: 'ALLOW' },
+  })
+  expect(await desk.recordsOf('nobody')).toEqual({ begin: null, end: null })
+})
+
+test('a question that is wrong is told so, one that fails is not told why, and both leave it able to answer', async () => {
+  const { record, desk } = await open()
+  record('a')
+  await expect(desk.search({ limit: 1, before: 'x' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  const { path } = stack.use(await temporaryFolder())
+  await mkdir(join(path, '1'))
+  await mkdir(join(path, 'index.sqlite'))
+  const broken = stack.use(createAuditDesk({ folder: path, flushed: async () => {}, clock: systemClock }))
+  await expect(broken.search({ limit: 1 })).rejects.toMatchObject({ code: 'INTERNAL' })
+  expect((await desk.search({ limit: 1 })).rows).toHaveLength(1)
+})
+
+test('its thread goes when nobody asks any more, comes back, and ends with it', async () => {
+  const { record, desk, clock } = await open()
+  record('a')
+  await desk.search({ limit: 1 })
+  expect(clock.pending).toBe(1)
+  await clock.pass(60_000)
+  expect(clock.pending).toBe(0)
+  expect((await desk.search({ limit: 1 })).rows).toHaveLength(1)
+  const waiting = desk.search({ limit: 1 })
+  const refused = expect(waiting).rejects.toMatchObject({ code: 'OVERLOADED' })
+  await desk[Symbol.asyncDispose]()
+  await refused
+  await expect(desk.search({ limit: 1 })).rejects.toMatchObject({ code: 'OVERLOADED' })
+})
+
+test('F11: a log that somebody has changed is found out, once for all who ask', async () => {
+  const { folder, record, audit, desk, clock } = await open()
+  record('a')
+  await audit.flushed()
+  const chain = createChain({ desk, auditKey: async () => 'a key', clock, log: createKeptLog() })
+  expect(chain.state().state).toBe('unknown')
+  const checked = () => until(() => chain.state().state !== 'checking', { what: 'the check' })
+  expect([chain.verify().state, chain.verify().state]).toEqual(['checking', 'checking'])
+  await checked()
+  expect(chain.state()).toMatchObject({ state: 'intact', problems: [] })
+  await audit[Symbol.asyncDispose]()
+  const [lane = ''] = lanesOf(folder)
+  await writeFile(join(folder, lane, segmentsOf(folder, lane)[0] as string), 'put in\n', { flag: 'a' })
+  chain.verify()
+  await checked()
+  expect(chain.state().state).toBe('broken')
+  expect(chain.state().problems[0]).toContain(lane)
+})
+
+test('B10: the records of all replicas are asked first, and the answer says which were', async () => {
+  const { folder, record, audit, clock } = await open()
+  record('a')
+  await audit.flushed()
+  let up = true
+  const found = {
+    replica: 'r',
+    host: 'h',
+    lane: '1',
+    line: '{"phase":"before","operation":"list","seq":1,"time":"x","call":"b","prev":"","hash":""}',
+    begin: null,
+  }
+  const archive = {
+    ask: async () => (up ? { found: [found], next: 'pg.1.1.1' } : undefined) as never,
+    status: () => ({ up, behindRecords: 3, behindSeconds: 1 }),
+  }
+  const desk = stack.use(createAuditDesk({ folder, flushed: () => audit.flushed(), archive, clock }))
+  const first = await desk.search({ limit: 1 })
+  expect(first).toMatchObject({
+    source: 'postgres',
+    rows: [{ call: 'b', host: 'h' }],
+    behind: { records: 3, seconds: 1 },
+  })
+  up = false
+  expect(await desk.search({ limit: 1 })).toMatchObject({ source: 'local', rows: [{ call: 'a' }] })
+  const next = desk.search({ limit: 1, before: first.nextCursor as string })
+  await expect(next).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
+})

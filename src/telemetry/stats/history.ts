@@ -1,0 +1,151 @@
+import type { Observed } from '../../core/observer.ts'
+import {
+  addCounts,
+  addLatencies,
+  addPacked,
+  type Counts,
+  count,
+  createLatencies,
+  type Figures,
+  figuresOf,
+  type Latencies,
+  noCounts,
+  type Packed,
+  pack,
+} from './latencies.ts'
+
+/** Points for charts, oldest first; gaps are points with no calls. */
+export interface Series {
+  readonly from: number
+  readonly to: number
+  readonly stepMs: number
+  readonly points: readonly Point[]
+}
+
+export interface Point extends Figures {
+  /** When its step begins. */
+  readonly at: number
+  readonly cacheHits: number
+  readonly cacheMisses: number
+}
+
+export interface History {
+  add(now: number, observed: Observed, bucket: number): void
+  /** As fine as is still known for a stretch of time, and no finer than a chart can show. */
+  series(from: number, to: number, now: number): Series
+  /** Of the last so many milliseconds, in whole steps; as many a second as make that in `duringMs`. */
+  figures(ms: number, now: number, duringMs: number): Figures
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** A chart is about as many pixels wide. */
+const maxPoints = 1000
+
+/** What happened, and when: by the second for a quarter of an hour, by the minute for a day, by the hour for a month. */
+export function createHistory(): History {
+  const rings = [createRing(second, 15 * 60), createRing(minute, 24 * 60), createRing(hour, 30 * 24)] as const
+  const ringFor = (from: number, now: number): Ring => rings.find(({ spanMs }) => from >= now - spanMs) ?? rings[2]
+
+  return {
+    add(now, observed, bucket) {
+      for (const ring of rings) ring.add(now, observed, bucket)
+    },
+    series(from, to, now) {
+      const ring = ringFor(from, now)
+      const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / maxPoints))
+      const latencies = createLatencies()
+      const points: Point[] = []
+      for (let at = Math.floor(from / stepMs) * stepMs; at < to; at += stepMs) {
+        const step = noStep()
+        latencies.fill(0)
+        ring.collect(at, at + stepMs, step, latencies)
+        const { cacheHits, cacheMisses } = step
+        points.push({ at, ...figuresOf(step, latencies, stepMs), cacheHits, cacheMisses })
+      }
+      return { from, to, stepMs, points }
+    },
+    figures(ms, now, duringMs) {
+      const step = noStep()
+      const latencies = createLatencies()
+      // The step that begins just now counts, too.
+      ringFor(now - ms, now).collect(now - ms, now + 1, step, latencies)
+      return figuresOf(step, latencies, duringMs)
+    },
+  }
+}
+
+/** What happened in one step of time. */
+interface Step extends Counts {
+  cacheHits: number
+  cacheMisses: number
+}
+
+export const noStep = (): Step => ({ ...noCounts(), cacheHits: 0, cacheMisses: 0 })
+
+/** The last so many steps of one length; what is older is forgotten, step by step. */
+export interface Ring {
+  readonly stepMs: number
+  /** How far back it remembers. */
+  readonly spanMs: number
+  add(now: number, observed: Observed, bucket: number): void
+  /** Adds up all steps that begin within a stretch of time. */
+  collect(from: number, to: number, into: Step, latencies: Latencies): void
+}
+
+interface Kept extends Step {
+  /** Which one since the epoch. */
+  number: number
+  /** None while it is the one that is counted in. */
+  packed: Packed | undefined
+}
+
+export function createRing(stepMs: number, steps: number): Ring {
+  const kept = new Array<Kept | undefined>(steps)
+  // Only the step of now has every bucket: most of the others would be nearly empty.
+  const latencies = createLatencies()
+  let live: Kept | undefined
+  let newest = 0
+
+  /** Also backwards: a clock that was set right must not lose what comes. */
+  const turnTo = (number: number): Kept => {
+    if (live) live.packed = pack(latencies)
+    latencies.fill(0)
+    const place = number % steps
+    const before = kept[place]
+    if (before?.number === number && before.packed) addPacked(latencies, before.packed)
+    const step = before?.number === number ? before : { ...noStep(), number, packed: undefined }
+    step.packed = undefined
+    kept[place] = step
+    live = step
+    newest = number
+    return step
+  }
+
+  return {
+    stepMs,
+    spanMs: stepMs * steps,
+    add(now, { ms, outcome, trail }, bucket) {
+      const number = Math.floor(now / stepMs)
+      const step = live?.number === number ? live : turnTo(number)
+      count(step, latencies, outcome.kind, ms, bucket)
+      if (trail.cache === 'hit') step.cacheHits++
+      else if (trail.cache === 'miss') step.cacheMisses++
+    },
+    collect(from, to, into, sum) {
+      const first = Math.max(Math.ceil(from / stepMs), newest - steps + 1)
+      const last = Math.min(Math.ceil(to / stepMs) - 1, newest)
+      for (let number = first; number <= last; number++) {
+        const step = kept[number % steps]
+        if (step?.number !== number) continue
+        addCounts(into, step)
+        into.cacheHits += step.cacheHits
+        into.cacheMisses += step.cacheMisses
+        if (step.packed) addPacked(sum, step.packed)
+        else addLatencies(sum, latencies)
+      }
+    },
+  }
+}

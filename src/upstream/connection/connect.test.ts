@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { json, result } from '../../../tests/fixtures/rogue-http.ts'
+import type { ServerConfig } from '../../config/schema.ts'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import { onPost, quick, serving } from '../transports/http.fixture.ts'
+import { createConnect } from './connect.ts'
+
+test('B6: a secret that a process writes in another spelling reaches neither the error nor the log', async () => {
+  const encoded = Buffer.from('a-secret-value').toString('base64')
+  const log = createKeptLog()
+  const connect = createConnect({
+    name: 'files',
+    config: {
+      transport: 'stdio',
+      command: process.execPath,
+      args: ['-e', `console.error('bad key ${encoded}'); process.exit(1)`],
+      env: { KEY: 'a-secret-value' },
+    } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    redact: (text) => text.replaceAll(encoded, '[hidden]'),
+    clock: systemClock,
+    log,
+  })
+  const opening = connect({ capabilities: {}, owned: false }, new AbortController().signal)
+  const error = await opening.catch((thrown) => thrown)
+  expect(error.message).toContain('It last wrote: "bad key [hidden]".')
+  expect(JSON.stringify(log.lines)).toContain('bad key [hidden]')
+  expect(JSON.stringify(log.lines)).not.toContain(encoded)
+})
+
+test('B2: a server that comes back in another era, or over another transport, is greeted as one that nobody knows', async () => {
+  const answers: Record<string, Record<string, object>> = {
+    legacy: { initialize: { protocolVersion: '2025-11-25', capabilities: {} } },
+    modern: { 'server/discover': { supportedVersions: ['2026-07-28'], capabilities: {} } },
+  }
+  let speaks = 'legacy'
+  const { url } = await serving(
+    onPost(({ message: { id, method = '' } = {} }, response) => {
+      const known = answers[speaks]?.[method]
+      if (known) return json(response, result(id, known))
+      return response.writeHead(method.startsWith('notifications/') ? 202 : 404).end()
+    }),
+  )
+  const connect = createConnect({
+    name: 'moved',
+    config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
+    identity: { name: 'toolway', version: '1' },
+    clock: quick,
+    log: silentLog,
+  })
+  const era = async () => {
+    const { connection, introduction } = await connect({ capabilities: {}, owned: false }, new AbortController().signal)
+    await connection[Symbol.asyncDispose]()
+    return introduction.era
+  }
+  expect(await era()).toBe('legacy')
+  speaks = 'modern'
+  await era().catch(() => {})
+  expect(await era()).toBe('modern')
+})

@@ -1,0 +1,244 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { configSchema, type ServerConfig } from '../../config/schema.ts'
+import { callOf } from '../../core/call.fixture.ts'
+import type { Caller, Peer } from '../../core/call.ts'
+import { silentLog } from '../../core/log.ts'
+import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
+import type { Tenancy } from './connect.ts'
+import { createLines } from './connection-pool.ts'
+import type { Introduction, OpenLine } from './handshake.ts'
+import { openConnection } from './rpc-connection.ts'
+
+const asking = { elicitation: {} }
+
+function linesWith(changes: object, era: Introduction['era'] = 'legacy', mayLog = true) {
+  const peers: (ScriptedPeer & Tenancy)[] = []
+  const clock = createManualClock()
+  const config = configSchema.parse({ mcpServers: { s: changes } }).mcpServers.s as ServerConfig
+  const lines = createLines({
+    server: 's',
+    config,
+    async connect(tenancy, signal): Promise<OpenLine> {
+      const peer = scriptedPeer({ echo: () => ({}), ping: () => ({}) }, { kind: config.transport })
+      peers.push(Object.assign(peer, tenancy))
+      const connection = await openConnection(
+        peer.transport,
+        { server: 's', owned: tenancy.owned, log: silentLog },
+        signal,
+      )
+      const introduction = { era, protocolVersion: '1', serverInfo: {}, capabilities: {} }
+      return { connection, introduction, identity: { name: 'toolway', version: '1' } }
+    },
+    mayLog: () => mayLog,
+    opened() {},
+    closed() {},
+    failed() {},
+    clock,
+    log: silentLog,
+  })
+  const use = (caller: Partial<Caller>, peer: Partial<Peer> = {}) =>
+    lines.use(
+      callOf({ caller: { ...callOf().caller, ...caller }, peer: { ...callOf().peer, ...peer } }),
+      async ({ connection }) => connection,
+    )
+  return { lines, peers, use, clock }
+}
+
+const loud = { rounds: true, logLevel: 'info' } as const
+const stdio = { command: 'x' }
+const http = { url: 'http://127.0.0.1:1/mcp' }
+
+test('G3: callers that cannot be asked share one line', async () => {
+  const { use, peers } = linesWith(stdio)
+  expect(await use({ session: 'a' })).toBe(await use({ session: 'b' }))
+  expect(peers).toHaveLength(1)
+})
+
+test('G3: over stdio, who can be asked gets a line of its own, because the wire cannot tell callers apart', async () => {
+  const { use, peers } = linesWith(stdio)
+  const a = await use({ session: 'a', capabilities: asking })
+  const b = await use({ session: 'b', capabilities: asking })
+  expect(a).not.toBe(b)
+  expect(await use({ session: 'a', capabilities: asking })).toBe(a)
+  expect(peers.map(({ owned, capabilities }) => [owned, capabilities])).toEqual([
+    [true, asking],
+    [true, asking],
+  ])
+})
+
+test('G3: over stdio, who wants log messages gets a line of its own', async () => {
+  const { use } = linesWith(stdio)
+  expect(await use({ session: 'a' }, { logLevel: 'info' })).not.toBe(await use({ session: 'b' }, { logLevel: 'info' }))
+})
+
+test('G3: a server that never logs needs no line for those who want log messages', async () => {
+  const { use } = linesWith(stdio, 'legacy', false)
+  expect(await use({ session: 'a' }, { logLevel: 'info' })).toBe(await use({ session: 'b' }, { logLevel: 'info' }))
+})
+
+test('G3: over HTTP, too, who can be asked gets a line of its own, and the others share one', async () => {
+  const { use } = linesWith(http)
+  const a = await use({ session: 'a', capabilities: asking })
+  expect(await use({ session: 'a', capabilities: asking })).toBe(a)
+  expect(await use({ session: 'b', capabilities: asking })).not.toBe(a)
+  expect(await use({ session: 'c' })).toBe(await use({ session: 'd' }))
+})
+
+test('V3: a session that asks for log messages later stays where its state is', async () => {
+  const { use } = linesWith(stdio)
+  const peer = callOf().peer
+  const shared = await use({ session: 'a', peer })
+  expect(await use({ session: 'a', peer }, { logLevel: 'info' })).toBe(shared)
+  expect(await use({ session: 'b', peer }, { logLevel: 'info' })).not.toBe(shared)
+})
+
+test('V3: a client that wants log messages of some of its calls has one line for all of them', async () => {
+  const { use } = linesWith(stdio)
+  const own = await use({ session: 'm' }, loud)
+  expect(await use({ session: 'm' }, { rounds: true })).toBe(own)
+})
+
+test('G3: programs of one name that can be asked for different things do not share a line', async () => {
+  const { use } = linesWith(stdio)
+  const rooted = await use({ session: 'm', capabilities: { roots: {} } }, { rounds: true })
+  expect(await use({ session: 'm', capabilities: asking }, { rounds: true })).not.toBe(rooted)
+})
+
+test('G3: one line for each session, closed when it leaves', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  const a = await use({ session: 'a' })
+  expect(await use({ session: 'b' })).not.toBe(a)
+  lines.left('a')
+  await clock.pass(0)
+  expect(peers[0]?.disposed).toBe(true)
+  expect(peers[1]?.disposed).toBe(false)
+  expect(await use({ session: 'a' })).not.toBe(a)
+})
+
+test('G3: a fresh line for each call, with a warm one waiting for the next', async () => {
+  const { use, peers, clock } = linesWith({ ...stdio, session: 'call', spares: 1 })
+  const first = await use({ session: 'a' })
+  expect(peers).toHaveLength(2)
+  await clock.pass(0)
+  expect(peers.filter(({ disposed }) => disposed)).toHaveLength(1)
+  const second = await use({ session: 'a' })
+  expect(second).not.toBe(first)
+  expect(peers).toHaveLength(3)
+})
+
+test.each(['legacy', 'modern'] as const)(
+  'V3: however many calls of one client run at once, one process of a %s server serves them',
+  async (era) => {
+    const { lines, peers } = linesWith(stdio, era)
+    const caller = { ...callOf().caller, session: 'm', capabilities: asking }
+    const done = Promise.withResolvers<void>()
+    const busy = Array.from({ length: 20 }, () =>
+      lines.use(callOf({ caller, peer: { ...callOf().peer, ...loud } }), async ({ connection }) => {
+        await done.promise
+        return connection
+      }),
+    )
+    await expect.poll(() => peers.length).toBe(1)
+    done.resolve()
+    expect(new Set(await Promise.all(busy)).size).toBe(1)
+    expect(peers).toHaveLength(1)
+  },
+)
+
+test.each(['legacy', 'modern'] as const)(
+  'G3: what a client follows of a %s server and what it calls is one process',
+  async (era) => {
+    const { lines, use } = linesWith(stdio, era)
+    const peer = { ...callOf().peer, logLevel: 'info' as const }
+    const caller = { ...callOf().caller, session: 'a', capabilities: asking, peer }
+    const line = lines.of(caller)
+    using _ = line.hold()
+    const { connection } = await line.open(new AbortController().signal)
+    expect(await use(caller, peer)).toBe(connection)
+    expect(await use({ ...caller, session: 'b' }, peer)).not.toBe(connection)
+  },
+)
+
+test('G3: a line over which something is followed is not in use by a call', async () => {
+  const { lines, use, peers } = linesWith(stdio)
+  const caller = { ...callOf().caller, session: 'm', capabilities: asking }
+  using _ = lines.of(caller).hold()
+  await use(caller, { rounds: true })
+  expect(peers).toHaveLength(1)
+})
+
+test("G3: a line that somebody gets log messages on is not everybody's", async () => {
+  const { use } = linesWith(stdio, 'modern')
+  const own = await use({ session: 'a' }, loud)
+  expect(own.owned).toBe(true)
+  expect(await use({ session: 'b' })).not.toBe(own)
+})
+
+test('B2: a server of the stateless era needs one line, which goes with none of its callers', async () => {
+  const { use, lines, peers } = linesWith(stdio, 'modern')
+  const a = await use({ session: 'a', capabilities: asking })
+  lines.left('a')
+  expect(await use({ session: 'b' })).toBe(a)
+  expect(a.owned).toBe(false)
+  expect(peers).toHaveLength(1)
+})
+
+test('G3: lines of callers that never say goodbye are bounded', async () => {
+  const { use, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
+  for (let caller = 0; caller < 260; caller++) await use({ session: `s${caller}` })
+  await clock.pass(0)
+  expect(peers.filter(({ disposed }) => disposed)).toHaveLength(4)
+})
+
+test('B7: disposal ends shared, owned, fleeting and spare lines', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 2 })
+  await use({ session: 'a' })
+  await lines[Symbol.asyncDispose]()
+  expect(peers).toHaveLength(3)
+  expect(peers.every(({ disposed }) => disposed)).toBe(true)
+  expect(clock.pending).toBe(0)
+})
+
+test.each(['shared', 'caller'])(
+  'G2: with session %s, unused lines and spares stop; one that an open session has used stays until the session ends',
+  async (session) => {
+    const { use, lines, peers, clock } = linesWith({ ...stdio, session, idle: '1m', spares: 1 })
+    const kept = await use({ session: 'a', capabilities: asking, peer: callOf().peer })
+    await use({ session: 'nobody to reach' })
+    await clock.pass(0)
+    const left = () => peers.filter(({ disposed }) => !disposed).map(({ transport }) => transport)
+    expect(left().length).toBeGreaterThan(1)
+    await clock.pass(120_000)
+    expect(left()).toEqual([kept.transport])
+    lines.left('a')
+    await clock.pass(120_000)
+    expect(left()).toEqual([])
+    await lines[Symbol.asyncDispose]()
+    expect(clock.pending).toBe(0)
+  },
+)
+
+test('G2: a line that callers share stays as long as one of the sessions that have used it is open', async () => {
+  const { use, lines, peers, clock } = linesWith({ ...stdio, idle: '1m' })
+  for (const session of ['a', 'b']) await use({ session, peer: callOf().peer })
+  lines.left('a')
+  await clock.pass(600_000)
+  expect(peers[0]?.disposed).toBe(false)
+  lines.left('b')
+  await clock.pass(120_000)
+  expect(peers[0]?.disposed).toBe(true)
+})
+
+test('B7: disposal ends the line of a call that is under way', async () => {
+  const { lines, peers } = linesWith({ ...stdio, session: 'call', spares: 0 })
+  const call = lines
+    .use(callOf(), ({ connection }) =>
+      connection.request({ method: 'never answered', params: () => undefined, signal: new AbortController().signal }),
+    )
+    .catch((error) => error)
+  await expect.poll(() => peers[0]?.heard.length).toBe(1)
+  await lines[Symbol.asyncDispose]()
+  expect(peers[0]?.disposed).toBe(true)
+  expect(await call).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+})

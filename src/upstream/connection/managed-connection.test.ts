@@ -1,0 +1,262 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { silentLog } from '../../core/log.ts'
+import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
+import type { OpenLine } from './handshake.ts'
+import { createLine } from './managed-connection.ts'
+import { createBackoff, type StartLimit } from './reconnect.ts'
+import { openConnection } from './rpc-connection.ts'
+
+const never = new AbortController().signal
+const options = { server: 'files', owned: false, log: silentLog }
+const identity = { name: 'toolway', version: '1' }
+const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities: {} } as const
+
+interface Setup {
+  readonly idleMs?: number
+  readonly fails?: () => boolean
+  readonly restarts?: StartLimit
+}
+
+function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
+  const clock = createManualClock()
+  const backoff = createBackoff(clock, { restarts, random: () => 1 })
+  const peers: ScriptedPeer[] = []
+  const events: string[] = []
+  const line = createLine({
+    server: 'files',
+    async connect(signal): Promise<OpenLine> {
+      if (fails()) throw new ToolwayError('SERVER_UNAVAILABLE', 'no such command')
+      const peer = scriptedPeer({ echo: () => ({ ok: true }) })
+      peers.push(peer)
+      return { connection: await openConnection(peer.transport, options, signal), introduction, identity }
+    },
+    backoff,
+    connectWithinMs: 120_000,
+    idleMs,
+    opened: () => events.push('opened'),
+    closed: (error) => events.push(`closed${error ? `: ${error.message}` : ''}`),
+    failed: () => events.push('failed'),
+    clock,
+    log: silentLog,
+  })
+  const echo = () =>
+    line.use(({ connection }) => connection.request({ method: 'echo', params: () => undefined, signal: never }), never)
+  return { line, clock, peers, events, echo, backoff }
+}
+
+test('G2: a line is opened on first use, once for all who wait', async () => {
+  const { line, peers, echo } = lineWith()
+  expect(peers).toHaveLength(0)
+  await Promise.all([echo(), echo(), line.open(never)])
+  await echo()
+  expect(peers).toHaveLength(1)
+})
+
+test('F12: a lost line is opened again by the next call', async () => {
+  const { peers, echo, events } = lineWith()
+  await echo()
+  peers[0]?.die('The process ended.')
+  await echo()
+  expect(peers).toHaveLength(2)
+  expect(peers[0]?.disposed).toBe(true)
+  expect(events).toEqual(['opened', 'closed: The process ended.', 'opened'])
+})
+
+test('F12: a call that finds the line dead, or loses it before it was sent, runs on a new one', async () => {
+  const { peers, echo, line } = lineWith()
+  await echo()
+  peers[0]?.failSilently()
+  await echo()
+  expect(peers).toHaveLength(2)
+  let attempts = 0
+  const answer = line.use(async ({ connection }) => {
+    if (++attempts === 1) peers[1]?.failSilently()
+    return connection.request({ method: 'echo', params: () => undefined, signal: never })
+  }, never)
+  await expect(answer).resolves.toBeDefined()
+  expect([attempts, peers.length]).toEqual([2, 3])
+})
+
+test('F12: an error of a line that is alive is not repeated', async () => {
+  const { line } = lineWith()
+  let attempts = 0
+  const refused = line.use(async () => {
+    attempts++
+    throw new ToolwayError('SERVER_UNAVAILABLE', 'refused our credential')
+  }, never)
+  await expect(refused).rejects.toThrow('credential')
+  expect(attempts).toBe(1)
+})
+
+test('T1/T5: after a failure the server is refused fast for a growing while, then tried again', async () => {
+  let broken = true
+  const { clock, echo, backoff } = lineWith({ fails: () => broken })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 1_000 } })
+  clock.advance(1_000)
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 2_000 } })
+  broken = false
+  clock.advance(2_000)
+  await expect(echo()).resolves.toBeDefined()
+  expect(backoff.failure).toBeUndefined()
+})
+
+test('F12: an attempt of our own that fails does not keep the next call from trying', async () => {
+  let down = true
+  const { line, echo, events, clock } = lineWith({ fails: () => down })
+  await expect(line.reopen()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  await expect(line.reopen()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  down = false
+  await echo()
+  expect(events).toEqual(['failed', 'failed', 'opened'])
+  await line[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
+test('G2: an idle line is closed, one in use is not, and the next call wakes it', async () => {
+  const { line, clock, peers, echo, events } = lineWith({ idleMs: 1_000 })
+  const work = Promise.withResolvers<void>()
+  const busy = line.use(() => work.promise, never)
+  await clock.pass(5_000)
+  expect(line.current).toBeDefined()
+  work.resolve()
+  await busy
+  await clock.pass(999)
+  expect(line.current).toBeDefined()
+  await clock.pass(1_000)
+  expect(line.current).toBeUndefined()
+  expect(events).toEqual(['opened', 'closed'])
+  await echo()
+  expect(peers).toHaveLength(2)
+  await line[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
+test('G2: one who stops waiting for a slow server does not disturb the others', async () => {
+  const slow = Promise.withResolvers<OpenLine>()
+  const clock = createManualClock()
+  const callbacks = { opened() {}, closed() {}, failed() {} }
+  const line = createLine({
+    server: 's',
+    connect: () => slow.promise,
+    backoff: createBackoff(clock),
+    connectWithinMs: 120_000,
+    idleMs: undefined,
+    ...callbacks,
+    clock,
+    log: silentLog,
+  })
+  const impatient = new AbortController()
+  const first = line.open(impatient.signal)
+  const second = line.open(never)
+  impatient.abort(new Error('gone'))
+  await expect(first).rejects.toThrow('gone')
+  const connection = await openConnection(scriptedPeer({}).transport, options, never)
+  slow.resolve({ connection, introduction, identity })
+  await expect(second).resolves.toMatchObject({ introduction })
+})
+
+test('B7: disposal ends an attempt under way and closes what is open', async () => {
+  const { line, peers, echo } = lineWith()
+  await echo()
+  await line[Symbol.asyncDispose]()
+  expect(peers[0]?.disposed).toBe(true)
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+})
+
+test('F12: a call that was sent is not sent again when another one finds the line dead', async () => {
+  const { line, peers, echo } = lineWith()
+  await echo()
+  const sent: string[] = []
+  const slow = line.use(({ connection }) => {
+    sent.push('slow')
+    return connection.request({ method: 'never answered', params: () => undefined, signal: never })
+  }, never)
+  const ended = expect(slow).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  await new Promise((resolve) => setImmediate(resolve))
+  peers[0]?.failSilently()
+  await echo()
+  expect(peers).toHaveLength(2)
+  peers[0]?.die()
+  await ended
+  expect(sent).toEqual(['slow'])
+  expect(peers[0]?.disposed).toBe(true)
+  await line[Symbol.asyncDispose]()
+})
+
+test('G2, T5: a process that keeps crashing is left alone after its restarts, says so, and gets one start a window', async () => {
+  const { clock, peers, echo, events } = lineWith({ restarts: { max: 2, window: 60_000 } })
+  for (let crash = 0; crash < 3; crash++) {
+    await echo()
+    peers.at(-1)?.die('It crashed.')
+  }
+  const refused = await echo().catch((error) => error)
+  expect(refused).toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 60_000 } })
+  expect(refused.message).toMatch(/used up its restarts.*tried again in 60 s.*It crashed\./)
+  expect(refused.details.unsent).toBeUndefined()
+  expect(events.at(-1)).toBe('failed')
+  clock.advance(60_000)
+  await echo()
+  peers.at(-1)?.die('It crashed.')
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
+  expect(peers).toHaveLength(4)
+})
+
+test('F12: whatever fails while the line is being opened, the call was surely not sent', async () => {
+  const { echo } = lineWith({ fails: () => true })
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
+})
+
+test('T5: who comes to a server that is known to be down does not wait long for an attempt that hangs', async () => {
+  const clock = createManualClock()
+  let attempts = 0
+  const hanging = Promise.withResolvers<OpenLine>()
+  const line = createLine({
+    server: 's',
+    connect: () =>
+      ++attempts === 1 ? Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'refused')) : hanging.promise,
+    backoff: createBackoff(clock, { random: () => 0 }),
+    connectWithinMs: 120_000,
+    idleMs: undefined,
+    opened() {},
+    closed() {},
+    failed() {},
+    clock,
+    log: silentLog,
+  })
+  await expect(line.open(never)).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  const waiting = line.open(never).catch((error) => error)
+  await clock.pass(5_000)
+  expect(await waiting).toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 1_000 } })
+  const patient = line.open(never)
+  const connection = await openConnection(scriptedPeer({}).transport, options, never)
+  hanging.resolve({ connection, introduction, identity })
+  await expect(patient).resolves.toMatchObject({ introduction })
+  expect(attempts).toBe(2)
+  await line[Symbol.asyncDispose]()
+  expect(clock.pending).toBe(0)
+})
+
+test('T5: a line that is replaced fails what is under way as unknown, and the next one starts when the old one has ended', async () => {
+  const { line, peers, echo, events, clock } = lineWith()
+  await echo()
+  const slow = line.use(
+    ({ connection }) => connection.request({ method: 'never answered', params: () => undefined, signal: never }),
+    never,
+  )
+  const ended = expect(slow).rejects.toMatchObject({
+    code: 'OUTCOME_UNKNOWN',
+    message: expect.stringMatching(/^It hangs\. Whether/),
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  line.replace(new ToolwayError('SERVER_UNAVAILABLE', 'It hangs.'))
+  await ended
+  await expect(echo()).rejects.toMatchObject({ code: 'SERVER_UNHEALTHY' })
+  expect(events).toEqual(['opened', 'closed: It hangs.', 'failed'])
+  clock.advance(1_000)
+  await echo()
+  expect(peers.map(({ disposed }) => disposed)).toEqual([true, false])
+})

@@ -1,0 +1,257 @@
+import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+
+/**
+ * Nothing that we have started stays behind: what outlived an earlier Toolway that was killed is ended when the next
+ * one starts, and what has left the group of its server is ended soon after the server.
+ */
+export interface Leftovers extends AsyncDisposable {
+  /** Settles when what earlier ones left behind is gone; before that nothing is started in its place. Never rejects. */
+  readonly reaped: Promise<void>
+  enrol(): Enrolment
+}
+
+/** One process that we start. */
+export interface Enrolment {
+  /** What it and all that it starts are known by, wherever they go. */
+  readonly environment: Readonly<Record<string, string>>
+  started(pid: number): void
+  ended(): void
+}
+
+/** A server whose configuration sets it to something else keeps what it has started. */
+const variable = 'TOOLWAY_OWNER'
+const gentlyMs = 2_000
+const lookMs = 50
+/** Looking through all processes takes some milliseconds: what ends together is looked for together. */
+const sweepAfterMs = 1_000
+
+interface LeftoversOptions {
+  readonly folder: string
+  readonly log: Log
+  readonly clock?: Clock
+}
+
+/** Only where the kernel tells of processes in files; elsewhere groups have to do. */
+export function createLeftovers({ folder, log, clock = systemClock }: LeftoversOptions): Leftovers {
+  const space = processSpace()
+  const start = startOf(process.pid)
+  if (space === undefined || start === undefined) return nothing
+  const owner = randomUUID()
+  const file = join(folder, `${process.pid}-${start}-${owner}.json`)
+  const children = new Map<number, ProcessId>()
+  const strays = new Set<string>()
+  let timer: Disposable | undefined
+  let count = 0
+  let sweeping = Promise.resolve()
+
+  return {
+    reaped: reap(folder, space, clock, log).catch((error) => {
+      log.warn({ err: error }, 'could not look for processes that an earlier run has left behind')
+    }),
+    enrol() {
+      const mark = `${owner}.${++count}`
+      let child: ProcessId | undefined
+      return {
+        environment: { [variable]: mark },
+        started(pid) {
+          child = { pid, start: startOf(pid) ?? '' }
+          children.set(pid, child)
+          record()
+        },
+        ended() {
+          if (child) children.delete(child.pid)
+          strays.add(mark)
+          timer ??= clock.after(sweepAfterMs, () => {
+            timer = undefined
+            sweeping = sweeping.then(sweep).catch(() => {})
+          })
+        },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      timer?.[Symbol.dispose]()
+      await sweeping
+      if (count > 0) await end(await processesWith(variable, (value) => value.startsWith(owner)), clock)
+      await rm(file, { force: true }).catch(() => {})
+    },
+  }
+
+  /** The marks alone would do for most; a process that has cleared its environment is found by its number. */
+  function record(): void {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      writeFileSync(file, JSON.stringify({ space, children: [...children.values()] }), { mode: 0o600 })
+    } catch (error) {
+      log.debug({ err: error }, 'could not write down which processes are ours')
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    const marks = new Set(strays)
+    strays.clear()
+    const found = await processesWith(variable, (value) => marks.has(value))
+    if (found.length === 0) return
+    log.debug({ processes: found.length }, 'a server has ended and left processes behind; they are ended, too')
+    await end(found, clock)
+  }
+}
+
+const nothing: Leftovers = {
+  reaped: Promise.resolve(),
+  enrol: () => ({ environment: {}, started() {}, ended() {} }),
+  async [Symbol.asyncDispose]() {},
+}
+
+interface Entry {
+  readonly space?: string
+  readonly children?: readonly ProcessId[]
+}
+
+/** Ends what those have left behind whose records are here and who are not. */
+async function reap(folder: string, space: string, clock: Clock, log: Log): Promise<void> {
+  const names = await readdir(folder).catch(() => [])
+  await Promise.all(
+    names.map(async (name) => {
+      const [, pid, start, owner] = /^(\d+)-(\d+)-([\w-]{36})\.json$/.exec(name) ?? []
+      if (pid === undefined || start === undefined || owner === undefined) return
+      const file = join(folder, name)
+      const entry = await entryIn(file)
+      // Numbers of another machine or of another container mean nothing here, and nothing of theirs can be reached.
+      const here = entry.space === undefined || entry.space === space
+      if (here && isAlive({ pid: Number(pid), start })) return
+      if (here) await endThoseOf(owner, entry.children ?? [], clock, log)
+      await rm(file, { force: true })
+    }),
+  )
+}
+
+async function endThoseOf(owner: string, children: readonly ProcessId[], clock: Clock, log: Log): Promise<void> {
+  const leaders = children.filter(isAlive)
+  const marked = await processesWith(variable, (value) => value.startsWith(owner))
+  const processes = new Set([...leaders, ...marked].map(({ pid }) => pid)).size
+  if (processes === 0) return
+  await end(marked, clock, leaders)
+  log.warn({ processes }, 'an earlier Toolway was killed and had left processes behind; they have been ended')
+}
+
+/** A record that was cut short says nothing; its name says enough. */
+async function entryIn(file: string): Promise<Entry> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Entry
+  } catch {
+    return {}
+  }
+}
+
+/** SIGTERM, then SIGKILL; to whole groups where these processes lead one. */
+async function end(processes: readonly ProcessId[], clock: Clock, leaders: readonly ProcessId[] = []): Promise<void> {
+  const others = processes.filter(({ pid }) => pid !== process.pid)
+  const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
+    for (const { pid } of leaders.filter(isAlive)) signalGroup(pid, name)
+    for (const { pid } of others.filter(isAlive)) {
+      try {
+        process.kill(pid, name)
+      } catch {
+        // It has just ended by itself.
+      }
+    }
+  }
+  signal('SIGTERM')
+  for (let waited = 0; waited < gentlyMs; waited += lookMs) {
+    if (![...leaders, ...others].some(isAlive)) return
+    await new Promise<void>((resolve) => clock.after(lookMs, resolve))
+  }
+  signal('SIGKILL')
+}
+
+const isWindows = process.platform === 'win32'
+const living = new Set<number>()
+let watching = false
+
+/** Remembers a group, so that none outlives us even where nobody disposed of it. */
+export function rememberGroup(leader: number): void {
+  living.add(leader)
+  if (watching) return
+  watching = true
+  process.once('exit', () => {
+    for (const pid of living) signalGroup(pid, 'SIGKILL')
+  })
+}
+
+/** Kills what a leader that has ended left behind in its group, and forgets the group. */
+export function sweepGroup(leader: number): void {
+  if (!living.delete(leader)) return
+  if (!isWindows) signalGroup(leader, 'SIGKILL')
+}
+
+/** Reaches a process and all that it started, unless they have left its group. A group that is gone is fine. */
+export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  if (isWindows) {
+    // Windows knows no groups and no polite signal, but it can walk the tree.
+    spawnSync('taskkill', ['/pid', String(leader), '/T', '/F'], { windowsHide: true, stdio: 'ignore' })
+    return
+  }
+  try {
+    process.kill(-leader, signal)
+  } catch {
+    // Nobody is left, which is what was wanted.
+  }
+}
+
+/** A process and when it started: together they name it, since numbers are used again. */
+interface ProcessId {
+  readonly pid: number
+  /** In ticks of the kernel since it booted. */
+  readonly start: string
+}
+
+/** When a living process started; undefined for one that has ended, also where nobody has fetched its end yet. */
+export function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The name of a program may hold anything, so that fields are counted from its end.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return /[ZXx]/.test(fields[0] as string) ? undefined : fields[19]
+  } catch {
+    return undefined
+  }
+}
+
+const isAlive = ({ pid, start }: ProcessId): boolean => startOf(pid) === start
+
+/** The place in which our process numbers mean something: this machine since it booted, or a container on it. */
+function processSpace(): string | undefined {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return undefined
+  }
+}
+
+/** The living processes of this user in whose environment a variable has a value that fits. */
+async function processesWith(variable: string, fits: (value: string) => boolean): Promise<ProcessId[]> {
+  const found: ProcessId[] = []
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    // Those of other users cannot be read, and some have just ended.
+    const environment = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '')
+    const value = valueIn(environment, variable)
+    const start = value !== undefined && fits(value) ? startOf(Number(name)) : undefined
+    if (start !== undefined) found.push({ pid: Number(name), start })
+  }
+  return found
+}
+
+function valueIn(environment: string, variable: string): string | undefined {
+  const at = `\0${environment}`.indexOf(`\0${variable}=`)
+  if (at < 0) return undefined
+  const from = at + variable.length + 1
+  const end = environment.indexOf('\0', from)
+  return environment.slice(from, end < 0 ? undefined : end)
+}

@@ -1,0 +1,87 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { createBackoff } from './reconnect.ts'
+
+const error = (retryAfterMs?: number) =>
+  new ToolwayError('SERVER_UNAVAILABLE', 'It ended.', retryAfterMs === undefined ? {} : { retryAfterMs })
+const restarts = { max: 2, window: 60_000 }
+
+test('T5: pauses are spread at random over a time that doubles up to a limit, and end with the first success', () => {
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(12), (dice, times) => {
+      const backoff = createBackoff(createManualClock(), { random: () => dice })
+      for (let failure = 0; failure <= times; failure++) backoff.failed(error())
+      expect(backoff.pauseMs).toBeCloseTo(dice * Math.min(1_000 * 2 ** times, 30_000), 3)
+      backoff.succeeded()
+      expect([backoff.pauseMs, backoff.failure]).toEqual([0, undefined])
+    }),
+  )
+})
+
+test('T5: a server that says when to come back is not asked before', () => {
+  const clock = createManualClock()
+  const backoff = createBackoff(clock)
+  backoff.failed(error(7_000))
+  expect(backoff.pauseMs).toBe(7_000)
+})
+
+test('G2: a crash alone costs no pause; one more than the limit within the window does', () => {
+  const clock = createManualClock()
+  const backoff = createBackoff(clock, { restarts })
+  for (let crash = 0; crash < 2; crash++) {
+    backoff.crashed(error(), 100)
+    expect(backoff.failure).toBeUndefined()
+    clock.advance(1_000)
+  }
+  backoff.crashed(error(), 100)
+  expect([backoff.exhausted, backoff.pauseMs]).toEqual([true, 60_000])
+})
+
+test('G2: crashes that lie apart, or of processes that have lasted, do not add up', () => {
+  const clock = createManualClock()
+  const backoff = createBackoff(clock, { restarts })
+  for (let crash = 0; crash < 20; crash++) {
+    backoff.crashed(error(), 100)
+    clock.advance(30_001)
+  }
+  for (let crash = 0; crash < 20; crash++) backoff.crashed(error(), 60_000)
+  expect([backoff.exhausted, backoff.failure]).toEqual([false, undefined])
+})
+
+test('T5: with its starts used up it gets one in each window, until one of them lasts', () => {
+  const clock = createManualClock()
+  const backoff = createBackoff(clock, { restarts, random: () => 0 })
+  for (let start = 0; start < 3; start++) backoff.failed(error())
+  expect(backoff.pauseMs).toBe(60_000)
+  clock.advance(60_000)
+  expect(backoff.pauseMs).toBe(0)
+  backoff.failed(error())
+  expect(backoff.pauseMs).toBe(60_000)
+  clock.advance(60_000)
+  backoff.succeeded()
+  expect(backoff.pauseMs).toBe(0)
+  clock.advance(1_000)
+  backoff.crashed(error(), 1_000)
+  expect(backoff.pauseMs).toBe(60_000)
+  clock.advance(60_000)
+  backoff.succeeded()
+  clock.advance(60_000)
+  backoff.crashed(error(), 60_000)
+  expect([backoff.exhausted, backoff.pauseMs]).toEqual([false, 0])
+})
+
+test('T5: while it is down one attempt at a time is enough', () => {
+  const backoff = createBackoff(createManualClock())
+  {
+    using _ = backoff.attempt()
+    expect(backoff.probing).toBe(false)
+  }
+  backoff.failed(error())
+  {
+    using _ = backoff.attempt()
+    expect(backoff.probing).toBe(true)
+  }
+  expect(backoff.probing).toBe(false)
+})

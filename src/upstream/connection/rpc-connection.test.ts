@@ -1,0 +1,384 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { callOf } from '../../core/call.fixture.ts'
+import type { Peer } from '../../core/call.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { silentLog } from '../../core/log.ts'
+import { scriptedPeer } from '../peer.fixture.ts'
+import { createTurns } from '../requests/call-turns.ts'
+import { openConnection } from './rpc-connection.ts'
+
+const never = new AbortController().signal
+const ask = (method: string, signal = never) => ({ method, params: () => Buffer.from('{}'), signal })
+const open = async (...script: Parameters<typeof scriptedPeer>) => {
+  const peer = scriptedPeer(...script)
+  const hosts: Peer[] = []
+  const options = { server: 's', owned: false, host: () => ({ calls: [], session: hosts }), log: silentLog }
+  return { peer, hosts, connection: await openConnection(peer.transport, options, never) }
+}
+const peer = (changes: Partial<Peer>): Peer => ({ ...callOf().peer, ...changes })
+const hearing = (who: string, seen: unknown[]) =>
+  peer({ notify: (_, params) => seen.push([who, (params.value as { progress: number }).progress]) })
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('B2: a result comes back as the bytes in which the server wrote it', async () => {
+  const { connection } = await open({ 'tools/call': () => ({ content: [], surprise: { deep: [1] } }) })
+  expect((await connection.request(ask('tools/call'))).result.toString()).toBe('{"content":[],"surprise":{"deep":[1]}}')
+})
+
+test('T2: an error of the server keeps its code, message and data', async () => {
+  const error = { code: -32042, message: 'open this page', data: { url: 'x', more: [1] } }
+  const { connection } = await open({ 'tools/call': () => ({ error }) })
+  const thrown = await connection.request(ask('tools/call')).catch((thrown: unknown) => thrown)
+  expect(thrown).toBeInstanceOf(ServerError)
+  expect((thrown as ServerError).error.value).toEqual(error)
+})
+
+test('G3: answers in another order reach the one who asked', async () => {
+  const { connection, peer } = await open({})
+  const first = connection.request(ask('a'))
+  const second = connection.request(ask('b'))
+  peer.say({ id: 2, result: { to: 'b' } })
+  peer.say({ id: 1, result: { to: 'a' } })
+  expect([JSON.parse(String((await first).result)), JSON.parse(String((await second).result))]).toEqual([
+    { to: 'a' },
+    { to: 'b' },
+  ])
+})
+
+test('F10: a cancelled request tells the server which one, and a late answer is dropped', async () => {
+  const { connection, peer } = await open({})
+  const caller = new AbortController()
+  const answer = connection.request(ask('tools/call', caller.signal))
+  await nextTurn()
+  caller.abort(new Error('enough'))
+  await expect(answer).rejects.toThrow('enough')
+  expect(peer.heard.at(-1)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: 1 } })
+  peer.say({ id: 1, result: {} })
+  peer.say({ id: 'stranger', result: {} })
+})
+
+test('F12: when the line goes down every pending request fails, later ones at once', async () => {
+  const { connection, peer } = await open({})
+  let closed = ''
+  connection.onClosed = (error) => {
+    closed = error.message
+  }
+  const pending = [connection.request(ask('a')), connection.request(ask('b'))]
+  peer.die('The process ended with code 1.')
+  for (const request of pending) await expect(request).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  await expect(connection.request(ask('c'))).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+  expect(closed).toBe('The process ended with code 1.')
+})
+
+test('V4: progress that only we asked for restarts the time of its request, and reaches no caller', async () => {
+  const { connection, peer } = await open({})
+  const seen: unknown[] = []
+  let restarts = 0
+  const progressed = () => void restarts++
+  const asked = connection.request({ ...ask('a'), peer: hearing('a', seen), ownProgress: true, progressed })
+  const wanted = connection.request({ ...ask('b'), peer: hearing('b', seen), progressed })
+  peer.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } })
+  peer.say({ method: 'notifications/progress', params: { progressToken: 2, progress: 2 } })
+  peer.say({ id: 1, result: {} })
+  peer.say({ id: 2, result: {} })
+  await Promise.all([asked, wanted])
+  expect({ restarts, seen }).toEqual({ restarts: 2, seen: [['b', 2]] })
+})
+
+test('B2: progress reaches the request whose token it carries, and no other', async () => {
+  const { connection, peer } = await open({})
+  const seen: unknown[] = []
+  const first = connection.request({ ...ask('a'), peer: hearing('a', seen) })
+  const second = connection.request({ ...ask('b'), peer: hearing('b', seen) })
+  peer.say({ method: 'notifications/progress', params: { progressToken: 2, progress: 1 } })
+  peer.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 2 } })
+  peer.say({ method: 'notifications/progress', params: { progressToken: 99, progress: 3 } })
+  peer.say({ id: 1, result: {} })
+  peer.say({ id: 2, result: {} })
+  await Promise.all([first, second])
+  peer.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 4 } })
+  expect(seen).toEqual([
+    ['b', 1],
+    ['a', 2],
+  ])
+})
+
+test('B2: a ping of the server is answered; what was not offered to it is refused', async () => {
+  const { peer } = await open({})
+  peer.say({ id: 'p', method: 'ping' })
+  peer.say({ id: 7, method: 'sampling/createMessage', params: {} })
+  expect(peer.heard).toMatchObject([
+    { id: 'p', result: {} },
+    { id: 7, error: { code: -32603 } },
+  ])
+})
+
+test('security: a server that asks and does not take the answers is not answered without end', async () => {
+  const taken = Promise.withResolvers<void>()
+  const { connection, peer } = await open({})
+  connection.transport.send = ({ body }) => {
+    peer.heard.push(JSON.parse(String(body)))
+    return taken.promise
+  }
+  for (let id = 0; id < 1_000; id++) peer.say({ id, method: id % 2 ? 'ping' : 'roots/list' })
+  expect(peer.heard).toHaveLength(64)
+  taken.resolve()
+  await nextTurn()
+  peer.say({ id: 'p', method: 'ping' })
+  expect(peer.heard).toHaveLength(65)
+})
+
+test('what is not JSON-RPC is ignored', async () => {
+  const { connection, peer } = await open({ ping: () => ({}) })
+  peer.say({ nonsense: true })
+  peer.say({ id: 1, method: 5 })
+  await expect(connection.request(ask('ping'))).resolves.toBeDefined()
+})
+
+const named = (name: string, log: string[]) =>
+  peer({
+    logLevel: 'info',
+    ask: async (method) => {
+      log.push(`${name} asked ${method}`)
+      return Json.of({ answer: name })
+    },
+    notify: (method) => log.push(`${name} told ${method}`),
+  })
+
+test('G3: a question reaches the only caller with a call under way, and its answer goes back', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  const call = connection.request({ ...ask('tools/call'), peer: named('ann', log) })
+  server.say({ id: 'q', method: 'sampling/createMessage', params: {} })
+  await nextTurn()
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', result: { answer: 'ann' } })
+  server.say({ id: 1, result: {} })
+  await call
+  expect(log).toEqual(['ann asked sampling/createMessage'])
+})
+
+test('G3: where nothing tells whom a question or a log message is for, it reaches nobody', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  for (const name of ['ann', 'bob'])
+    connection.request({ ...ask('tools/call'), peer: named(name, log) }).catch(() => {})
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  server.say({ method: 'notifications/message', params: { level: 'info', data: 'x' } })
+  await nextTurn()
+  expect(log).toEqual([])
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', error: { code: -32603 } })
+  await connection[Symbol.asyncDispose]()
+})
+
+test('G3: on a line of one caller everything is for that caller, also outside a call', async () => {
+  const { connection, peer: server, hosts } = await open({})
+  const log: string[] = []
+  connection.owned = true
+  hosts.push(named('ann', log))
+  server.say({ id: 'q', method: 'roots/list' })
+  await nextTurn()
+  expect(log).toEqual(['ann asked roots/list'])
+})
+
+test('G3: one who wants no log messages is not in the way of one who does', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  connection.logsByRequest = true
+  for (const who of [named('ann', log), { ...named('bob', log), logLevel: undefined }]) {
+    connection.request({ ...ask('tools/call'), peer: who }).catch(() => {})
+  }
+  server.say({ method: 'notifications/message', params: { level: 'info', data: 'x' } })
+  expect(log).toEqual(['ann told notifications/message'])
+  await connection[Symbol.asyncDispose]()
+})
+
+test('G3, V3: calls of a stateless owner take turns, so that each question reaches the call that asks it', async () => {
+  const { connection, peer: server } = await open({})
+  const clock = createManualClock()
+  const log: string[] = []
+  connection.owned = true
+  connection.turns = createTurns(clock, new Map())
+  const answer = Promise.withResolvers<void>()
+  const asking = (name: string): Peer => ({
+    ...named(name, log),
+    rounds: true,
+    async ask() {
+      log.push(`${name} asked`)
+      await answer.promise
+      return Json.of({ answer: name })
+    },
+  })
+  const calls = ['ann', 'bob'].map((name) =>
+    connection.request({ ...ask('tools/call'), name: 't', peer: asking(name) }),
+  )
+  await nextTurn()
+  expect(server.heard).toHaveLength(1)
+  server.say({ id: 'q1', method: 'elicitation/create', params: {} })
+  // Ann's call waits for its answer, so it is Bob's that runs and speaks.
+  await nextTurn()
+  expect(server.heard).toHaveLength(2)
+  server.say({ id: 'q2', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual(['ann asked', 'bob asked'])
+  answer.resolve()
+  await nextTurn()
+  // One at a time runs on: the second answer is sent when the first call has ended.
+  expect(server.heard.slice(2)).toMatchObject([{ id: 'q1', result: { answer: 'ann' } }])
+  server.say({ id: 1, result: {} })
+  await nextTurn()
+  expect(server.heard.slice(3)).toMatchObject([{ id: 'q2', result: { answer: 'bob' } }])
+  server.say({ id: 2, result: {} })
+  await Promise.all(calls)
+  expect(clock.pending).toBe(0)
+})
+
+test('V3: a cancelled call costs the calls of the same owner nothing, whatever becomes of it at the server', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  connection.owned = true
+  connection.turns = createTurns(createManualClock(), new Map())
+  const gone = new AbortController()
+  const rounds = (name: string) => ({ ...named(name, log), rounds: true })
+  const cancelled = { ...ask('tools/call', gone.signal), name: 't', peer: rounds('ann') }
+  connection.request(cancelled).catch(() => {})
+  connection.request({ ...ask('tools/call'), name: 't', peer: rounds('bob') }).catch(() => {})
+  await nextTurn()
+  gone.abort(new Error('enough'))
+  await nextTurn()
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual(['bob asked elicitation/create'])
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', result: { answer: 'bob' } })
+  await connection[Symbol.asyncDispose]()
+})
+
+test('G3: a question that the server calls off is called off', async () => {
+  const { connection, peer: server } = await open({})
+  let signal: AbortSignal | undefined
+  const asked = peer({
+    ask: (_, __, given) => {
+      signal = given
+      return new Promise(() => {})
+    },
+  })
+  connection.request({ ...ask('tools/call'), peer: asked }).catch(() => {})
+  server.say({ id: 9, method: 'elicitation/create', params: {} })
+  server.say({ method: 'notifications/cancelled', params: { requestId: 9 } })
+  expect(signal?.aborted).toBe(true)
+  await connection[Symbol.asyncDispose]()
+})
+
+test("T2: a client's own error reaches the server unchanged", async () => {
+  const { connection, peer: server } = await open({})
+  const error = { code: -1, message: 'User rejected', data: { why: 1 } }
+  const refusing = peer({ ask: () => Promise.reject(new ServerError(Json.of(error))) })
+  connection.request({ ...ask('tools/call'), peer: refusing }).catch(() => {})
+  server.say({ id: 9, method: 'sampling/createMessage', params: {} })
+  await nextTurn()
+  expect(server.heard.at(-1)).toMatchObject({ id: 9, error })
+  await connection[Symbol.asyncDispose]()
+})
+
+test('B2: what a listener hears is told to the listener', async () => {
+  const { connection, peer: server } = await open({})
+  const heard: string[] = []
+  const listening = connection.request({ ...ask('subscriptions/listen'), heard: (method) => heard.push(method) })
+  const other: string[] = []
+  connection.onNotification = (method) => other.push(method)
+  const tagged = (id: unknown) => ({ _meta: { 'io.modelcontextprotocol/subscriptionId': id } })
+  server.say({ method: 'notifications/tools/list_changed', params: tagged(1) })
+  server.say({ method: 'notifications/tools/list_changed', params: tagged(99) })
+  server.say({ method: 'notifications/prompts/list_changed' })
+  server.say({ id: 1, result: {} })
+  await listening
+  expect(heard).toEqual(['notifications/tools/list_changed'])
+  expect(other).toEqual(['notifications/tools/list_changed', 'notifications/prompts/list_changed'])
+})
+
+test('G3: a call that was called off may still speak up, and is not mistaken for another', async () => {
+  const { connection, peer: server } = await open({})
+  const log: string[] = []
+  const gone = new AbortController()
+  connection.request({ ...ask('tools/call', gone.signal), peer: named('ann', log) }).catch(() => {})
+  await nextTurn()
+  gone.abort(new Error('too late'))
+  connection.request({ ...ask('tools/call'), peer: named('bob', log) }).catch(() => {})
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual([])
+  server.say({ id: 1, result: {} })
+  server.say({ id: 'r', method: 'elicitation/create', params: {} })
+  await nextTurn()
+  expect(log).toEqual(['bob asked elicitation/create'])
+  await connection[Symbol.asyncDispose]()
+})
+
+test('G3: a question is asked again where the call it was asked through ends first', async () => {
+  const { connection, peer: server } = await open({})
+  connection.owned = true
+  const log: string[] = []
+  const over = Promise.withResolvers<Json>()
+  connection.request({ ...ask('tools/call'), peer: named('first', log) }).catch(() => {})
+  const ends = peer({ ask: () => over.promise })
+  connection.request({ ...ask('tools/call'), peer: ends }).catch(() => {})
+  server.say({ id: 'q', method: 'elicitation/create', params: {} })
+  server.say({ id: 2, result: {} })
+  over.reject(new ToolwayError('CANCELLED', 'The call is over.'))
+  await nextTurn()
+  expect(log).toEqual(['first asked elicitation/create'])
+  expect(server.heard.at(-1)).toMatchObject({ id: 'q', result: { answer: 'first' } })
+  await connection[Symbol.asyncDispose]()
+})
+
+test('F12: what was under way when the line was closed may have run', async () => {
+  const { connection } = await open({})
+  const under = connection.request(ask('tools/call'))
+  await connection[Symbol.asyncDispose]()
+  await expect(under).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  await expect(connection.request(ask('tools/call'))).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
+})
+
+test('an answer that is no answer ends its request instead of letting it wait', async () => {
+  const { connection, peer: server } = await open({})
+  const answer = connection.request(ask('tools/call'))
+  server.say({ id: 1, result: null })
+  await expect(answer).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+})
+
+test("G3: on the stream of one request nobody else's is answered, and what is said wrongly on the way ends none", async () => {
+  const { connection, peer } = await open({}, { kind: 'http' })
+  const first = connection.request(ask('a'))
+  const second = connection.request(ask('b'))
+  peer.say({ method: 'notifications/message', params: null }, 2)
+  peer.say({ id: 2, result: { to: 'b' } }, 1)
+  await expect(first).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', message: expect.stringContaining('another') })
+  peer.say({ id: 2, result: { to: 'b', truly: true } }, 2)
+  expect(JSON.parse(String((await second).result))).toEqual({ to: 'b', truly: true })
+})
+
+test('V1: a notification that the protocol does not define reaches nobody, one that it does has only its members', async () => {
+  const { connection, peer: server } = await open({}, { kind: 'http' })
+  const seen: unknown[] = []
+  const request = connection.request({
+    ...ask('tools/call'),
+    peer: peer({ notify: (method, params) => seen.push([method, String(params.bytes)]) }),
+  })
+  server.say({ method: 'notifications/evil', params: { a: 1 } }, 1)
+  server.say({ method: 'notifications/message', params: { level: 'info', Level: 'error', data: 1 } }, 1)
+  server.say({ method: 'notifications/message', params: { level: 'info', data: 1, later: 2 } }, 1)
+  server.say({ id: 1, result: {} }, 1)
+  await request
+  expect(seen).toEqual([['notifications/message', '{"level":"info","data":1}']])
+})
+
+test('V1: an answer with two spellings of a member reaches nobody else, and fails where it is clear whose it is', async () => {
+  const { connection, peer: server } = await open({})
+  const [first, second] = [connection.request(ask('a')), connection.request(ask('b'))]
+  server.say({ id: 1, ID: 2, result: { for: 'whom' } })
+  server.say({ id: 1, result: { to: 'a' } })
+  server.say({ id: 2, result: {}, Result: { to: 'b' } })
+  expect(String((await first).result)).toBe('{"to":"a"}')
+  await expect(second).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+})

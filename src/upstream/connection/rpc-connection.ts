@@ -1,0 +1,364 @@
+import type { Peer } from '../../core/call.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
+import { toldByServers } from '../../wire/defined-members.ts'
+import { type Id, notificationBytes, type Response, readMessage, requestBytes } from '../../wire/message.ts'
+import { modernRevision } from '../../wire/revisions.ts'
+import type { Turns } from '../requests/call-turns.ts'
+import { createQuestions, type Question } from '../requests/server-requests.ts'
+import { createTaskNews, type TaskNews } from '../requests/tasks.ts'
+import type { Receiver, Transport } from '../transports/transport.ts'
+
+/** One open line to a server: matches answers to requests, and what is said on the way to the request it belongs to. */
+export interface Connection extends AsyncDisposable {
+  readonly transport: Transport
+  /** Rejects with the server's own error or with one of ours. */
+  request(request: Request): Promise<Response>
+  notify(method: string, params?: Buffer): Promise<void>
+  /** Nothing more is expected of the line: whatever is under way may have run. */
+  giveUp(why: ToolwayError): void
+  /** How many messages the server has sent. */
+  readonly heard: number
+  /** How many calls were called off since it sent the last one. */
+  readonly inVain: number
+  /** What the server tells of the tasks that it has started over this line. */
+  readonly taskNews: TaskNews
+  /** Only one caller uses this connection, so that whatever the server says is for that caller. */
+  owned: boolean
+  /** Set where nothing tells which of the owner's calls the server speaks for. */
+  turns: Turns | undefined
+  /** The server has asked something when there was nobody to answer it. */
+  unheard: boolean
+  /** The server logs for a request only if that asks for it. */
+  logsByRequest: boolean
+  /** Both sides know each other: what is under way from now on are calls. */
+  serving: boolean
+  /** Whether a request is called off by a message; a line where closing its stream does that needs none. */
+  cancelsByMessage: boolean
+  /** Notifications that belong to no request, such as list_changed. */
+  onNotification: (method: string, params: Buffer | undefined) => void
+  /** The server spoke to a caller outside the streams of its calls, over a transport that has streams. */
+  onAside: () => void
+  /** The line went down without our doing. */
+  onClosed: (error: ToolwayError) => void
+}
+
+export interface Request {
+  readonly method: string
+  /** The tool, prompt, resource or task that it is about. */
+  readonly name?: string
+  /** Makes the params for the number that this hop gives the request; it serves as progress token, too. */
+  params(id: number): Buffer | undefined
+  /** For transports that have headers. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  /** Running it twice does no harm. */
+  readonly repeatable?: boolean | undefined
+  /** The way back to whoever asked; what the server says on the way goes there. */
+  readonly peer?: Peer
+  /** Only we asked the server for progress: the caller hears of none. */
+  readonly ownProgress?: boolean
+  /** Called whenever the server reports progress. */
+  readonly progressed?: (() => void) | undefined
+  /** For a request that stays open to listen: what it hears. */
+  heard?(method: string, params: Buffer | undefined): void
+}
+
+interface Pending {
+  readonly request: Request
+  /** Nobody calls it off any more. */
+  over(): void
+  resolve(answer: Response): void
+  reject(error: Error): void
+}
+
+export interface ConnectionOptions {
+  readonly server: string
+  readonly owned: boolean
+  /** Calls of the owner that wait for the connection, and the way to its session, if it has one. */
+  readonly host?: (() => { readonly calls: readonly Peer[]; readonly session: readonly Peer[] }) | undefined
+  /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
+  readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
+  /** The server asks its client for roots; the promise settles when it has them. */
+  readonly onRoots?: ((told: Promise<void>) => void) | undefined
+  readonly log: Log
+}
+
+export async function openConnection(
+  transport: Transport,
+  options: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<Connection> {
+  const { server, log } = options
+  const pending = new Map<number, Pending>()
+  /** Calls that nobody waits for and that were not answered: when they were called off. */
+  const calledOff = new Map<number, number>()
+  const questions = createQuestions(transport, log)
+  let lastId = 0
+  let closed = false
+  let heard = 0
+  let inVain = 0
+
+  const connection: Connection = {
+    transport,
+    request,
+    notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
+    giveUp: (why) => failAll(interrupted(why)),
+    get heard() {
+      return heard
+    },
+    get inVain() {
+      return inVain
+    },
+    taskNews: createTaskNews(),
+    owned: options.owned,
+    turns: undefined,
+    unheard: false,
+    serving: false,
+    logsByRequest: false,
+    cancelsByMessage: true,
+    onNotification: () => {},
+    onAside: () => {},
+    onClosed: () => {},
+    async [Symbol.asyncDispose]() {
+      failAll(interrupted())
+      await transport[Symbol.asyncDispose]()
+    },
+  }
+
+  const receiver: Receiver = {
+    message,
+    failed: (exchange, error) => settle(exchange)?.reject(error),
+    closed: (error) => {
+      failAll(connection.serving ? interrupted(error) : error)
+      connection.onClosed(error)
+    },
+  }
+
+  await transport.open(receiver, signal)
+  return connection
+
+  function request(request: Request): Promise<Response> {
+    const { turns } = connection
+    const { method, name, peer, signal } = request
+    if (!turns || !peer || closed || signal.aborted) return transmit(request)
+    const about = method === 'tools/call' || method === 'prompts/get' ? `${method} ${name}` : method
+    return turns.run(about, peer, signal, () => transmit(request))
+  }
+
+  function transmit(request: Request): Promise<Response> {
+    const { headers, signal, repeatable } = request
+    // Whatever happened to those who were under way: this one was surely never sent.
+    if (closed) return Promise.reject(gone())
+    if (signal.aborted) return Promise.reject(signal.reason)
+    const id = ++lastId
+    const { promise, resolve, reject } = Promise.withResolvers<Response>()
+    const over = () => signal.removeEventListener('abort', cancel)
+    const cancel = () => {
+      if (!pending.delete(id)) return
+      if (request.peer) {
+        calledOff.set(id, performance.now())
+        inVain++
+      }
+      if (connection.cancelsByMessage) callOff(id)
+      reject(signal.reason)
+    }
+    const body = requestBytes(id, request.method, request.params(id))
+    pending.set(id, { request, over, resolve, reject })
+    signal.addEventListener('abort', cancel, { once: true })
+    transport.send({ body, headers, exchange: id, signal, repeatable }).catch((error) => settle(id)?.reject(error))
+    return promise
+  }
+
+  function callOff(requestId: number): void {
+    const params = Json.of({ requestId, reason: 'nobody waits for the answer any more' })
+    connection.notify('notifications/cancelled', params.bytes).catch(() => {})
+  }
+
+  function settle(id: number): Pending | undefined {
+    const waiting = pending.get(id)
+    pending.delete(id)
+    waiting?.over()
+    return waiting
+  }
+
+  function failAll(error: ToolwayError): void {
+    closed = true
+    questions.cancelAll()
+    connection.turns?.close()
+    for (const { over, reject } of pending.values()) {
+      over()
+      reject(error)
+    }
+    pending.clear()
+  }
+
+  function message(body: Buffer, exchange?: number): void {
+    const message = readMessage(body)
+    heard++
+    inVain = 0
+    switch (message.kind) {
+      case 'response':
+        answered(message.id, exchange)?.resolve(message)
+        break
+      case 'error':
+        answered(message.id ?? exchange ?? null, exchange)?.reject(new ServerError(Json.raw(message.error)))
+        break
+      case 'notification':
+        notified(message.method, message.params, exchange)
+        break
+      case 'request':
+        asked(message, exchange)
+        break
+      case 'invalid':
+        log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
+        // On a stream of its own a request is still answered after something that was said wrongly on the way.
+        if (exchange === undefined || !body.includes('"method"'))
+          settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
+    }
+  }
+
+  function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
+    // Whoever mixes up requests must not give one caller what is for another.
+    if (exchange !== undefined && id !== exchange) {
+      settle(exchange)?.reject(garbled('it answers another request'))
+      return undefined
+    }
+    if (typeof id === 'number') calledOff.delete(id)
+    const waiting = typeof id === 'number' ? settle(id) : undefined
+    if (!waiting) log.debug({ server, id }, 'ignored an answer that nobody waits for')
+    return waiting
+  }
+
+  function notified(method: string, received: Buffer | undefined, exchange: number | undefined): void {
+    const params = definedNews(method, received)
+    if (params === undefined) {
+      log.debug({ server, method: method.slice(0, 100) }, 'ignored a notification that MCP does not define')
+      return
+    }
+    if (method === 'notifications/progress') {
+      const progress = Json.raw<Record<string, unknown>>(params)
+      const token = progress.value.progressToken
+      const request = typeof token === 'number' ? pending.get(token)?.request : undefined
+      request?.progressed?.()
+      if (!request?.ownProgress) request?.peer?.notify(method, progress)
+    } else if (method === 'notifications/cancelled') questions.calledOff(params)
+    else if (method === 'notifications/tasks/status') connection.taskNews.tell(params)
+    else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
+      addressees(method, exchange)[0]?.notify(method, Json.raw(params))
+    } else {
+      const listener = pending.get(exchange ?? subscriptionOf(params) ?? 0)?.request.heard
+      const peer = exchange === undefined ? undefined : pending.get(exchange)?.request.peer
+      if (listener) listener(method, params)
+      else if (peer && !isForEverybody(method)) peer.notify(method, Json.raw(params))
+      else connection.onNotification(method, params)
+    }
+  }
+
+  function asked(question: Question, exchange: number | undefined): void {
+    const { method } = question
+    const first = method === 'ping' ? [] : addressees(method, exchange)
+    if (first.length === 0 && method !== 'ping') connection.unheard = true
+    if (method === 'roots/list' && exchange === undefined && first.length > 0) {
+      const owner = options.roots?.(first)
+      const told = questions.answer(question, () => (owner ? [owner] : addressees(method, exchange)))
+      options.onRoots?.(told)
+      return
+    }
+    const { turns } = connection
+    const speaker = exchange === undefined ? turns?.speaker() : undefined
+    void questions.answer(question, () => {
+      if (!speaker) return addressees(method, exchange)
+      // It is certain which call asks: the question ends with that call.
+      return turns?.runs(speaker) ? [speaker, ...host().session] : []
+    })
+  }
+
+  /**
+   * The ways to the caller that a message is for, best first: through the call on whose stream it came, or through any
+   * call of the owner of the connection. A message to one caller never reaches another: on a shared connection it is
+   * delivered only if a single call can have caused it.
+   */
+  function addressees(method: string, exchange: number | undefined): readonly Peer[] {
+    if (exchange !== undefined) {
+      const peer = pending.get(exchange)?.request.peer
+      return peer ? [peer] : []
+    }
+    const logs = method === 'notifications/message'
+    const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
+    if (transport.kind === 'http' && peers.length > 0) connection.onAside()
+    if (connection.owned) {
+      const { turns } = connection
+      const callers = turns && (turns.strict || !logs) ? turns.speakers() : peers.reverse()
+      // Stateless callers ask for log messages with each call; a session that set no level gets all of them.
+      const { calls, session } = host()
+      if (logs) return [...callers, ...session].filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined)
+      if (callers.length === 0) return [...calls, ...session]
+      // A question that is sent through the session outlasts whichever of several calls ends first.
+      return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
+    }
+    // Only a server that is told with each request who wants to hear keeps silent towards the others.
+    const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
+    // A cancelled call of another caller may go on at the server, and speak.
+    return wanting.length === 1 && !someGoOn() ? wanting : []
+  }
+
+  function host() {
+    return options.host?.() ?? { calls: [], session: [] }
+  }
+
+  function someGoOn(): boolean {
+    const oldest = performance.now() - goesOnMs
+    for (const [id, since] of calledOff) if (since < oldest) calledOff.delete(id)
+    return calledOff.size > 0
+  }
+
+  /** Whatever was sent may have run: only its own error may say that it surely has not. */
+  function interrupted(error?: ToolwayError): ToolwayError {
+    if (error?.code === 'OUTCOME_UNKNOWN') return error
+    const why = error?.message ?? `The line to ${server} was closed.`
+    const sentence = `${why} Whether the call took effect is not known: look before you repeat it.`
+    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server, cause: error })
+  }
+
+  function gone(): ToolwayError {
+    const sentence = `The line to ${server} is closed; call again.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
+  }
+
+  function garbled(reason: string): ToolwayError {
+    const sentence = `${server} answered with something that is no JSON-RPC message: ${reason}. It may have run.`
+    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server })
+  }
+}
+
+/** The params of a notification with the members that the protocol defines; `undefined` where it must be ignored (V1). */
+function definedNews(method: string, params: Buffer = empty): Buffer | undefined {
+  const level = Object.hasOwn(toldByServers, method) ? toldByServers[method] : undefined
+  if (level === undefined) return undefined
+  try {
+    return definedBytes(params, level, { revision: modernRevision }, [])
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) return undefined
+    throw thrown
+  }
+}
+
+const empty = Buffer.from('{}')
+
+/** How long a call that was called off is reckoned to go on at the server. */
+const goesOnMs = 300_000
+
+/** News about the server itself, on whichever stream they come. */
+const isForEverybody = (method: string): boolean =>
+  method.endsWith('/list_changed') || method === 'notifications/resources/updated'
+
+/** On a wire without streams, what a listener hears names the request that listens. */
+function subscriptionOf(params: Buffer | undefined): number | undefined {
+  if (!params?.includes('io.modelcontextprotocol/subscriptionId')) return undefined
+  const meta = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta
+  const id = meta?.['io.modelcontextprotocol/subscriptionId']
+  return typeof id === 'number' ? id : undefined
+}

@@ -1,0 +1,202 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { callOf } from '../../core/call.fixture.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { silentLog } from '../../core/log.ts'
+import type { Introduction } from '../connection/handshake.ts'
+import { createLine } from '../connection/managed-connection.ts'
+import { createBackoff } from '../connection/reconnect.ts'
+import { openConnection } from '../connection/rpc-connection.ts'
+import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
+import { phrase } from '../requests/encode-request.ts'
+import { createChecks } from './health-check.ts'
+
+const never = new AbortController().signal
+
+/** One line to a server that answers as told, checked every 30 s with 5 s to answer. */
+async function checked(
+  answers: Parameters<typeof scriptedPeer>[0] = {},
+  era: Introduction['era'] = 'legacy',
+  capabilities: Introduction['capabilities'] = {},
+) {
+  const clock = createManualClock()
+  const peers: ScriptedPeer[] = []
+  const lost: string[] = []
+  const line = createLine({
+    server: 's',
+    async connect(signal) {
+      const peer = scriptedPeer({ hello: () => ({}), ...answers })
+      peers.push(peer)
+      const connection = await openConnection(peer.transport, { server: 's', owned: false, log: silentLog }, signal)
+      await connection.request({ method: 'hello', params: () => undefined, signal })
+      const introduction = { era, protocolVersion: '1', serverInfo: {}, capabilities }
+      return { connection, introduction, identity: { name: 'toolway', version: '1' } }
+    },
+    backoff: createBackoff(clock),
+    connectWithinMs: 120_000,
+    idleMs: undefined,
+    opened() {},
+    closed: (error) => lost.push(error?.message ?? 'closed'),
+    failed() {},
+    clock,
+    log: silentLog,
+  })
+  const checks = createChecks({
+    server: 's',
+    intervalMs: 30_000,
+    timeoutMs: 5_000,
+    lines: () => [line],
+    judged() {},
+    clock,
+    log: silentLog,
+  })
+  await line.open(never)
+  checks.opened()
+  const pings = () => peers[0]?.heard.filter(({ method }) => /ping|discover/.test(method ?? '')).length
+  const call = (signal = never) =>
+    line.use(
+      (open) =>
+        open.connection.request(phrase(open, { method: 'tools/call', capabilities: {}, signal, peer: callOf().peer })),
+      never,
+    )
+  return { clock, line, checks, lost, pings, call, peers }
+}
+
+test.each([
+  ['legacy', 'ping'],
+  ['modern', 'server/discover'],
+] as const)(
+  'T5: a silent line of the %s era is asked with %s, one that has just spoken is not',
+  async (era, method) => {
+    const { clock, pings, lost, checks, line } = await checked({ [method]: () => ({}) }, era)
+    await clock.pass(30_000)
+    expect(pings()).toBe(0)
+    await clock.pass(30_000)
+    expect(pings()).toBe(1)
+    await clock.pass(60_000)
+    expect(pings()).toBe(3)
+    expect([lost, checks.strain]).toEqual([[], undefined])
+    checks[Symbol.dispose]()
+    await line[Symbol.asyncDispose]()
+    expect(clock.pending).toBe(0)
+  },
+)
+
+test('T5: one that knows no ping is alive all the same', async () => {
+  const { clock, pings, lost } = await checked({ ping: () => ({ error: { code: -32601, message: 'what?' } }) })
+  await clock.pass(120_000)
+  expect([pings(), lost]).toEqual([3, []])
+})
+
+test('T5: one that hangs is given up, with a sentence that says why', async () => {
+  const { clock, lost, line } = await checked()
+  await clock.pass(64_999)
+  expect(lost).toEqual([])
+  await clock.pass(1)
+  expect(lost).toEqual(['s did not answer a check within 5 s (health.timeout) and was given up.'])
+  expect(line.current).toBeUndefined()
+})
+
+test('T5: one that did not answer a check in time is not given up where this process was paused', async () => {
+  const { clock, lost, pings } = await checked()
+  await clock.pass(60_000)
+  expect(pings()).toBe(1)
+  clock.pause(600_000)
+  await clock.pass(0)
+  expect(lost).toEqual([])
+  // It has its full time at the next check.
+  await clock.pass(35_000)
+  expect(lost).toHaveLength(1)
+})
+
+test('T5: an answer that was waiting to be read while this process was paused is not a slow one', async () => {
+  const answered = Promise.withResolvers<object>()
+  const { clock, checks, lost } = await checked({
+    ping() {
+      // The timer of the check is late, too, and runs after what has arrived was read.
+      setImmediate(() => answered.resolve({}))
+      return answered.promise
+    },
+  })
+  await clock.pass(60_000 - 1)
+  const after = clock.after
+  clock.after = (ms, callback) => after(ms === 5_000 ? 20_000 : ms, callback)
+  clock.advance(1)
+  clock.advance(10_000)
+  await clock.pass(0)
+  expect([checks.strain, lost]).toEqual([undefined, []])
+})
+
+test('T5: one that works on a call has the time of the call, and is called strained meanwhile', async () => {
+  const { clock, lost, call, peers, checks } = await checked()
+  const slow = call()
+  await clock.pass(200_000)
+  expect(lost).toEqual([])
+  expect(checks.strain).toMatch(/while it works/)
+  peers[0]?.say({ id: 2, result: {} })
+  await slow
+  await clock.pass(30_000)
+  expect(checks.strain).toBeUndefined()
+})
+
+test('T5: where callers have waited in vain, too, it is hung, and later calls are not made to wait for it', async () => {
+  const { clock, lost, call } = await checked()
+  await clock.pass(30_000)
+  const first = new AbortController()
+  const ended = expect(call(first.signal)).rejects.toThrow('too late')
+  const second = call().catch((error) => error)
+  await clock.pass(20_000)
+  first.abort(new ToolwayError('TIMEOUT', 'too late'))
+  await ended
+  await clock.pass(20_000)
+  expect(lost).toEqual([])
+  await clock.pass(30_000)
+  expect(lost).toHaveLength(1)
+  expect(await second).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+})
+
+test('T5: a slow answer makes it degraded until a quick one', async () => {
+  let slow = true
+  const { clock, checks, lost } = await checked({
+    ping: () => (slow ? new Promise((resolve) => clock.after(4_000, () => resolve({}))) : {}),
+  })
+  await clock.pass(70_000)
+  expect(checks.strain).toBe('It took 4000 ms to answer a check.')
+  slow = false
+  await clock.pass(30_000)
+  expect([checks.strain, lost]).toEqual([undefined, []])
+})
+
+test('T5: nobody is checked while nothing is open', async () => {
+  const { clock, line, checks } = await checked()
+  await line[Symbol.asyncDispose]()
+  await clock.pass(30_000)
+  expect(clock.pending).toBe(0)
+  checks[Symbol.dispose]()
+})
+
+test('T5: one that leaves a ping without an answer is asked for a list before it is taken for hung', async () => {
+  const { clock, lost, peers, checks } = await checked({ 'tools/list': () => ({ tools: [] }) }, 'legacy', { tools: {} })
+  await clock.pass(300_000)
+  expect(lost).toEqual([])
+  expect(checks.strain).toBeUndefined()
+  const asked = peers[0]?.heard.map(({ method }) => method).filter((method) => /ping|list/.test(method ?? ''))
+  expect(asked?.slice(0, 3)).toEqual(['ping', 'tools/list', 'tools/list'])
+})
+
+test('T5: one that answered pings and now answers nothing is hung, whatever lists it has', async () => {
+  let hangs = false
+  const { clock, lost } = await checked({ ping: () => (hangs ? undefined : {}) }, 'legacy', { tools: {} })
+  await clock.pass(61_000)
+  hangs = true
+  await clock.pass(34_000)
+  expect(lost).toHaveLength(1)
+})
+
+test('T5: one that cannot be reached any more is given up at the first check', async () => {
+  const { clock, lost, peers } = await checked()
+  await clock.pass(59_999)
+  peers[0]?.failSilently()
+  await clock.pass(1)
+  expect(lost).toEqual(['The process has ended.'])
+})

@@ -1,0 +1,149 @@
+import type { ServerConfig } from '../../config/schema.ts'
+import type { ToolwayError } from '../../core/errors.ts'
+import type { Health, SourceStatus } from '../../core/source-status.ts'
+import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
+import type { Lines } from '../connection/connection-pool.ts'
+import type { Introduction } from '../connection/handshake.ts'
+import { hidesEveryTool } from '../listing/definitions.ts'
+import type { Outlook } from '../listing/server-listing.ts'
+
+/** All that a server's health is judged by. */
+export interface Condition {
+  readonly disabled: boolean
+  /** Turned off by an operator while it runs. */
+  readonly paused: boolean
+  readonly connected: boolean
+  /** Why its line could not be opened, or was given up, and when it is tried again, in milliseconds from now. */
+  readonly failure: ToolwayError | undefined
+  readonly pauseMs: number
+  /** Why its line went down. */
+  readonly lost: ToolwayError | undefined
+  /** Why it could not be listed, or which of its lists it could not give. */
+  readonly listFailure: ToolwayError | undefined
+  readonly missing: readonly string[]
+  /** What checks found wrong with it, though it answers. */
+  readonly strain: string | undefined
+  /** The protocol version it answered with, where that is not one that Toolway knows. */
+  readonly unknownProtocol: string | undefined
+  /** Its first connection or listing in this run is under way. */
+  readonly starting: boolean
+  /** Whether it has been heard in this run. */
+  readonly heard: boolean
+  /** When it said what is known of it; undefined when nothing is known. */
+  readonly knownSince: number | undefined
+}
+
+interface Judgement extends Pick<SourceStatus, 'heldBack'> {
+  readonly health: Health
+  readonly reason: string
+}
+
+/** The state of a server's circuit breaker, and why it opened. */
+export interface BreakerCondition {
+  readonly state: SourceStatus['breaker']
+  readonly reason?: string
+  readonly retryAfterMs?: number
+}
+
+/** The health of a server, with its breaker: an open one refuses every call, however well the server answers otherwise. */
+export function judge(server: Condition, breaker: BreakerCondition): Judgement {
+  const judgement = knowingProtocol(judgeServer(server), server)
+  if (breaker.state === 'closed' || refuses.has(judgement.health)) return judgement
+  const { reason = 'calls failed', retryAfterMs = 0 } = breaker
+  if (breaker.state === 'half-open')
+    return {
+      health: 'degraded',
+      reason: `Circuit breaker half-open (it opened because ${reason}); the next call tries it.`,
+    }
+  const next = ` Next attempt in ${Math.ceil(retryAfterMs / 1000)} s.`
+  return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
+}
+
+/** A server that speaks another protocol may work, or misread every call (F5). */
+function knowingProtocol(judgement: Judgement, { unknownProtocol }: Condition): Judgement {
+  if (judgement.health !== 'healthy' || unknownProtocol === undefined) return judgement
+  const known = `Toolway asked for ${latestLegacy} and does not know it`
+  return { health: 'degraded', reason: `It speaks protocol ${unknownProtocol}; ${known}. Calls may fail.` }
+}
+
+/** States in which no call is sent anyway, for a reason of their own. */
+const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
+
+/** Health that tells the truth: never "healthy" on the strength of an empty list or an old one. */
+function judgeServer(server: Condition): Judgement {
+  if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
+  if (server.paused)
+    return { health: 'disabled', reason: 'turned off by an operator, until it is enabled or restarted' }
+  if (server.connected) return judgeConnected(server)
+  if (server.failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: server.failure.message }
+  if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
+  if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call opens it again.` }
+  if (server.starting) return { health: 'starting', reason: 'connecting for the first time in this run' }
+  if (server.heard) return { health: 'healthy', reason: 'asleep; the next call wakes it' }
+  if (server.knownSince === undefined) return { health: 'stale', reason: 'not connected yet' }
+  return { health: 'stale', reason: `not connected yet; known as of ${new Date(server.knownSince).toISOString()}` }
+}
+
+function judgeConnected({ failure, pauseMs, listFailure, missing, strain, starting }: Condition): Judgement {
+  const degraded = (reason: string): Judgement => ({ health: 'degraded', reason })
+  if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
+  // One of several principals may lack a grant: that is between the two.
+  if (failure && failure.code !== 'AUTH_REQUIRED')
+    return degraded(`It serves some, but no more: ${failure.message}${again(pauseMs)}`)
+  if (listFailure) return degraded(`It could not say what it offers: ${listFailure.message}`)
+  if (missing.length > 0) return degraded(`It could not answer ${missing.join(', ')}.`)
+  if (starting) return { health: 'starting', reason: 'connected; its lists are still to come' }
+  return strain === undefined ? { health: 'healthy', reason: '' } : degraded(strain)
+}
+
+const again = (pauseMs: number): string =>
+  pauseMs > 0 ? ` It is left alone and tried again in ${Math.ceil(pauseMs / 1000)} s.` : ''
+
+/** All that the status of a server is put together from. */
+interface StatusParts {
+  readonly config: ServerConfig
+  readonly lines: Pick<Lines, 'connected' | 'failure' | 'pauseMs' | 'lost'>
+  readonly outlook: Pick<Outlook, 'heard' | 'missing' | 'failure' | 'descriptors'>
+  /** What the server said of itself last, in this run or before it. */
+  readonly introduction: Introduction | undefined
+  /** Its first connection or listing in this run is under way. */
+  readonly starting: boolean
+  readonly strain: string | undefined
+  readonly paused: boolean
+  readonly since: number
+  readonly latencyMs: number | undefined
+  readonly breaker: BreakerCondition
+}
+
+/** How a server is, as everybody is told. */
+export function serverStatus(parts: StatusParts): SourceStatus {
+  const { config, lines, outlook, introduction: known, starting, strain, paused, since, latencyMs, breaker } = parts
+  const { connected, failure, pauseMs, lost } = lines
+  const { heard, missing, failure: listFailure, descriptors } = outlook
+  const line = { connected, failure, pauseMs, lost, starting, strain }
+  const unknownProtocol =
+    known && !isKnownRevision(known.protocolVersion, known.era) ? excerpt(known.protocolVersion) : undefined
+  const knowledge = { unknownProtocol, listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
+  const lastError = (failure ?? lost)?.message
+  const judgement = judge({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker)
+  const hidden = judgement.reason === '' && hidesEveryTool(config, descriptors?.tools ?? [])
+  return {
+    ...judgement,
+    ...(hidden && { reason: nothingToRead }),
+    since,
+    description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
+    transport: config.transport,
+    ...(known && { era: known.era, protocolVersion: known.protocolVersion }),
+    ...(lastError !== undefined && { lastError }),
+    ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs * 100) / 100 }),
+    breaker: breaker.state,
+  }
+}
+
+/** The server chose it, and it is shown to people. */
+const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
+
+const nothingToRead =
+  'Read-only, and none of its tools is known to be a read, so none can be used: list those that read in readTools, or set trustAnnotations to count its readOnlyHint.'
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -1,0 +1,140 @@
+import type { Capabilities } from '../../core/capabilities.ts'
+import type { Definition } from '../../core/entry.ts'
+import { ServerError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { invalidParamHeaders } from '../../wire/param-headers.ts'
+import type { OpenLine } from '../connection/handshake.ts'
+import { type Phrase, phrase } from '../requests/encode-request.ts'
+import { type Listed, shownDefinition, soundDefinition } from './definitions.ts'
+
+/** What a server offers, list by list. */
+export interface Offer {
+  readonly tools: readonly Definition[]
+  readonly resources: readonly Definition[]
+  readonly templates: readonly Definition[]
+  readonly prompts: readonly Definition[]
+  /** Input schemas that hold numbers which a double cannot, by the name of the tool, as JSON with all digits. */
+  readonly exactSchemas: Readonly<Record<string, string>> | undefined
+  /** Lists that the server has but could not give. */
+  readonly failed: readonly string[]
+}
+
+/** A server that pages for ever, or repeats a cursor, must not hold us, nor fill the memory that all share. */
+const maxPages = 1_000
+const maxItems = 50_000
+const maxBytes = 64 * 1024 * 1024
+/** So many definitions are named in the log where a list is full of wrong ones. */
+const maxNamed = 20
+const methodNotFound = -32601
+
+/** Asks for every list that the server's capabilities name. One that fails loses only itself. */
+export async function discover(
+  open: OpenLine,
+  options: { server: string; capabilities: Capabilities; log: Log; signal: AbortSignal },
+): Promise<Offer> {
+  const { server, log, signal } = options
+  const { capabilities } = open.introduction
+  const failed: string[] = []
+  const exactSchemas = new Map<string, string>()
+
+  const list = async (
+    method: string,
+    kind: Listed,
+    field: string,
+    key: string,
+    malformed = (_: Definition): string | undefined => undefined,
+  ) => {
+    try {
+      const { items, exact, isCut } = await allPages(open, method, field, options)
+      if (isCut) log.warn({ server, method, kept: items.length }, 'the server lists without end; the rest is left out')
+      const kept = new Map<unknown, Definition>()
+      let dropped = 0
+      for (const item of items) {
+        const reason =
+          needsText(item, key) ??
+          malformed(item) ??
+          shownDefinition(kind, item).problem ??
+          (kept.has(item[key]) ? 'its name is listed twice' : undefined)
+        const digits = exact.get(item)
+        if (!reason && digits !== undefined) exactSchemas.set(item[key] as string, digits)
+        if (!reason) kept.set(item[key], soundDefinition(kind, item))
+        else if (++dropped <= maxNamed)
+          log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
+      }
+      if (dropped > maxNamed) log.warn({ server, method, dropped }, 'dropped more malformed definitions than are named')
+      return [...kept.values()]
+    } catch (error) {
+      if (error instanceof ServerError && error.error.value.code === methodNotFound) return []
+      if (signal.aborted || !(error instanceof ServerError)) throw error
+      failed.push(method)
+      // Its data may be anything, and of any size.
+      const { code, message } = error.error.value
+      log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server could not give this list')
+      return []
+    }
+  }
+  const [tools, resources, templates, prompts] = await Promise.all([
+    capabilities.tools
+      ? list('tools/list', 'tool', 'tools', 'name', (tool) => needsSchema(tool) ?? badHeaders(open, tool))
+      : [],
+    capabilities.resources ? list('resources/list', 'resource', 'resources', 'uri') : [],
+    capabilities.resources ? list('resources/templates/list', 'template', 'resourceTemplates', 'uriTemplate') : [],
+    capabilities.prompts ? list('prompts/list', 'prompt', 'prompts', 'name') : [],
+  ])
+  const exact = exactSchemas.size > 0 ? Object.fromEntries(exactSchemas) : undefined
+  return { tools, resources, templates, prompts, exactSchemas: exact, failed }
+}
+
+async function allPages(open: OpenLine, method: string, field: string, said: Pick<Phrase, 'capabilities' | 'signal'>) {
+  const items: Definition[] = []
+  const exact = new Map<Definition, string>()
+  const seen = new Set<string>()
+  let members: readonly Buffer[] = []
+  let bytes = 0
+  while (seen.size < maxPages && items.length < maxItems && bytes < maxBytes) {
+    const { capabilities, signal } = said
+    const { result } = await open.connection.request(
+      phrase(open, { method, members, capabilities, signal, repeatable: true }),
+    )
+    const page = Json.raw<Record<string, unknown>>(result)
+    const body = page.value
+    bytes += result.length
+    for (const item of Array.isArray(body[field]) ? body[field] : []) items.push(item)
+    if (page.exact !== body) noteExactSchemas(body[field], page.exact[field], exact)
+    const next = body.nextCursor
+    if (typeof next !== 'string' || next === '' || seen.has(next))
+      return { items: items.slice(0, maxItems), exact, isCut: items.length > maxItems }
+    seen.add(next)
+    members = [Buffer.from(`"cursor":${JSON.stringify(next)}`)]
+  }
+  return { items: items.slice(0, maxItems), exact, isCut: true }
+}
+
+/** Notes the input schemas in which a number was rounded. */
+function noteExactSchemas(items: unknown, exactItems: unknown, noted: Map<Definition, string>): void {
+  if (!Array.isArray(items) || !Array.isArray(exactItems)) return
+  for (const [index, item] of items.entries()) {
+    const digits = JSON.stringify(exactItems[index]?.inputSchema)
+    if (digits !== JSON.stringify(item?.inputSchema)) noted.set(item, digits)
+  }
+}
+
+function needsSchema({ inputSchema }: Definition): string | undefined {
+  const isObject = typeof inputSchema === 'object' && inputSchema !== null && !Array.isArray(inputSchema)
+  if (!isObject) return 'inputSchema is not an object'
+  const { type = 'object' } = inputSchema as Record<string, unknown>
+  return [type].flat().includes('object') ? undefined : 'inputSchema describes something that is no object'
+}
+
+/** Where arguments travel in headers, a tool that declares them wrongly must not be offered at all. */
+const badHeaders = ({ connection, introduction }: OpenLine, { inputSchema }: Definition): string | undefined =>
+  introduction.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
+
+function needsText(item: Definition, field: string): string | undefined {
+  if (typeof item !== 'object' || item === null) return 'it is not an object'
+  const text = item[field]
+  return typeof text === 'string' && text !== '' ? undefined : `${field} is not a text`
+}
+
+const label = (item: Definition): string => JSON.stringify(item)?.slice(0, 120) ?? 'undefined'

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Channel, Head } from '../transports/http-channel.ts'
+import { type Authorize, authorizedChannel } from './authorization.ts'
+
+const refusal: Head = { status: 401, type: '', header: () => undefined, all: () => [], abort() {} }
+
+/** A server that answers everything with 401, and how often it was asked. */
+function refusing(): Channel & { asked: number } {
+  const channel = {
+    asked: 0,
+    connected: true,
+    gaps: 0,
+    async ask() {
+      channel.asked++
+      return refusal
+    },
+    async [Symbol.asyncDispose]() {},
+  }
+  return channel
+}
+
+const request = { method: 'POST', path: '/', headers: {} } as const
+const nobody = () => ({ data() {}, end() {}, lost() {} })
+
+test('F12: a request that is refused with 401 is sent once more with a new token, and no more', async () => {
+  const channel = refusing()
+  const authorize: Authorize = { header: () => `Bearer ${channel.asked}`, refused: async () => true }
+  expect((await authorizedChannel(channel, authorize).ask(request, nobody)).status).toBe(401)
+  expect(channel.asked).toBe(2)
+})
+
+test('F12: where no token can be obtained after a 401, the request does not count as unsent', async () => {
+  const channel = refusing()
+  const authorize: Authorize = {
+    header: () => 'Bearer x',
+    refused: () => Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'No token.', { server: 'x', unsent: true })),
+  }
+  const error = await authorizedChannel(channel, authorize)
+    .ask(request, nobody)
+    .catch((thrown) => thrown)
+  expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'x' } })
+  expect(error.details.unsent).toBeUndefined()
+})

@@ -1,0 +1,253 @@
+import * as z from 'zod'
+import type { Clock } from '../../core/clock.ts'
+import { deadline } from '../../core/deadline.ts'
+import { configuredHeaders, ignored } from '../transports/http-channel.ts'
+import { createChannel } from '../transports/http1/channel.ts'
+import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
+import { OAuthProblem, quoted, safeAddress } from './oauth-error.ts'
+import { type PlaceOf, type Reach, reachOf, unreachable, type Web } from './web.ts'
+
+/** Who gives out tokens for a server, and what to ask for. */
+export interface Discovered {
+  /** The identifier of the server: tokens are asked for it and no other (RFC 8707). */
+  readonly resource: string
+  /** The scopes that the server knows of. */
+  readonly scopes?: readonly string[]
+  readonly issuer: IssuerMetadata
+}
+
+export interface DiscoverOptions {
+  readonly server: URL
+  readonly challenge?: Challenge | undefined
+  /** The only issuer that will do: the client is registered there, and its secret is for no other. */
+  readonly only?: string | undefined
+  /** The issuer of the grant that we have: where the server still names it, it stays that one. */
+  readonly before?: string | undefined
+  readonly web: Web
+  readonly placeOf: PlaceOf
+}
+
+/** Asks the server whom it trusts, and them how to get a token. */
+export async function discoverIssuer(options: DiscoverOptions): Promise<Discovered> {
+  const { server, challenge, web, placeOf } = options
+  const reach = await reachOf(server, placeOf)
+  const { resource, issuers, scopes } = await resourceMetadata(server, challenge, { web, reach })
+  const issuer = chosen(issuers, options)
+  return { resource, ...(scopes && { scopes }), issuer: await issuerMetadata(issuer, { web, reach }) }
+}
+
+function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
+  if (only !== undefined && !issuers.includes(only)) {
+    const named = quoted(issuers[0])
+    throw new OAuthProblem(
+      `it trusts ${named}, and the client is registered with ${quoted(only)}, so nothing was sent there`,
+    )
+  }
+  return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
+}
+
+const words = z.array(z.string())
+
+const publishedIssuer = z.looseObject({
+  issuer: z.string(),
+  authorization_endpoint: z.string().optional(),
+  token_endpoint: z.string(),
+  registration_endpoint: z.string().optional(),
+  revocation_endpoint: z.string().optional(),
+  scopes_supported: words.optional(),
+  code_challenge_methods_supported: words.optional(),
+  token_endpoint_auth_methods_supported: words.optional(),
+  client_id_metadata_document_supported: z.boolean().optional(),
+  authorization_response_iss_parameter_supported: z.boolean().optional(),
+})
+
+/** What an authorization server publishes about itself (RFC 8414, or OpenID Connect discovery). */
+export interface IssuerMetadata {
+  readonly issuer: string
+  readonly authorize?: URL
+  readonly token: URL
+  readonly register?: URL
+  readonly scopes: readonly string[]
+  /** Whether it knows PKCE with S256. */
+  readonly pkce: boolean
+  /** How clients may show who they are at the token endpoint. */
+  readonly authMethods: readonly string[]
+  /** It fetches what clients publish about themselves. */
+  readonly clientDocuments: boolean
+  /** It says in each answer who it is. */
+  readonly namesItself: boolean
+}
+
+/** Fetches the metadata of an issuer, and believes it only where it is about exactly this one. */
+export async function issuerMetadata(
+  issuer: string,
+  { web, reach }: { readonly web: Web; readonly reach: Reach },
+): Promise<IssuerMetadata> {
+  const at = safeAddress(issuer, 'the issuer that it names')
+  if (at.search !== '' || at.hash !== '') throw new OAuthProblem(`the issuer that it names is none: ${quoted(issuer)}`)
+  for (const place of issuerPlaces(at)) {
+    const { status, body } = await web.get(place, reach)
+    if (status >= 400 && status < 500) continue
+    if (status !== 200)
+      throw new OAuthProblem(`${at.origin} cannot be asked now (HTTP ${status})`, { unreachable: true })
+    return readIssuer(body, issuer, at)
+  }
+  throw new OAuthProblem(`${quoted(issuer)} publishes no metadata of an authorization server`)
+}
+
+/** With a path the well-known part is put before it; OpenID Connect puts it behind. */
+function issuerPlaces({ origin, pathname }: URL): URL[] {
+  const path = pathname.replace(/\/$/, '')
+  const oauth = '/.well-known/oauth-authorization-server'
+  const openId = '/.well-known/openid-configuration'
+  const paths = path === '' ? [oauth, openId] : [`${oauth}${path}`, `${openId}${path}`, `${path}${openId}`]
+  return paths.map((place) => new URL(place, origin))
+}
+
+function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): IssuerMetadata {
+  const parsed = publishedIssuer.safeParse(body)
+  if (!parsed.success)
+    throw new OAuthProblem(`${origin} publishes something that is no metadata of an authorization server`)
+  const found = parsed.data
+  if (found.issuer !== issuer) {
+    throw new OAuthProblem(`the metadata of ${quoted(issuer)} is that of another issuer, ${quoted(found.issuer)}`)
+  }
+  const endpoint = (address: string, what: string): URL => {
+    const url = safeAddress(address, `its ${what}`)
+    // Out there nobody has business with what listens on this machine.
+    if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthProblem(`its ${what} is not https`)
+    return url
+  }
+  return {
+    issuer,
+    ...(found.authorization_endpoint !== undefined && {
+      authorize: endpoint(found.authorization_endpoint, 'authorization endpoint'),
+    }),
+    token: endpoint(found.token_endpoint, 'token endpoint'),
+    ...(found.registration_endpoint !== undefined && {
+      register: endpoint(found.registration_endpoint, 'registration endpoint'),
+    }),
+    scopes: found.scopes_supported ?? [],
+    pkce: found.code_challenge_methods_supported?.includes('S256') ?? false,
+    // What is not said is the first of them, by the standard.
+    authMethods: found.token_endpoint_auth_methods_supported ?? ['client_secret_basic'],
+    clientDocuments: found.client_id_metadata_document_supported ?? false,
+    namesItself: found.authorization_response_iss_parameter_supported ?? false,
+  }
+}
+
+const publishedResource = z.looseObject({
+  resource: z.string(),
+  authorization_servers: z.array(z.string()).min(1),
+  scopes_supported: z.array(z.string()).optional(),
+})
+
+/** What a server publishes about itself as a protected resource (RFC 9728). */
+interface ResourceMetadata {
+  /** Its identifier, exactly as publishedResource: tokens are asked for by it. */
+  readonly resource: string
+  readonly issuers: readonly string[]
+  readonly scopes?: readonly string[]
+}
+
+const wellKnown = '/.well-known/oauth-protected-resource'
+
+/**
+ * Finds the metadata of a server: where its challenge says, else at its path, else at its root. A server that has none
+ * is of the first revision with authorization, and its own authorization server.
+ */
+async function resourceMetadata(
+  server: URL,
+  challenge: Challenge | undefined,
+  { web, reach }: { readonly web: Web; readonly reach: Reach },
+): Promise<ResourceMetadata> {
+  for (const place of resourcePlaces(server, challenge?.resourceMetadata)) {
+    const { status, body } = await web.get(place, reach)
+    if (status !== 200) {
+      if (challenge?.resourceMetadata === undefined && status >= 400 && status < 500) continue
+      throw new OAuthProblem(`its metadata at ${place.origin}${place.pathname} cannot be had (HTTP ${status})`)
+    }
+    const parsed = publishedResource.safeParse(body)
+    if (!parsed.success)
+      throw new OAuthProblem(`its metadata at ${place.origin}${place.pathname} is no resource metadata`)
+    const { resource, authorization_servers: issuers, scopes_supported: scopes } = parsed.data
+    if (!isFor(resource, server)) {
+      throw new OAuthProblem(
+        `its metadata is about another resource, ${quoted(resource)}, so that a token could be used there`,
+      )
+    }
+    return { resource, issuers, ...(scopes && { scopes: scopesIn(scopes.join(' ')) }) }
+  }
+  return { resource: identifierOf(server), issuers: [server.origin] }
+}
+
+function resourcePlaces(server: URL, named: string | undefined): URL[] {
+  if (named !== undefined) {
+    const place = safeAddress(named, 'the address of its metadata')
+    // A server speaks for itself, and cannot send us to look at others.
+    if (place.origin !== server.origin) throw new OAuthProblem(`it names metadata at another origin, ${place.origin}`)
+    return [place]
+  }
+  const path = server.pathname.replace(/\/$/, '')
+  const paths = path === '' ? [wellKnown] : [`${wellKnown}${path}`, wellKnown]
+  return paths.map((at) => new URL(at, server.origin))
+}
+
+/** The server itself, or something that it is a part of by whole components of the path. */
+function isFor(resource: string, server: URL): boolean {
+  if (!/^[\x21-\x7e]+$/.test(resource) || !URL.canParse(resource)) return false
+  const { origin, pathname, hash, search } = new URL(resource)
+  if (origin !== server.origin || hash !== '' || (search !== '' && search !== server.search)) return false
+  const whole = (path: string) => (path.endsWith('/') ? path : `${path}/`)
+  return whole(server.pathname).startsWith(whole(pathname))
+}
+
+/** Its own address, without what is no part of an identifier. */
+function identifierOf(server: URL): string {
+  return `${server.origin}${server.pathname === '/' ? '' : server.pathname}`
+}
+
+const probeWithinMs = 10_000
+
+/** What servers of every era answer somehow; whoever must sign in is told so before the question is even read. */
+const greeting = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolway', version: '0' } },
+}
+
+/** Asks a server without a credential, to hear what it wants; undefined where it wants nothing. */
+export async function challengeOf(
+  server: URL,
+  { headers, kind, clock }: { headers: Readonly<Record<string, string>>; kind: 'http' | 'sse'; clock: Clock },
+): Promise<Challenge | undefined> {
+  await using channel = createChannel(server.origin, clock)
+  using limit = deadline(
+    clock,
+    probeWithinMs,
+    () => new OAuthProblem(`${server.origin} did not answer within 10 s (a fixed limit)`, { unreachable: true }),
+  )
+  const { authorization: _, ...configured } = configuredHeaders(server, headers)
+  const posts = kind === 'http'
+  try {
+    const head = await channel.ask(
+      {
+        method: posts ? 'POST' : 'GET',
+        path: server.pathname + server.search,
+        headers: posts
+          ? { ...configured, accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+          : { ...configured, accept: 'text/event-stream' },
+        ...(posts && { body: Buffer.from(JSON.stringify(greeting)) }),
+        signal: limit.signal,
+      },
+      (head) => ignored(head, clock),
+    )
+    head.abort()
+    return head.status === 401 || head.status === 403
+      ? readChallenge(head.status, head.all('www-authenticate'))
+      : undefined
+  } catch (cause) {
+    throw cause instanceof OAuthProblem ? cause : unreachable(server, cause)
+  }
+}

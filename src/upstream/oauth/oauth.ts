@@ -1,0 +1,213 @@
+import type { ServerConfig } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Locks } from '../../core/locks.ts'
+import type { Log } from '../../core/log.ts'
+import type { Vault } from '../../core/vault.ts'
+import type { Authorize } from './authorization.ts'
+import { createCredential } from './credential.ts'
+import { challengeOf } from './discovery.ts'
+import { createGrants, type Grant, type Holder } from './grants.ts'
+import { OAuthProblem } from './oauth-error.ts'
+import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
+import type { OAuthSettings } from './tokens.ts'
+import { createWeb, type PlaceOf } from './web.ts'
+
+export type { Authorize } from './authorization.ts'
+export type { SignIn } from './sign-in.ts'
+
+/** Tokens for servers that want OAuth: kept, renewed, and asked for. */
+export interface OAuth {
+  /** The credential of a server's lines, one for all that share it; undefined for servers that want none of this. */
+  authorize(server: string, config: ServerConfig, principal?: string): Authorize | undefined
+  /** Begins a sign-in whose answer comes to `redirect`. Throws INVALID_ARGUMENTS where there is nothing to sign in to. */
+  begin(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<SignIn>
+  /** The same with the answer coming to our own door; tells where to send the person. */
+  beginHere(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<string>
+  /** Takes an answer that came to our own door; tells which server it was for. */
+  finishHere(answer: URLSearchParams): Promise<string>
+  /** The port that an earlier sign-in was registered with. */
+  portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
+  /** Forgets what is kept for a server; how many grants that were. */
+  forget(server: string, principal?: string): Promise<number>
+  list(): Promise<readonly KeptGrant[]>
+  /** The access tokens that were lately in use, which are to be written down nowhere; another list when they change. */
+  tokens(): readonly string[]
+}
+
+/** What may be told of a grant. */
+export interface KeptGrant extends Holder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
+  /** Whether it goes on by itself when it expires. */
+  readonly renewable: boolean
+}
+
+export interface OAuthOptions {
+  readonly vault: Vault
+  readonly locks: Locks
+  readonly placeOf: PlaceOf
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions): OAuth {
+  const seen = createSeenTokens()
+  const grants = createGrants(vault, seen.add)
+  const parts = { grants, locks, placeOf, clock, web: createWeb({ placeOf, clock }) }
+  const flows = createFlows(clock)
+  const credentials = new Map<string, Authorize>()
+
+  const begin: OAuth['begin'] = async (server, config, redirect, principal) => {
+    const { settings, holder, headers, kind } = wanted(server, config, principal)
+    const challenge = () => challengeOf(new URL(holder.url), { headers, kind, clock })
+    return beginSignIn({ ...parts, holder, settings, redirect, challenge }).catch((error) => {
+      throw refusal(server, error)
+    })
+  }
+
+  return {
+    authorize(server, config, principal) {
+      const settings = settingsOf(config)
+      if (!settings) return undefined
+      const holder = holderOf(server, config, settings, principal)
+      const key = JSON.stringify([holder, settings])
+      const credential = credentials.get(key) ?? createCredential({ ...parts, holder, settings, log })
+      keep(credentials, key, credential)
+      return credential
+    },
+    begin,
+    async beginHere(server, config, redirect, principal) {
+      const signIn = await begin(server, config, redirect, principal)
+      flows.add(server, signIn)
+      return signIn.url
+    },
+    finishHere: (answer) =>
+      flows.finish(answer).catch((error) => {
+        throw refusal('The server', error)
+      }),
+    async portOf(server, config, principal) {
+      const { issuer } = await grants.demandOf(wanted(server, config, principal).holder)
+      return issuer === undefined ? undefined : knownPort(await grants.clientOf(server, issuer))
+    },
+    forget: grants.forget,
+    tokens: seen.list,
+    async list() {
+      const kept = await grants.list()
+      return kept.map(({ grant, ...holder }) => {
+        const { issuer, scopes, expiresAt, grantedAt, refreshToken } = grant
+        return { ...holder, issuer, scopes, expiresAt, grantedAt, renewable: refreshToken !== undefined }
+      })
+    },
+  }
+}
+
+/** More than there are servers and principals at one time: the longest unused one goes. */
+const maxCredentials = 4_096
+
+function keep(credentials: Map<string, Authorize>, key: string, credential: Authorize): void {
+  credentials.delete(key)
+  credentials.set(key, credential)
+  if (credentials.size <= maxCredentials) return
+  for (const oldest of credentials.keys()) {
+    credentials.delete(oldest)
+    return
+  }
+}
+
+const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
+  config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
+
+/** Where all share one grant, whoever asks has that one. */
+const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): Holder => ({
+  server,
+  url: config.transport === 'stdio' ? '' : new URL(config.url).href,
+  principal: settings.perPrincipal ? principal : '',
+})
+
+/** All that signing in to a server takes. */
+function wanted(server: string, config: ServerConfig, principal?: string) {
+  const settings = settingsOf(config)
+  if (!settings || config.transport === 'stdio') {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `${server} does not use OAuth: set mcpServers.${server}.auth.type to oauth.`,
+    )
+  }
+  if (settings.grant === 'client_credentials') {
+    const sentence = `${server} needs no sign-in: Toolway gets its tokens itself, with the client of mcpServers.${server}.auth.`
+    throw new ToolwayError('INVALID_ARGUMENTS', sentence)
+  }
+  const { headers, transport: kind } = config
+  return { settings, holder: holderOf(server, config, settings, principal), headers, kind }
+}
+
+/** What whoever signs in is told. */
+function refusal(server: string, error: unknown): unknown {
+  if (!(error instanceof OAuthProblem)) return error
+  const code = error.unreachable ? 'SERVER_UNAVAILABLE' : 'AUTH_REQUIRED'
+  return new ToolwayError(code, `${server} cannot be signed in to: ${error.message}.`, { server, cause: error })
+}
+
+/** A sign-in that somebody has begun in their browser, and whose answer comes to our own door. */
+interface Flow {
+  readonly server: string
+  readonly signIn: SignIn
+  readonly until: number
+}
+
+/** Sign-ins under way; what nobody comes back to is forgotten. */
+interface Flows {
+  add(server: string, signIn: SignIn): void
+  /** Finishes the one that an answer belongs to; tells which server it was for. */
+  finish(answer: URLSearchParams): Promise<string>
+}
+
+const patienceMs = 10 * 60_000
+/** Only operators begin them, but one of them may have a loose finger. */
+const maxSignIns = 32
+
+function createFlows(clock: Clock): Flows {
+  let flows: readonly Flow[] = []
+  return {
+    add(server, signIn) {
+      const living = flows.filter(({ until }) => until > clock.monotonic())
+      flows = [...living, { server, signIn, until: clock.monotonic() + patienceMs }].slice(-maxSignIns)
+    },
+    async finish(answer) {
+      const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
+      if (!flow)
+        throw new OAuthProblem(
+          `no sign-in waits for this answer (each waits ${patienceMs / 60_000} min, a fixed limit): begin again`,
+        )
+      flows = flows.filter((one) => one !== flow)
+      await flow.signIn.finish(answer)
+      return flow.server
+    },
+  }
+}
+
+/** Access tokens that went to servers, for whoever must keep them out of what is written down. */
+interface SeenTokens {
+  add(token: string): void
+  /** Those that came last; another list whenever one has come. */
+  list(): readonly string[]
+}
+
+/** Looking for each takes memory, and time whenever another comes. Those before are about to expire, or have. */
+const maxTokens = 256
+
+export function createSeenTokens(): SeenTokens {
+  let seen: readonly string[] = []
+  return {
+    add(token) {
+      const part = secretPart(token)
+      if (!seen.includes(part)) seen = [...seen, part].slice(-maxTokens)
+    },
+    list: () => seen,
+  }
+}
+
+/** Of a JSON Web Token the signature: it is short, and the rest is good for nothing without it. */
+function secretPart(token: string): string {
+  const [, signature] = /^[\w-]+\.[\w-]+\.([\w-]{32,})$/.exec(token) ?? []
+  return signature ?? token
+}

@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto'
+import * as z from 'zod'
+import type { ServerConfig } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Locks } from '../../core/locks.ts'
+import { basicAuth } from '../../lib/basic-auth.ts'
+import { scopesForItself, scopesIn } from './authorization.ts'
+import { type Client, methodOf, type SigningKey } from './client.ts'
+import type { Discovered, IssuerMetadata } from './discovery.ts'
+import type { Demand, Grant, Grants } from './grants.ts'
+import { codeIn, OAuthProblem } from './oauth-error.ts'
+import { type PlaceOf, type Reach, reachOf, type Web } from './web.ts'
+
+const answered = z.object({
+  access_token: z.string().regex(/^[\x21-\x7e]{1,16384}$/),
+  token_type: z.string(),
+  expires_in: z.coerce.number().nonnegative().optional(),
+  refresh_token: z.string().min(1).optional(),
+  scope: z.string().optional(),
+})
+
+/** What is said to be good for longer is good for as long as anybody cares. */
+const maxSeconds = 10 * 365 * 24 * 3_600
+
+/** What a token endpoint gave. */
+export interface Tokens {
+  readonly accessToken: string
+  /** In milliseconds since the epoch; unknown where it was not said. */
+  readonly expiresAt?: number
+  readonly refreshToken?: string
+  /** Where it was said that they are others than those asked for. */
+  readonly scopes?: readonly string[]
+}
+
+export interface TokenRequest {
+  readonly issuer: IssuerMetadata
+  readonly client: Client
+  readonly signing?: SigningKey | undefined
+  /** `grant_type` and what belongs to it. */
+  readonly parameters: Readonly<Record<string, string>>
+  readonly web: Web
+  readonly reach: Reach
+  readonly clock: Clock
+}
+
+/** Asks a token endpoint. The client shows who it is to the issuer it is registered with, and to nobody else. */
+export async function requestTokens(request: TokenRequest): Promise<Tokens> {
+  const { issuer, web, reach, clock } = request
+  const { headers, parameters } = await authenticated(request)
+  const body = new URLSearchParams({ ...request.parameters, ...parameters }).toString()
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  const asked = clock.now()
+  const answer = await web.post(issuer.token, reach, { body, headers: { ...type, ...headers } })
+  if (answer.status !== 200) throw refusal(issuer, answer.status, answer.body)
+  const parsed = answered.safeParse(answer.body)
+  if (!parsed.success) throw new OAuthProblem(`${issuer.token.origin} answered with something that is no token`)
+  const { access_token, token_type, expires_in, refresh_token, scope } = parsed.data
+  if (token_type.toLowerCase() !== 'bearer') {
+    const kind = codeIn(token_type)
+    throw new OAuthProblem(`${issuer.token.origin} gives out tokens of another kind${kind ? `, ${kind}` : ''}`)
+  }
+  return {
+    accessToken: access_token,
+    ...(expires_in !== undefined && { expiresAt: asked + Math.min(expires_in, maxSeconds) * 1000 }),
+    ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+    ...(scope !== undefined && { scopes: scopesIn(scope) }),
+  }
+}
+
+interface Shown {
+  readonly headers: Readonly<Record<string, string>>
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+async function authenticated(request: TokenRequest): Promise<Shown> {
+  const { client, signing, issuer } = request
+  if (signing) return { headers: {}, parameters: await assertion(request, signing) }
+  const { id, secret = '' } = client
+  switch (methodOf(client, issuer)) {
+    case 'client_secret_basic': {
+      const [user = '', password = ''] = [id, secret].map((part) =>
+        new URLSearchParams([['', part]]).toString().slice(1),
+      )
+      return { headers: { authorization: basicAuth(user, password) }, parameters: {} }
+    }
+    case 'client_secret_post':
+      return { headers: {}, parameters: { client_id: id, client_secret: secret } }
+    default:
+      return { headers: {}, parameters: { client_id: id } }
+  }
+}
+
+/** Signed for this issuer alone, and good for a minute. */
+async function assertion({ client, issuer, clock }: TokenRequest, signing: SigningKey) {
+  const { importPKCS8, SignJWT } = await import('jose')
+  const key = await importPKCS8(signing.key, signing.algorithm).catch(() => {
+    throw new OAuthProblem('auth.privateKey is no private key in PKCS #8 form for auth.signingAlgorithm')
+  })
+  const now = Math.floor(clock.now() / 1000)
+  const signed = await new SignJWT()
+    .setProtectedHeader({ alg: signing.algorithm })
+    .setIssuer(client.id)
+    .setSubject(client.id)
+    .setAudience(issuer.issuer)
+    .setJti(randomUUID())
+    .setIssuedAt(now)
+    .setExpirationTime(now + 60)
+    .sign(key)
+  return {
+    client_id: client.id,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: signed,
+  }
+}
+
+/** Only the code of it: what else is said may repeat what we sent. */
+function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthProblem {
+  const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
+  const unreachable = status >= 500 || status === 429
+  return new OAuthProblem(`${token.origin} gave no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
+}
+
+/** A grant as a token endpoint has just given it. */
+export function grantFrom(
+  tokens: Tokens,
+  rest: Omit<Grant, keyof Tokens | 'grantedAt'> & { scopes: readonly string[] },
+  now: number,
+): Grant {
+  const { scopes: asked, ...kept } = rest
+  return { ...kept, ...tokens, scopes: [...(tokens.scopes ?? asked)], grantedAt: now }
+}
+
+/** The next token of a grant. A refresh token that comes along replaces the one before, which may be void by now. */
+export async function refreshed(
+  { accessToken: _, expiresAt: __, ...grant }: Grant,
+  issuer: IssuerMetadata,
+  settings: OAuthSettings,
+  parts: OAuthParts,
+  reach: Reach,
+): Promise<Grant> {
+  if (grant.refreshToken === undefined) throw new OAuthProblem('the grant has ended', { code: 'invalid_grant' })
+  const configured = configuredClient(settings)
+  const tokens = await requestTokens({
+    issuer,
+    // Its secret may have been changed in the configuration since.
+    client: configured?.id === grant.client.id ? configured : grant.client,
+    signing: signingKey(settings),
+    parameters: { grant_type: 'refresh_token', refresh_token: grant.refreshToken, resource: grant.resource },
+    reach,
+    ...parts,
+  })
+  return grantFrom(tokens, grant, parts.clock.now())
+}
+
+/** A token for Toolway itself, with nobody in front of a browser. */
+export async function obtained(
+  { issuer, resource, scopes: supported }: Discovered,
+  demand: Demand,
+  settings: OAuthSettings,
+  parts: OAuthParts,
+  server: URL,
+): Promise<Grant> {
+  const client = configuredClient(settings)
+  if (!client) throw new OAuthProblem('auth.clientId is not set')
+  const { more, scopes: challenged } = demand
+  const scopes = scopesForItself({ configured: settings.scopes, challenged, supported, more, offered: issuer.scopes })
+  const tokens = await requestTokens({
+    issuer,
+    client,
+    signing: signingKey(settings),
+    parameters: {
+      grant_type: 'client_credentials',
+      resource,
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    },
+    reach: await reachOf(server, parts.placeOf),
+    ...parts,
+  })
+  // The secret stays where it is: in the configuration.
+  return grantFrom(
+    tokens,
+    { issuer: issuer.issuer, resource, client: { id: client.id }, scopes: [...scopesIn(scopes.join(' '))] },
+    parts.clock.now(),
+  )
+}
+
+/** What the configuration says about getting tokens for a server. */
+export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth'], { type: 'oauth' }>
+
+/** What all of this works with. */
+export interface OAuthParts {
+  readonly grants: Grants
+  readonly locks: Locks
+  readonly web: Web
+  readonly placeOf: PlaceOf
+  readonly clock: Clock
+}
+
+/** The client of the configuration, where it names one. */
+export const configuredClient = ({ clientId: id, clientSecret: secret }: OAuthSettings): Client | undefined =>
+  id === undefined ? undefined : { id, ...(secret !== undefined && { secret }) }
+
+export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAuthSettings): SigningKey | undefined =>
+  key === undefined ? undefined : { key, algorithm }
+
+/**
+ * The only issuer that a configured client may be shown to: the one that the configuration names, else the first one
+ * that it was shown to. Anybody can name another authorization server; that must not get them our secret.
+ */
+export const onlyIssuer = ({ issuer, clientId }: OAuthSettings, first: string | undefined): string | undefined =>
+  issuer ?? (clientId === undefined ? undefined : first)

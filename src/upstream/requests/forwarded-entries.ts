@@ -1,0 +1,255 @@
+import type { ServerConfig } from '../../config/schema.ts'
+import type { Call, Handler } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Descriptors } from '../../core/descriptors.ts'
+import type { Definition, Entry, Kind } from '../../core/entry.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { members } from '../../core/json-text/scan.ts'
+import type { Result, ResultBody } from '../../core/result.ts'
+import { everySecond, tellWaiting } from '../../core/waiting.ts'
+import { matches } from '../../core/wildcard.ts'
+import { parseExactly } from '../../lib/exact-number.ts'
+import type { Seal } from '../../lib/seal.ts'
+import type { Response } from '../../wire/message.ts'
+import { paramHeaders } from '../../wire/param-headers.ts'
+import type { OpenLine } from '../connection/handshake.ts'
+import { shownDefinition, soundDefinition, traitsOf } from '../listing/definitions.ts'
+import { type Phrase, phrase } from './encode-request.ts'
+import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './input-required.ts'
+import { servedResult, servedTaskResult } from './served-uris.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import { relayTask, startedTask } from './tasks.ts'
+
+export interface EntryOptions {
+  readonly server: string
+  readonly config: ServerConfig
+  readonly timeoutMs: number
+  readonly maxTimeoutMs: number
+  /** Does something over the line that this user's calls take. */
+  use(call: Call, work: (open: OpenLine) => Promise<Response>): Promise<Response>
+  readonly subscriptions: Subscriptions
+  /** The form under which callers know a URI of this server. */
+  servedUri(uri: string): string
+  readonly seal: Seal
+  readonly clock: Clock
+}
+
+/** Turns what a server says it offers into entries whose `run` forwards to it. */
+export function forwardedEntries(descriptors: Descriptors, options: EntryOptions): Entry[] {
+  const { capabilities, exactSchemas } = descriptors
+  const { server, config, subscriptions } = options
+  const { include, exclude } = config.tools
+  const wanted = ({ name }: Definition) =>
+    include.some((pattern) => matches(pattern, name as string)) &&
+    !exclude.some((pattern) => matches(pattern, name as string))
+
+  const entry = (kind: Kind, key: string, about: (name: string, definition: Definition) => About, ref?: Ref) => {
+    return (listed: Definition): Entry => {
+      const { definition } = shownDefinition(kind, listed)
+      const name = definition[key] as string
+      return {
+        kind,
+        server,
+        name,
+        definition,
+        ...(definition !== listed && { verbatim: listed }),
+        ...(kind === 'tool' && exactSchemas && exactSchemaOf(exactSchemas, name)),
+        traits: traitsOf(kind, name, definition, options),
+        run: forward(about(name, definition), options),
+        ...(kind === 'tool' && { relay: (method, call) => relay(method, call, options) }),
+        ...(ref && capabilities.completions !== undefined && { complete: completion(ref(name), options) }),
+        ...(key.startsWith('uri') && { subscribe: subscriptions.subscribe }),
+      }
+    }
+  }
+  return [
+    ...descriptors.tools.filter(wanted).map(entry('tool', 'name', aboutTool)),
+    ...descriptors.resources.map(entry('resource', 'uri', aboutResource)),
+    ...descriptors.templates.map(
+      entry('template', 'uriTemplate', aboutResource, (uri) => ({ type: 'ref/resource', uri })),
+    ),
+    ...descriptors.prompts.map(entry('prompt', 'name', aboutPrompt, (name) => ({ type: 'ref/prompt', name }))),
+  ]
+}
+
+function exactSchemaOf(schemas: Readonly<Record<string, string>>, tool: string): Pick<Entry, 'exactSchema'> {
+  if (!Object.hasOwn(schemas, tool)) return {}
+  const inputSchema = parseExactly(schemas[tool] as string) as Record<string, unknown>
+  return { exactSchema: soundDefinition('tool', { inputSchema }).inputSchema as Record<string, unknown> }
+}
+
+type Ref = (name: string) => object
+
+/** The part of a request that says what it is about; prepared once where the call cannot change it. */
+type About = (call: Call) => Pick<Phrase, 'method' | 'name' | 'headers'> & { readonly members: readonly Buffer[] }
+
+const aboutTool = (name: string, { inputSchema }: Definition): About => {
+  const start = Buffer.from(`"name":${JSON.stringify(name)},"arguments":`)
+  const inHeaders = JSON.stringify(inputSchema).includes('"x-mcp-header"')
+  return ({ input }) => ({
+    method: 'tools/call',
+    name,
+    members: [start, input.arguments.bytes],
+    ...(inHeaders && { headers: paramHeaders(inputSchema, input.arguments.exact) }),
+  })
+}
+
+const aboutPrompt = (name: string): About => {
+  const start = Buffer.from(`"name":${JSON.stringify(name)},"arguments":`)
+  return ({ input }) => ({ method: 'prompts/get', name, members: [start, input.arguments.bytes] })
+}
+
+const aboutResource = (name: string): About => {
+  return ({ input: { uri = name } }) => ({
+    method: 'resources/read',
+    name: uri,
+    members: [Buffer.from(`"uri":${JSON.stringify(uri)}`)],
+  })
+}
+
+/** More rounds than a conversation about one call can need. */
+const maxRounds = 16
+
+/** Over which line something was said: what a server tells of a task comes over the one that the task was started on. */
+interface Over {
+  line?: OpenLine
+}
+
+const forward = (about: About, options: EntryOptions): Handler => {
+  return async (call) => {
+    const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
+    const over: Over = {}
+    const answer = await say(about, call, rest, options, over)
+    if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
+    return inRounds(answer, rest, about, call, options, over)
+  }
+}
+
+/** Asks the caller for what the server wants to know, as often as it does, where the caller cannot come again itself. */
+async function inRounds(
+  first: Response,
+  brought: Call['input']['rest'],
+  about: About,
+  call: Call,
+  options: EntryOptions,
+  over: Over,
+): Promise<Result> {
+  let answer = first
+  let rest = brought
+  for (let round = 0; ; round++) {
+    let { result } = answer
+    if (!asksForMore(result)) {
+      if (!over.line || !startsTask(result, call)) return resultFrom(answer, options)
+      const started = startedTask(result, call, options.seal, over.line.connection.taskNews)
+      return resultFrom({ ...answer, result: started }, options)
+    }
+    result = definedQuestions(result, call)
+    if (call.peer.rounds || round === maxRounds) {
+      return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
+    }
+    rest = { ...rest, ...(await answersTo(result, call)) }
+    answer = await say(about, call, rest, options, over).catch((error) => {
+      throw halfway(error)
+    })
+  }
+}
+
+/** Whose a state is: what was sealed for one caller and one entry says nothing to others. */
+const bindingOf = ({ entry, caller }: Call): string =>
+  [entry.server, entry.kind, entry.name, caller.principal].join('\n')
+
+/** That nothing of this round reached the server does not make the rounds before it undone. */
+function halfway(error: unknown): unknown {
+  if (!(error instanceof ToolwayError) || !error.details.unsent) return error
+  const { unsent: _, ...details } = error.details
+  return new ToolwayError(error.code, error.message, details)
+}
+
+function say(
+  about: About,
+  call: Call,
+  rest: Call['input']['rest'],
+  options: EntryOptions,
+  over: Over,
+): Promise<Response> {
+  return send({ ...about(call), rest }, call, options, over)
+}
+
+/** Says something on behalf of a call. */
+function send(
+  what: Pick<Phrase, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
+  call: Call,
+  options: EntryOptions,
+  over: Over = {},
+): Promise<Response> {
+  const { caller, signal, peer, trace } = call
+  const { capabilities } = caller
+  const { readOnly, idempotent } = call.entry.traits
+  const repeatable = readOnly || idempotent
+  const meta = foreign(call.input.meta)
+  const progressed = what.method === 'tools/call' ? call.progressed : undefined
+  return useTelling(call, options, (open) => {
+    over.line = open
+    return open.connection.request(
+      phrase(open, { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }),
+    )
+  })
+}
+
+/** Tells a caller that asked for progress while the connection is still being opened. */
+async function useTelling(
+  call: Call,
+  { use, server, clock }: EntryOptions,
+  work: (open: OpenLine) => Promise<Response>,
+): Promise<Response> {
+  const { input, peer } = call
+  if (input.meta.progressToken === undefined) return use(call, work)
+  const began = clock.monotonic()
+  using telling = everySecond(clock, () => tellWaiting(input.meta, peer, clock.monotonic() - began, [server]))
+  return await use(call, (open) => {
+    telling[Symbol.dispose]()
+    return work(open)
+  })
+}
+
+/** Only a caller that asked for a task, or a server that says so, makes one of a result. */
+const startsTask = (result: Buffer, { input }: Call): boolean =>
+  input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
+
+const relay = async (method: string, call: Call, options: EntryOptions): Promise<Result> => {
+  const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
+    const { taskId: _, ...rest } = call.input.rest ?? {}
+    const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
+    return send({ method, name: taskId, members, rest }, asked, options).then(({ result }) =>
+      result.includes('"inputRequests"') ? definedQuestions(result, call) : result,
+    )
+  })
+  return { body: servedTaskResult(body, options.servedUri), isError }
+}
+
+const completion = (ref: object, { use }: EntryOptions): Handler => {
+  return async (call) => {
+    const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
+    const { caller, trace, signal } = call
+    const { capabilities } = caller
+    const { result } = await use(call, (open) =>
+      open.connection.request(
+        phrase(open, { method: 'completion/complete', members, trace, capabilities, signal, repeatable: true }),
+      ),
+    )
+    return { body: Json.raw(result), isError: false }
+  }
+}
+
+const resultFrom = ({ result, notes: { isError, special } }: Response, { servedUri }: EntryOptions): Result => {
+  const body = servedResult(Json.raw<ResultBody>(result), servedUri)
+  return special ? { body, isError } : { body, isError, plain: true }
+}
+
+/** The caller's `_meta` goes on, but for what is meant for us alone. */
+function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const keys = Object.keys(meta)
+  if (!keys.some((key) => key.startsWith('dev.toolway/'))) return meta
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith('dev.toolway/')))
+}

@@ -1,0 +1,83 @@
+import type { Call } from '../../core/call.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { members } from '../../core/json-text/scan.ts'
+import type { ResultBody } from '../../core/result.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import type { Seal } from '../../lib/seal.ts'
+import { bytesOf, splice, textOf } from '../../wire/bytes.ts'
+import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
+import { capabilityFor, inputRequired, isInputRequest } from '../../wire/defined-members.ts'
+import { modernRevision } from '../../wire/revisions.ts'
+
+type Rest = Readonly<Record<string, unknown>> | undefined
+
+/** Whether a server of the stateless era wants something of the caller before it can answer. */
+export const asksForMore = (result: Buffer): boolean =>
+  result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
+
+/**
+ * A result that asks for input, with the members that the protocol defines for its questions. Throws where it asks for
+ * something that MCP does not define, or that the caller's client did not declare.
+ */
+export function definedQuestions(result: Buffer, { caller, entry }: Call): Buffer {
+  const { server } = entry
+  const refused = (why: string) =>
+    new ToolwayError('INVALID_ARGUMENTS', `${server} asked for input, but ${why}`, { server })
+  let defined: Buffer
+  try {
+    defined = definedBytes(result, inputRequired, { revision: modernRevision }, [])
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) throw refused(`its request is ambiguous. ${thrown.message}`)
+    throw thrown
+  }
+  const { inputRequests } = Json.raw<Record<string, unknown>>(defined).value
+  for (const question of Object.values(asRecord(inputRequests))) {
+    const { method } = asRecord(question)
+    const name = JSON.stringify(String(method).slice(0, 100))
+    if (!isInputRequest(method)) throw refused(`MCP defines no request ${name} to clients.`)
+    const capability = capabilityFor.get(method) as string
+    if (caller.capabilities[capability] === undefined)
+      throw refused(`your client did not declare the capability "${capability}" that ${name} needs.`)
+  }
+  return defined
+}
+
+/**
+ * A server's `requestState` belongs to the caller whose call it is about: it leaves here sealed for that caller, and
+ * nobody else can bring it back. Everything else of the result stays as it is.
+ */
+export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<ResultBody> {
+  const state = members(result)?.get('requestState')
+  const text = textOf(state)
+  if (!state || text === undefined) return Json.raw(result)
+  return Json.raw(splice(result, [[state, bytesOf(seal.close(text, binding))]]))
+}
+
+/** What the caller brings for another round, with the server's own state inside. */
+export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
+  if (rest?.requestState === undefined) return rest
+  const requestState = typeof rest.requestState === 'string' ? seal.open(rest.requestState, binding) : undefined
+  if (requestState !== undefined) return { ...rest, requestState }
+  throw new ServerError(
+    Json.of({
+      code: -32602,
+      message: 'Invalid or expired requestState: start the call again.',
+      data: { reason: 'invalid_request_state' },
+    }),
+  )
+}
+
+/** Asks a caller that cannot come again everything that the server wants to know, at once. */
+export async function answersTo(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
+  const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
+  const questions = Object.entries(asRecord(inputRequests))
+  const answers = await Promise.all(
+    questions.map(async ([key, question]) => {
+      const { method, params } = asRecord(question)
+      const answer = await peer.ask(String(method), Json.of(params ?? {}), signal)
+      return [key, answer.value] as const
+    }),
+  )
+  return { inputResponses: Object.fromEntries(answers), requestState }
+}

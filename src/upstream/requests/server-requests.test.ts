@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import type { Peer } from '../../core/call.ts'
+import { UnsupportedRequest } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { silentLog } from '../../core/log.ts'
+import type { Transport } from '../transports/transport.ts'
+import { createQuestions } from './server-requests.ts'
+
+test('G3: a hundred questions that are answered at once all get their answers, however slowly the server takes them', async () => {
+  const taken = Promise.withResolvers<void>()
+  const told: unknown[] = []
+  const send: Transport['send'] = ({ body }) => {
+    told.push(JSON.parse(String(body)).id)
+    return taken.promise
+  }
+  const questions = createQuestions({ send } as Transport, silentLog)
+  const peer = { ask: async () => Json.of({ model: 'small' }) } as unknown as Peer
+  const ids = [...Array(100).keys()]
+  for (const id of ids) questions.answer({ id, method: 'sampling/createMessage', params: undefined }, () => [peer])
+  await expect.poll(() => told).toEqual(ids)
+  taken.resolve()
+})
+
+describe('V1: what a server asks of a client', () => {
+  const asked = async (method: string, params: string | undefined, ask = async () => Json.of({ action: 'accept' })) => {
+    const answer = Promise.withResolvers<Record<string, unknown>>()
+    const forwarded: unknown[] = []
+    const send: Transport['send'] = async ({ body }) => answer.resolve(JSON.parse(String(body)))
+    const questions = createQuestions({ send } as Transport, silentLog)
+    const peer = {
+      ask(method: string, params: Json) {
+        forwarded.push([method, String(params.bytes)])
+        return ask()
+      },
+    } as unknown as Peer
+    questions.answer({ id: 7, method, params: params === undefined ? undefined : Buffer.from(params) }, () => [peer])
+    return { answer: await answer.promise, forwarded }
+  }
+
+  test.each([
+    'evil/method',
+    'tools/call',
+    'initialize',
+    '__proto__',
+    'constructor',
+    'Elicitation/create',
+    'tasks/update',
+  ])('%s is answered with -32601 and reaches nobody', async (method) => {
+    const { answer, forwarded } = await asked(method, '{}')
+    expect(answer).toMatchObject({ id: 7, error: { code: -32601 } })
+    expect(forwarded).toEqual([])
+  })
+
+  test('reaches the client with the members that the protocol defines', async () => {
+    const { answer, forwarded } = await asked('elicitation/create', '{"message":"\\u0061", "later":1,"mode":"form"}')
+    expect(forwarded).toEqual([['elicitation/create', '{"message":"\\u0061","mode":"form"}']])
+    expect(answer).toMatchObject({ result: { action: 'accept' } })
+  })
+
+  test.each(['{"message":"a","Message":"b"}', '{"message":"a","message":"b"}', '{"_meta":{"PROGRESSTOKEN":1}}'])(
+    'is refused where it can be read in two ways: %s',
+    async (params) => {
+      const { answer, forwarded } = await asked('elicitation/create', params)
+      expect(answer).toMatchObject({ error: { code: -32602 } })
+      expect(forwarded).toEqual([])
+    },
+  )
+
+  test('is answered with -32601 where the client did not declare it', async () => {
+    const refuse = () => Promise.reject(new UnsupportedRequest('not declared'))
+    expect((await asked('roots/list', undefined, refuse)).answer).toMatchObject({ error: { code: -32601 } })
+  })
+})

@@ -1,0 +1,121 @@
+import type { Peer } from '../../core/call.ts'
+import { type RpcErrorObject, ServerError, ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
+import { fromServers } from '../../wire/defined-members.ts'
+import { errorBytes, type Id, resultBytes } from '../../wire/message.ts'
+import { latestLegacy } from '../../wire/revisions.ts'
+import type { Transport } from '../transports/transport.ts'
+
+/** What a server asks of its client: sampling, elicitation, roots. */
+export interface Question {
+  readonly id: Id
+  readonly method: string
+  readonly params: Buffer | undefined
+}
+
+/** Takes a server's questions to the caller they are for, and the answers back. */
+export interface Questions {
+  /** `addressees` gives the ways to the caller, best first. Settles when the server has its answer. */
+  answer(question: Question, addressees: () => readonly Peer[]): Promise<void>
+  /** The server does not want to know any more. */
+  calledOff(params: Buffer | undefined): void
+  cancelAll(): void
+}
+
+/** A server that asks without end must not pile up questions; one is open until the server has taken its answer. */
+const maxOpen = 256
+/** One that does not take what it is told besides goes without. */
+const maxRemarks = 64
+
+export function createQuestions(transport: Transport, log: Log): Questions {
+  const open = new Map<Id, AbortController>()
+  let remarks = 0
+
+  const reply = (body: Buffer): Promise<void> =>
+    transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
+
+  /** Replies to what no caller was asked. */
+  const remark = async (body: Buffer): Promise<void> => {
+    if (remarks >= maxRemarks) return
+    remarks++
+    await reply(body).finally(() => remarks--)
+  }
+
+  /** If the call through which a question was asked ends first, ask again through the caller's next one. */
+  const answered = async ({ method, params }: Question, addressees: () => readonly Peer[], signal: AbortSignal) => {
+    const tried = new Set<Peer>()
+    let failure: unknown
+    for (;;) {
+      const peer = addressees().find((candidate) => !tried.has(candidate))
+      if (!peer) throw failure
+      tried.add(peer)
+      try {
+        return await peer.ask(method, Json.raw(params ?? Buffer.from('{}')), signal)
+      } catch (thrown) {
+        if (!(thrown instanceof ToolwayError && thrown.code === 'CANCELLED') || signal.aborted) throw thrown
+        failure = thrown
+      }
+    }
+  }
+
+  const ask = async (question: Question, addressees: () => readonly Peer[]) => {
+    const { id } = question
+    const controller = new AbortController()
+    open.set(id, controller)
+    try {
+      const answer = await answered(question, addressees, controller.signal)
+      if (!controller.signal.aborted) await reply(resultBytes(id, answer))
+    } catch (thrown) {
+      if (!controller.signal.aborted) await reply(errorBytes(id, errorOf(thrown)))
+    } finally {
+      open.delete(id)
+    }
+  }
+
+  return {
+    answer(question, addressees) {
+      const { id, method } = question
+      if (method === 'ping') return remark(resultBytes(id, Buffer.from('{}')))
+      const defined = definedQuestion(question)
+      if ('code' in defined) {
+        log.debug({ method: method.slice(0, 100), code: defined.code }, 'refused a request of a server to its client')
+        return remark(errorBytes(id, defined))
+      }
+      if (open.has(id) || open.size >= maxOpen) return remark(errorBytes(id, tooMany))
+      if (addressees().length > 0) return ask(defined, addressees)
+      return remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
+    },
+    calledOff(params) {
+      const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value
+      if (requestId !== undefined) open.get(requestId)?.abort()
+    },
+    cancelAll() {
+      for (const controller of open.values()) controller.abort()
+    },
+  }
+}
+
+/** The question with the members that the protocol defines, or the error that answers it (V1). */
+function definedQuestion(question: Question): Question | RpcErrorObject {
+  const { method, params } = question
+  const level = Object.hasOwn(fromServers, method) ? fromServers[method] : undefined
+  if (level === undefined) return { code: -32601, message: `Method not found: ${method.slice(0, 100)}` }
+  try {
+    return { ...question, params: params && definedBytes(params, level, { revision: latestLegacy }, []) }
+  } catch (thrown) {
+    if (!(thrown instanceof AmbiguousMember)) throw thrown
+    return { code: -32602, message: thrown.message }
+  }
+}
+
+const tooMany = { code: -32600, message: 'Too many questions are open, or this one is open already.' }
+
+/** A client's own error reaches the server unchanged, as a server's reaches a client. */
+function errorOf(thrown: unknown) {
+  if (thrown instanceof ServerError) return thrown.error
+  if (thrown instanceof UnsupportedRequest) return { code: -32601, message: thrown.message }
+  const error = ToolwayError.from(thrown)
+  return { code: error.kind.rpc, message: error.message, data: error.data }
+}

@@ -1,0 +1,105 @@
+import type { Call, Peer } from '../../core/call.ts'
+import { ServerError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { members } from '../../core/json-text/scan.ts'
+import type { Result } from '../../core/result.ts'
+import { readTaskId, writeTaskId } from '../../core/task-id.ts'
+import type { Seal } from '../../lib/seal.ts'
+import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
+
+const relatedTask = 'io.modelcontextprotocol/related-task'
+
+/**
+ * The result of a call that has started a task: the task goes by an id that is good for this caller alone, and what
+ * its server tells of it reaches this caller under that id.
+ */
+export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskNews): Buffer {
+  const { peer } = call.caller
+  return withTaskIds(result, (id) => {
+    const given = newId(id, call, seal)
+    const known = (news: Buffer) => Json.raw(withTaskIds(news, () => given))
+    if (peer) follow(id, (news) => peer.notify('notifications/tasks/status', known(news)))
+    return given
+  })
+}
+
+/** Passes on a request about a task, with the id by which the server knows it; the answer has the caller's again. */
+export async function relayTask(
+  method: string,
+  call: Call,
+  seal: Seal,
+  send: (taskId: string, call: Call) => Promise<Buffer>,
+): Promise<Result> {
+  const given = call.input.rest?.taskId
+  const sealed = typeof given === 'string' ? readTaskId(given)?.sealed : undefined
+  const taskId = sealed && seal.open(sealed, bindingOf(call))
+  if (!taskId) {
+    const message = `Task not found: ${method} needs the id of a task of yours.`
+    throw new ServerError(Json.of({ code: -32602, message }))
+  }
+  const known = (bytes: Buffer): Json<never> =>
+    Json.raw(withTaskIds(bytes, (id) => (id === taskId ? (given as string) : newId(id, call, seal))))
+  const bytes = await send(taskId, { ...call, peer: through(call.peer, known) })
+  return { body: known(bytes), isError: false }
+}
+
+/** What a server says and asks on the way names its task, too. */
+const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer => ({
+  rounds: peer.rounds,
+  logLevel: peer.logLevel,
+  notify: (method, params) => peer.notify(method, known(params.bytes)),
+  ask: (method, params, signal) => peer.ask(method, known(params.bytes), signal),
+})
+
+function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
+  if (!result.includes('"taskId"')) return result
+  const top = members(result)
+  const related = inside(inside(top?.get('_meta'))?.get(relatedTask))
+  const found = [top?.get('taskId'), inside(top?.get('task'))?.get('taskId'), related?.get('taskId')]
+  const replacements = found.flatMap((slice): Replacement[] => {
+    const id = textOf(slice)
+    return slice && id !== undefined ? [[slice, bytesOf(served(id))]] : []
+  })
+  return splice(
+    result,
+    replacements.sort(([a], [b]) => a.byteOffset - b.byteOffset),
+  )
+}
+
+const inside = (bytes: Buffer | undefined) => bytes && members(bytes)
+
+function newId(id: string, call: Call, seal: Seal): string {
+  const { server, name: tool } = call.entry
+  return writeTaskId({ server, tool, sealed: seal.close(id, bindingOf(call)), replica: seal.replica })
+}
+
+/** Whose a task is: what was sealed for one caller says nothing to another. */
+const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
+
+/** Who hears what a server of the era with sessions tells of its tasks, by the ids under which the server knows them. */
+export interface TaskNews {
+  follow(taskId: string, told: (news: Buffer) => void): void
+  tell(news: Buffer | undefined): void
+}
+
+/** A server may start tasks and never tell that they have ended: who has waited longest is told no more. */
+const maxFollowed = 1_000
+
+const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
+
+/** One for each line: two processes of a server may well give two tasks the same id. */
+export function createTaskNews(): TaskNews {
+  const followers = new Map<unknown, (news: Buffer) => void>()
+  return {
+    follow(taskId, told) {
+      followers.set(taskId, told)
+      const [longest] = followers.keys()
+      if (followers.size > maxFollowed) followers.delete(longest)
+    },
+    tell(news = Buffer.from('{}')) {
+      const { taskId, status } = Json.raw<Record<string, unknown>>(news).value
+      followers.get(taskId)?.(news)
+      if (ends.includes(status)) followers.delete(taskId)
+    },
+  }
+}

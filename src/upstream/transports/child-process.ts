@@ -1,0 +1,157 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { statSync } from 'node:fs'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { type Leftovers, rememberGroup, signalGroup, sweepGroup } from '../connection/orphan-reaper.ts'
+import { settles } from './transport.ts'
+
+export interface ChildOptions {
+  /** The server, as its configuration names it. */
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly cwd?: string | undefined
+  readonly env: Readonly<Record<string, string>>
+  readonly clock: Clock
+  /** Sees to it that nothing of it stays behind, also where we are killed. */
+  readonly leftovers?: Leftovers | undefined
+  /** How long it may take to end by itself once its input has ended, and how long after SIGTERM. */
+  readonly closing?: { readonly endMs: number; readonly terminateMs: number }
+}
+
+/** A running process that leads its own group. */
+export interface Child {
+  readonly pid: number
+  readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
+  /** How it ended: "exit code 3", "SIGKILL". By then whatever it left behind in its group has been killed too. */
+  readonly ended: Promise<string>
+  /** How it ended, and all that it wrote has been read. May come much later: others can hold its output open. */
+  readonly drained: Promise<void>
+  /** At once, with all that it started. */
+  kill(): void
+  /** End of input, then SIGTERM, then SIGKILL, each to the whole group. */
+  close(): Promise<void>
+}
+
+/** After SIGKILL only the kernel can hold a process; nobody waits for that longer than this. */
+const killedMs = 1_000
+
+/** Starts a process; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
+export async function startChild(options: ChildOptions): Promise<Child> {
+  const { clock } = options
+  const { endMs, terminateMs } = options.closing ?? { endMs: 1_000, terminateMs: 2_000 }
+  await options.leftovers?.reaped
+  const enrolment = options.leftovers?.enrol()
+  const process = await spawned(options, enrolment?.environment)
+  const pid = process.pid as number
+  rememberGroup(pid)
+  enrolment?.started(pid)
+  const ended = Promise.withResolvers<string>()
+  const drained = Promise.withResolvers<void>()
+  let running = true
+  process.once('exit', (code, signal) => {
+    running = false
+    sweepGroup(pid)
+    enrolment?.ended()
+    ended.resolve(signal ?? `exit code ${code}`)
+  })
+  process.once('close', () => drained.resolve())
+  // Told when a signal could not be delivered; the ladder of `close` deals with that.
+  process.on('error', () => {})
+
+  const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
+    // Once it has ended its number may belong to somebody else.
+    if (running) signalGroup(pid, name)
+  }
+
+  return {
+    pid,
+    streams: process,
+    ended: ended.promise,
+    drained: drained.promise,
+    kill: () => signal('SIGKILL'),
+    async close() {
+      process.stdin.end()
+      if (await settles(ended.promise, endMs, clock)) return
+      signal('SIGTERM')
+      if (await settles(ended.promise, terminateMs, clock)) return
+      signal('SIGKILL')
+      await settles(ended.promise, killedMs, clock)
+    },
+  }
+}
+
+async function spawned(
+  options: ChildOptions,
+  mark?: Readonly<Record<string, string>>,
+): Promise<ChildProcessWithoutNullStreams> {
+  const { command, args, cwd, env } = options
+  try {
+    const child = spawn(command, args, {
+      cwd,
+      env: childEnvironment({ ...mark, ...env }),
+      stdio: 'pipe',
+      // Its own group, so that what npx or sh start can be reached with it.
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+    })
+    await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject))
+    return child
+  } catch (error) {
+    throw cannotStart(options, error as NodeJS.ErrnoException)
+  }
+}
+
+function cannotStart({ name, command, cwd }: ChildOptions, error: NodeJS.ErrnoException): ToolwayError {
+  const setting = `mcpServers.${name}`
+  const say = (why: string) =>
+    new ToolwayError('SERVER_UNAVAILABLE', `Could not start ${name}: ${why}`, {
+      server: name,
+      unsent: true,
+      cause: bare(error),
+    })
+  if (cwd !== undefined && !isFolder(cwd))
+    return say(`its folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
+  if (error.code === 'ENOENT') {
+    return say(`the command "${command}" was not found. Install it, or give its full path in ${setting}.command.`)
+  }
+  if (error.code === 'EACCES') {
+    return say(`the command "${command}" may not be run. Make it executable, or correct ${setting}.command.`)
+  }
+  return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
+}
+
+/** Of what Node says of it only what holds nothing of ours: it has the arguments beside, and quotes what it refuses. */
+function bare(error: NodeJS.ErrnoException): Error {
+  const [message] = error.message.split(' Received ', 1)
+  return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/** Where the certificates are that this machine trusts: behind a proxy that looks inside TLS nothing is fetched without. */
+const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
+
+/** What a program needs to find its way, and nothing that may be a secret. */
+const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
+  posix: new RegExp(`^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${trust})$`),
+  windows: new RegExp(
+    `^(APPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|LOCALAPPDATA|PATH|PATHEXT|PROCESSOR_ARCHITECTURE|PROGRAM(DATA|FILES(\\(X86\\))?)|SYSTEMDRIVE|SYSTEMROOT|TEMP|TMP|USERNAME|USERPROFILE|WINDIR|${trust})$`,
+    'i',
+  ),
+}
+
+/** The environment of a child process: a few variables of ours, then what its configuration says. */
+export function childEnvironment(
+  configured: Readonly<Record<string, string>>,
+  ours: Readonly<Record<string, string | undefined>> = process.env,
+  platform: NodeJS.Platform = process.platform,
+): Record<string, string> {
+  const pattern = passedOn[platform === 'win32' ? 'windows' : 'posix']
+  const environment: Record<string, string> = {}
+  for (const [name, value] of Object.entries(ours)) {
+    // A value that begins so is an exported shell function: code, not a setting.
+    if (value !== undefined && pattern.test(name) && !value.startsWith('()')) environment[name] = value
+  }
+  return { ...environment, ...configured }
+}

@@ -1,0 +1,157 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { backoffMs } from '../../lib/backoff.ts'
+import { maxMessage, readMessage } from '../../wire/message.ts'
+import { createEventReader } from '../../wire/sse.ts'
+import { type Body, type Head, ignored } from './http-channel.ts'
+import { pause } from './transport.ts'
+
+/** What the stream that answers one request needs of its transport. */
+export interface Exchange {
+  readonly clock: Clock
+  /** Aborted when nobody waits any more; made only where it is needed. */
+  signal(): AbortSignal
+  deliver(data: Buffer): void
+  /** Picks the stream up again after the event with this id. */
+  reopen(lastEventId: string, receive: (head: Head) => Body): Promise<Head>
+  /** The answer is there, or will not come, with the reason. Told once. */
+  done(failure?: string): void
+}
+
+/** Attempts in a row that may bring nothing new. */
+const maxFruitless = 5
+const firstPauseMs = 1_000
+const shortestPauseMs = 100
+const maxPauseMs = 30_000
+/** How long a server may keep a stream open on which all has been said. */
+const lingerMs = 1_000
+
+/** Reads the stream that answers a request. One that breaks off is picked up again where its events have ids. */
+export function readExchange(first: Head, exchange: Exchange): Body {
+  const { clock } = exchange
+  let answered = false
+  let over = false
+  let lastId: string | undefined
+  let pauseMs = firstPauseMs
+  let fruitless = 0
+  return read(first)
+
+  function read(head: Head): Body {
+    let linger: Disposable | undefined
+    const reader = createEventReader({
+      maxLength: maxMessage,
+      event({ id, event, data }) {
+        if (id !== undefined) lastId = id
+        fruitless = 0
+        if (over || data.length === 0 || event !== 'message') return
+        if (isAnswer(data)) {
+          answered = true
+          linger = clock.after(lingerMs, head.abort)
+        }
+        exchange.deliver(data)
+        if (answered) finish()
+      },
+      retry: (ms) => {
+        pauseMs = ms
+      },
+      tooLong() {
+        finish(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`)
+        head.abort()
+      },
+    })
+    const ended = (): void => {
+      linger?.[Symbol.dispose]()
+      if (!over) void resume()
+    }
+    return { data: reader.push, end: ended, lost: ended }
+  }
+
+  async function resume(): Promise<void> {
+    const signal = exchange.signal()
+    if (signal.aborted) return finish()
+    if (lastId === undefined) return finish('ended the stream without an answer')
+    if (++fruitless > maxFruitless) return finish('broke off and could not be reached again')
+    const backoff = { firstMs: Math.max(pauseMs, shortestPauseMs), maxMs: maxPauseMs }
+    await pause(backoffMs(fruitless - 1, backoff), clock, signal)
+    if (signal.aborted) return finish()
+    try {
+      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : ignored(head, clock)))
+      if (isStream(head)) return
+      if (head.status < 500 && head.status !== 429) return finish(`did not continue its answer (HTTP ${head.status})`)
+    } catch {
+      // Not reachable just now, which is an attempt like any other.
+    }
+    return resume()
+  }
+
+  function finish(failure?: string): void {
+    if (over) return
+    over = true
+    exchange.done(failure)
+  }
+}
+
+export const isStream = (head: Head): boolean => head.status === 200 && head.type === 'text/event-stream'
+
+/** Whether a message on a request's own stream is its answer. Most need not be read twice for that. */
+export function isAnswer(data: Buffer): boolean {
+  if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
+  const { kind } = readMessage(data)
+  return kind === 'response' || kind === 'error'
+}
+
+/**
+ * Keeps the stream open on which a server speaks of its own accord. A server that has none is asked once;
+ * one whose stream breaks is asked again after a pause that grows until something is said.
+ */
+export async function listen(options: {
+  readonly server: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly signal: AbortSignal
+  open(lastEventId: string | undefined, receive: (head: Head) => Body): Promise<Head>
+  deliver(data: Buffer): void
+  /** There was a stream once, and now the server does not know us any more. */
+  forgotten(): void
+}): Promise<void> {
+  const { server, clock, log, signal } = options
+  let lastId: string | undefined
+  let pauseMs = firstPauseMs
+  let nextPauseMs = firstPauseMs
+  let known = false
+
+  while (!signal.aborted) {
+    const ended = Promise.withResolvers<void>()
+    const read = (): Body => {
+      const reader = createEventReader({
+        maxLength: maxMessage,
+        event({ id, event, data }) {
+          if (id !== undefined) lastId = id
+          nextPauseMs = pauseMs
+          if (event === 'message' && data.length > 0) options.deliver(data)
+        },
+        retry(ms) {
+          pauseMs = Math.min(Math.max(ms, firstPauseMs), maxPauseMs)
+          nextPauseMs = pauseMs
+        },
+        tooLong: () => log.debug({ server }, 'left out an event that was too long'),
+      })
+      return { data: reader.push, end: ended.resolve, lost: () => ended.resolve() }
+    }
+    try {
+      const head = await options.open(lastId, (head) => (isStream(head) ? read() : ignored(head, clock)))
+      if (isStream(head)) {
+        known = true
+        await ended.promise
+      } else if (known && (head.status === 404 || head.status === 400)) return options.forgotten()
+      else if (head.status < 500 && head.status !== 408 && head.status !== 429) {
+        log.debug({ server, status: head.status }, 'the server has no stream of its own')
+        return
+      }
+    } catch (error) {
+      if (!signal.aborted) log.debug({ server, err: error }, 'could not open the stream of a server')
+    }
+    await pause(nextPauseMs, clock, signal)
+    nextPauseMs = Math.min(nextPauseMs * 2, maxPauseMs)
+  }
+}

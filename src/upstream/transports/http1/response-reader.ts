@@ -1,0 +1,268 @@
+/** What is told of answers as their bytes arrive, one answer after another. */
+export interface AnswerListener {
+  /** Gives the length up to which the body is wanted in one piece; 0 where pieces will do. */
+  head(head: AnswerHead): number
+  data(chunk: Buffer): void
+  /** The answer is whole. */
+  end(): void
+}
+
+/** Reads the answers that come over one connection. */
+export interface AnswerReader {
+  /** Throws `BadAnswer` where the bytes are no answer, or none that is wanted. The chunk may be written to afterwards. */
+  push(chunk: Buffer): void
+  /** Where the next bytes are best put: a long answer that is wanted in one piece is read right into its place. */
+  readonly place: Buffer | undefined
+  /** So many bytes have been put there. */
+  placed(length: number): void
+  /** The connection has ended. Whether no answer was cut off by that. */
+  ended(): boolean
+}
+
+type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
+
+/** The size line of a chunk, a trailer: none needs more. */
+const maxLine = 4 * 1024
+
+/** An answer that is wanted in one piece and is longer than this is not put together of pieces. */
+const long = 32 * 1024
+
+const nothing = Buffer.alloc(0)
+
+export function createAnswerReader(listener: AnswerListener): AnswerReader {
+  let part: Part = 'head'
+  /** The beginning of something that is read whole: a head, a line. */
+  let begun: Buffer = nothing
+  /** Of a body, or of one chunk of it. */
+  let left = 0
+  /** A body that is read into its place. */
+  let whole: Buffer | undefined
+
+  const start = (head: AnswerHead) => {
+    // Tells that another one follows.
+    if (head.status < 200) {
+      if (head.status === 101) throw new BadAnswer('it wants to speak another protocol')
+      // As undici does: nobody has asked whether to go on.
+      if (head.status === 100) throw new BadAnswer('it says that we may go on, which was not asked')
+      if (!head.reuse) throw new BadAnswer('it announces an answer, and that none follows')
+      return
+    }
+    part = head.body === 'chunked' ? 'chunk size' : head.body === 'until end' ? 'until end' : 'length'
+    left = typeof head.body === 'number' ? head.body : 0
+    const wanted = listener.head(head)
+    if (part === 'length' && left > long && left <= wanted) whole = Buffer.allocUnsafeSlow(left)
+    if (part === 'length' && left === 0) finish()
+  }
+
+  const finish = () => {
+    part = 'head'
+    listener.end()
+  }
+
+  const placed = (length: number) => {
+    left -= length
+    if (left > 0 || whole === undefined) return
+    listener.data(whole)
+    whole = undefined
+    finish()
+  }
+
+  /** The next line, where it is whole, and where it ends. */
+  const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
+    const end = bytes.indexOf(10, at)
+    if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new BadAnswer('a line ends with LF alone')
+    if (end === -1) {
+      if (bytes.length - at > maxLine) throw new BadAnswer('a line is too long')
+      begun = Buffer.from(bytes.subarray(at))
+      return undefined
+    }
+    return { text: bytes.toString('latin1', at, end - 1), next: end + 1 }
+  }
+
+  const push = (chunk: Buffer) => {
+    const bytes = begun.length === 0 ? chunk : Buffer.concat([begun, chunk])
+    begun = nothing
+    let at = 0
+    while (at < bytes.length) {
+      if (part === 'head') {
+        const length = headLength(bytes, at)
+        if (length === 0) {
+          if (!beginsWell(bytes, at)) throw new BadAnswer('it does not begin like an answer')
+          refuseBareLf(bytes, at)
+          if (bytes.length - at > maxHead) throw new BadAnswer('its head is too long')
+          begun = Buffer.from(bytes.subarray(at))
+          return
+        }
+        if (length > maxHead) throw new BadAnswer('its head is too long')
+        const head = readHead(bytes.toString('latin1', at, at + length))
+        at += length
+        start(head)
+      } else if (part === 'length' || part === 'chunk') {
+        const end = Math.min(at + left, bytes.length)
+        if (whole) {
+          bytes.copy(whole, whole.length - left, at, end)
+          placed(end - at)
+          at = end
+          continue
+        }
+        left -= end - at
+        listener.data(Buffer.from(bytes.subarray(at, end)))
+        at = end
+        if (left > 0) return
+        if (part === 'chunk') part = 'chunk end'
+        else finish()
+      } else if (part === 'until end') {
+        listener.data(Buffer.from(bytes.subarray(at)))
+        return
+      } else {
+        const found = line(bytes, at)
+        if (found === undefined) return
+        at = found.next
+        if (part === 'chunk size') {
+          left = chunkSize(found.text)
+          part = left === 0 ? 'trailer' : 'chunk'
+        } else if (part === 'chunk end') {
+          if (found.text !== '') throw new BadAnswer('a chunk is longer than it says')
+          part = 'chunk size'
+        } else if (found.text === '') finish()
+        else checkTrailer(found.text)
+      }
+    }
+  }
+
+  return {
+    push,
+    get place() {
+      return whole?.subarray(whole.length - left)
+    },
+    placed,
+    ended() {
+      if (part === 'until end') finish()
+      return part === 'head' && begun.length === 0
+    },
+  }
+}
+
+/** Whatever speaks something else is found out by its first bytes, since it may say no more and wait for us. */
+const beginsWell = (bytes: Buffer, at: number): boolean =>
+  'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
+
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const quoted = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"'
+/** Thirteen digits are more than anybody sends, and no more than a number can hold. */
+const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
+
+/** Extensions of chunks mean nothing to us, but have a form. */
+function chunkSize(line: string): number {
+  const digits = chunkLine.exec(line)?.[1]
+  if (digits === undefined) throw new BadAnswer('the size of a chunk is no number')
+  return Number.parseInt(digits, 16)
+}
+
+/** Nothing in a trailer is used; what would change how the body was read is refused. */
+function checkTrailer(line: string): void {
+  const [name] = readField(line)
+  if (name === 'content-length' || name === 'transfer-encoding') throw new BadAnswer('it says twice how long it is')
+}
+
+/** The head of an answer. */
+export interface AnswerHead {
+  readonly status: number
+  /** By their names in lower case; of several with one name, the first. */
+  readonly headers: ReadonlyMap<string, string>
+  /** The others of a name, which is rare. */
+  readonly repeated: readonly (readonly [name: string, value: string])[]
+  /** How the body ends: after so many bytes, by its chunks, or with the connection. */
+  readonly body: number | 'chunked' | 'until end'
+  /** Whether another request may follow on this connection, and for how long, where the server says so. */
+  readonly reuse: boolean
+  readonly keepAliveMs: number | undefined
+}
+
+/** How many bytes a head has with the empty line behind it; 0 where it is not whole yet. */
+export function headLength(bytes: Buffer, from: number): number {
+  const end = bytes.indexOf('\r\n\r\n', from, 'latin1')
+  return end === -1 ? 0 : end + 4 - from
+}
+
+/** As much as undici and node:http take. */
+export const maxHead = 16 * 1024
+
+const statusLine = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/
+
+const nameForm = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
+/** No CR, LF, NUL or other control character. */
+const valueForm = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Throws where a line ends with LF alone: nothing that follows can make a head of it. */
+export function refuseBareLf(bytes: Buffer, from: number): void {
+  for (let at = bytes.indexOf(10, from); at !== -1; at = bytes.indexOf(10, at + 1)) {
+    if (at === from || bytes[at - 1] !== 13) throw new BadAnswer('a line ends with LF alone')
+  }
+}
+
+/** Reads a line of `name: value`, without its line break. The value has the white space before it taken away. */
+function readField(line: string): readonly [name: string, value: string] {
+  const colon = line.indexOf(':')
+  const name = line.slice(0, Math.max(0, colon)).toLowerCase()
+  if (!nameForm.test(name)) throw new BadAnswer('a header has no name')
+  const value = line.slice(colon + 1).replace(/^[ \t]+/, '')
+  if (!valueForm.test(value)) throw new BadAnswer(`the header ${name} has a character that none may have`)
+  return [name, value]
+}
+
+/**
+ * Reads a head, and takes nothing that undici or node:http would refuse, or read otherwise: whoever stands between may
+ * read like one of them. A few things that both take are refused as well; `compare.fixture.ts` lists them.
+ */
+export function readHead(text: string): AnswerHead {
+  let at = text.indexOf('\r\n')
+  const [, minor, code] = statusLine.exec(text.slice(0, at)) ?? []
+  if (code === undefined) throw new BadAnswer('it does not begin like an answer')
+  const status = Number(code)
+  const headers = new Map<string, string>()
+  const repeated: (readonly [string, string])[] = []
+  let connection = ''
+  for (at += 2; at < text.length - 2; ) {
+    const end = text.indexOf('\r\n', at)
+    const [name, given] = readField(text.slice(at, end))
+    // Their values are compared as they are: readers differ in what they make of the white space behind them.
+    const value = name === 'content-length' || name === 'transfer-encoding' ? given : given.replace(/[ \t]+$/, '')
+    if (name === 'connection') connection += `,${value.toLowerCase()}`
+    if (headers.has(name)) repeated.push([name, value])
+    else headers.set(name, value)
+    at = end + 2
+  }
+  const coding = headers.get('transfer-encoding')
+  const length = headers.get('content-length')
+  if (repeated.some(([name]) => name === 'content-length' || name === 'transfer-encoding')) {
+    throw new BadAnswer('it says twice how long it is')
+  }
+  if (coding !== undefined && length !== undefined) throw new BadAnswer('it has a length and a transfer coding')
+  if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) throw new BadAnswer('its length is no number')
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+    throw new BadAnswer('it is coded in a way that was not asked for')
+  }
+  const none = status === 204 || status === 304 || status < 200
+  const body = none ? 0 : coding !== undefined ? 'chunked' : length === undefined ? 'until end' : Number(length)
+  const kept = minor === '1' ? !connection.includes('close') : connection.includes('keep-alive')
+  return {
+    status,
+    headers,
+    repeated,
+    body,
+    reuse: kept && body !== 'until end',
+    keepAliveMs: keepAlive(headers.get('keep-alive')),
+  }
+}
+
+function keepAlive(value: string | undefined): number | undefined {
+  const seconds = value === undefined ? undefined : /(?:^|[,;\s])timeout=([0-9]{1,6})/.exec(value)?.[1]
+  return seconds === undefined ? undefined : Number(seconds) * 1_000
+}
+
+/** What a server sent is not HTTP/1.1 as we know it. */
+export class BadAnswer extends Error {
+  override readonly name = 'BadAnswer'
+  readonly code = 'BAD_HTTP'
+}

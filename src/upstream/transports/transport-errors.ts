@@ -1,0 +1,142 @@
+import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import { retryAfterMs } from '../../lib/retry-after.ts'
+import { ProxyFailure } from '../../outbound/proxy-failure.ts'
+import { ConnectTimeout, type Head, NoAnswer } from './http-channel.ts'
+
+/** Where a line stands: its server's name, its address, and whether the handshake is over. */
+export interface Place {
+  readonly name: string
+  readonly origin: string
+  readonly established: boolean
+}
+
+/** The cause of an error that an HTTP status stands behind. */
+class HttpStatus extends Error {
+  override readonly name = 'HttpStatus'
+  readonly status: number
+
+  constructor(status: number) {
+    super(`HTTP ${status}`)
+    this.status = status
+  }
+}
+
+/**
+ * What a line that broke means for the calls that were under way. During the handshake nothing of a caller's
+ * has been sent, so that the server is simply not there; afterwards a call may have run.
+ */
+export const brokenLine = (established: boolean): ErrorCode => (established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE')
+
+/** The end of a sentence about a call that may have run. */
+export const mayHaveRun = 'Whether the call took effect is not known: look before you repeat it.'
+
+export const closedByUs = (name: string): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', `Toolway has closed its line to ${name}; call again.`, {
+    server: name,
+    unsent: true,
+  })
+
+/** A request that was written, and nothing tells what became of it. */
+export function lost({ name, established }: Place, what: string, cause?: unknown): ToolwayError {
+  const advice = established ? mayHaveRun : `Check mcpServers.${name}.url.`
+  return new ToolwayError(brokenLine(established), `${name} ${what}. ${advice}`, { server: name, cause })
+}
+
+/** A request to which no answer began. Anything that is not about the connection stays as it is. */
+export function noAnswer(place: Place, thrown: unknown): unknown {
+  if (!(thrown instanceof NoAnswer)) return thrown
+  const { name, origin } = place
+  if (thrown.cause instanceof ProxyFailure) {
+    const details = { server: name, unsent: true, cause: thrown.cause } as const
+    return new ToolwayError('SERVER_UNAVAILABLE', `Could not reach ${name}: ${thrown.cause.message}`, details)
+  }
+  const why = reason(thrown.cause)
+  if (thrown.written) return lost(place, `broke off before it answered (${why})`, thrown.cause)
+  const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it runs and that mcpServers.${name}.url and its headers are right.`
+  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, unsent: true, cause: thrown.cause })
+}
+
+/** An answer that says by its status that there will be no other; `said` is what came with it. */
+export function refused(place: Place, head: Head, said = ''): ToolwayError {
+  const { name, established } = place
+  const { status } = head
+  const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenLine(established)
+  const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
+  const relayed = head.relay === undefined ? '' : ` It may be the proxy ${head.relay} that says so.`
+  return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, {
+    server: name,
+    retryAfterMs: waitMs,
+    cause: new HttpStatus(status),
+  })
+}
+
+/** For requests that come after the server has ended the session: nothing of them was sent. */
+export const sessionEnded = ({ name }: Place): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name, unsent: true })
+
+/** For a request that was sent and refused because the server does not know its session; some servers run it first. */
+export function refusedSession(
+  { name }: Place,
+  { status }: Head,
+  { fresh, repeatable }: { readonly fresh: boolean; readonly repeatable: boolean | undefined },
+): ToolwayError {
+  const what = fresh
+    ? `refused the session that it has just opened (HTTP ${status})`
+    : `ended our session (HTTP ${status})`
+  return new ToolwayError('OUTCOME_UNKNOWN', `${name} ${what}. ${mayHaveRun}`, {
+    server: name,
+    sessionEnded: fresh ? 'fresh' : 'established',
+    ...(repeatable && !fresh && { resendable: true }),
+    cause: new HttpStatus(status),
+  })
+}
+
+/** The HTTP status behind an error, if it has one. */
+export function statusOf(error: unknown): number | undefined {
+  const cause = error instanceof ToolwayError ? error.details.cause : undefined
+  return cause instanceof HttpStatus ? cause.status : undefined
+}
+
+/** Whether a handshake failed in the way that servers of the older HTTP+SSE transport fail it. */
+export const refusesStreamableHttp = (error: unknown): boolean => [400, 404, 405].includes(statusOf(error) ?? 0)
+
+/**
+ * 408 and the like say that the request was not taken; of the server's own failures only these do. 303 is what a
+ * server answers with when it is done, and some proxies call it 503 when the server behind them broke off.
+ */
+const didNotRun = (status: number, said: string): boolean =>
+  (status >= 300 && status < 500 && status !== 303) ||
+  status === 501 ||
+  (status === 503 && !said.includes('reset before headers')) ||
+  status === 505
+
+function sentence({ name, established }: Place, head: Head, said: string): string {
+  const { status } = head
+  const setting = `mcpServers.${name}`
+  if (status < 300)
+    return `answered with HTTP ${status} and no message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
+  if (status === 303)
+    return `answered with a redirect instead of a message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
+  if (status < 400) {
+    return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Put the final address into ${setting}.url.`
+  }
+  if (status === 401 || status === 403) {
+    return `refused our credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
+  }
+  if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'Look into its log.'}`
+  if (status === 429 || status === 503) return `is too busy (HTTP ${status}) and did nothing. Try again later.`
+  return `refused the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
+}
+
+/** Only the origin: the rest of an address may hold secrets. */
+function originOf(location: string | undefined): string {
+  return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another place'
+}
+
+/** A code such as ECONNREFUSED; a connection to a name with several addresses fails with one error for each. */
+function reason(cause: unknown): string {
+  const error = cause instanceof AggregateError ? cause.errors[0] : cause
+  if (!(error instanceof Error)) return 'unknown reason'
+  if (error instanceof ConnectTimeout) return error.message
+  return (error as NodeJS.ErrnoException).code ?? error.name
+}

@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createLineReader } from './line-reader.ts'
+
+const reading = (maxLength = 1_000, skipsEmpty = false) => {
+  const told: string[] = []
+  const reader = createLineReader({
+    maxLength,
+    skipsEmpty,
+    line: (bytes) => told.push(bytes.toString('latin1')),
+    tooLong: () => told.push('TOO LONG'),
+  })
+  return { told, ...reader }
+}
+
+/** The same bytes, cut at random places. */
+const chunks = (unit: fc.Arbitrary<string>) =>
+  fc.array(
+    fc.array(unit, { maxLength: 12 }).map((parts) => Buffer.from(parts.join(''), 'latin1')),
+    { maxLength: 12 },
+  )
+
+test('security: however the bytes are cut, the lines are the same', () => {
+  fc.assert(
+    fc.property(chunks(fc.constantFrom('a', 'bc', '\n', '\r\n', '\r', '\xff', '')), (pieces) => {
+      const whole = Buffer.concat(pieces).toString('latin1')
+      const expected = whole.split('\n').map((line) => line.replace(/\r$/, ''))
+      if (whole === '' || whole.endsWith('\n')) expected.pop()
+      const reader = reading()
+      for (const piece of pieces) reader.push(piece)
+      reader.end()
+      expect(reader.told).toEqual(expected)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('security: empty lines need not be told, and then nothing else is missing', () => {
+  fc.assert(
+    fc.property(chunks(fc.constantFrom('a', 'aaaa', '\n', '\n\n')), (pieces) => {
+      const [every, some] = [reading(6), reading(6, true)]
+      for (const reader of [every, some]) {
+        for (const piece of pieces) reader.push(piece)
+        reader.end()
+      }
+      expect(some.told).toEqual(every.told.filter((line) => line !== ''))
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('security: a line that is too long is dropped to its end and reported once, wherever it is cut', () => {
+  fc.assert(
+    fc.property(chunks(fc.constantFrom('a', 'aaaa', '\n')), (pieces) => {
+      const whole = Buffer.concat(pieces).toString()
+      const expected = whole.split('\n').map((line) => (line.length > 6 ? 'TOO LONG' : line))
+      if (whole === '' || whole.endsWith('\n')) expected.pop()
+      const reader = reading(6)
+      for (const piece of pieces) reader.push(piece)
+      reader.end()
+      expect(reader.told).toEqual(expected)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('F14: a line that came in one chunk is a slice of it', () => {
+  const chunk = Buffer.from('one\ntwo\n')
+  const lines: Buffer[] = []
+  createLineReader({ maxLength: 10, line: (bytes) => lines.push(bytes), tooLong: () => {} }).push(chunk)
+  expect(lines.map((line) => line.buffer === chunk.buffer)).toEqual([true, true])
+})
+
+test('security: a line of 100 MB costs no more memory than the cap, and the next line is read', () => {
+  const reader = reading(1024 * 1024)
+  const chunk = Buffer.alloc(64 * 1024, 'x')
+  const before = process.memoryUsage().arrayBuffers
+  let most = 0
+  for (let sent = 0; sent < 100 * 1024 * 1024; sent += chunk.length) {
+    reader.push(chunk)
+    most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+  }
+  reader.push(Buffer.from('\nnext\n'))
+  expect(reader.told).toEqual(['TOO LONG', 'next'])
+  // Grown by doubling, so what was outgrown may still wait for the collector.
+  expect(most).toBeLessThan(8 * 1024 * 1024)
+})
+
+test('security: a million one-byte chunks cost linear time and bounded memory', () => {
+  const lengths: number[] = []
+  const { push } = createLineReader({
+    maxLength: 2_000_000,
+    line: (bytes) => lengths.push(bytes.length),
+    tooLong: () => {},
+  })
+  const byte = Buffer.from('x')
+  for (let index = 0; index < 1_000_000; index++) push(byte)
+  push(Buffer.from('\n'))
+  expect(lengths).toEqual([1_000_000])
+})

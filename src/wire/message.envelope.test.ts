@@ -1,0 +1,53 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { members } from '../core/json-text/scan.ts'
+import { readEnvelope } from './message.ts'
+
+const notesOf = (result: string) => readEnvelope(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`))?.notes
+
+describe('readEnvelope', () => {
+  const key = fc.constantFrom('jsonrpc', 'id', 'method', 'params', 'result', 'error', '\\u0069d', 'rest', 'other')
+  const value = fc.oneof(fc.json(), fc.constantFrom('{"a":{"b":[1]}}', '{}', '{,}', '1 2', ''))
+  const message = fc
+    .array(fc.tuple(key, value), { maxLength: 6 })
+    .map((all) => ` { ${all.map(([name, json]) => `"${name}" : ${json}`).join(' , ')} } `)
+
+  test('finds the members that any reader finds, and refuses what it refuses', () => {
+    fc.assert(
+      fc.property(message, (text) => {
+        const bytes = Buffer.from(text)
+        const expected = members(bytes)
+        const found = readEnvelope(bytes)
+        expect(found === undefined).toBe(expected === undefined)
+        for (const name of ['jsonrpc', 'id', 'method', 'params', 'result', 'error'] as const) {
+          expect(found?.[name]?.toString()).toBe(expected?.get(name)?.toString())
+        }
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('T2: agrees with JSON.parse about the isError of a result', () => {
+    const flag = fc.constantFrom('true', 'false', '"true"', 'null', '1', '{"isError":true}', '["isError",true]')
+    const name = fc.constantFrom('isError', '\\u0069sError', 'isErro\\u0072', 'error', '\\"isError')
+    const json = fc
+      .array(fc.tuple(name, flag))
+      .map((all) => `{${all.map(([key, said]) => `"${key}": ${said}`).join()}}`)
+    fc.assert(
+      fc.property(json, (text) => {
+        expect(notesOf(text)?.isError).toBe(JSON.parse(text).isError === true)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('B2: notes members by which eras differ, however they are spelt, and no text that mentions them', () => {
+    for (const name of ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests', 'r\\u0065st']) {
+      expect(notesOf(`{"content":[],"${name}":1}`)).toEqual({ isError: false, special: true })
+    }
+    const mentions =
+      '{"content":[{"resultType":"\\"ttlMs\\":1"}],"structuredContent":{"task":{"isError":true}},"_meta":{}}'
+    expect(notesOf(mentions)).toEqual({ isError: false, special: false })
+    expect(notesOf('{}')).toEqual({ isError: false, special: false })
+  })
+})
