@@ -5,12 +5,12 @@ import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { didYouMean } from '../core/near.ts'
-import { type AgentHooks, agent } from './agent.ts'
-import type { Handovers } from './handovers.ts'
+import { type AgentHooks, agent } from './agent-loop.ts'
+import { compilePrompts, openTurn, type ValidateArguments } from './chat-run.ts'
+import type { Handovers } from './client-tool-state.ts'
 import { modelNames } from './models/create-models.ts'
 import type { Model } from './models/model.ts'
-import { staged } from './staged.ts'
-import { compilePrompts, openTurn, type ValidateArguments } from './turn.ts'
+import { staged } from './staged-loop.ts'
 
 export interface ChatOptions {
   readonly access: Pick<Access, 'handle' | 'view'>

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
-import { chatWithin } from '../chat/chat-within.ts'
+import { chatWithin } from '../chat/reloadable-chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import { refuseUnauthenticated } from '../config/unauthenticated.ts'

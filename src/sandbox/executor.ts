@@ -3,14 +3,14 @@ import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import type { Executor, Outcome, Program, Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import { createEngines } from './engines.ts'
 import { createEnvironments } from './environments.ts'
-import { kinds } from './guest/frames.ts'
+import { kinds } from './guest/protocol.ts'
 import { type SandboxFetch, withOwnCalls } from './host-calls.ts'
 import { defaultLimits, type Limits } from './limits.ts'
+import { createSeats, createTurns } from './run-queue.ts'
 import { createRunner } from './runner.ts'
 import { engineOf, refused, Stopped } from './runtime.ts'
-import { createSeats, createTurns } from './seats.ts'
+import { createEngines } from './runtime-pool.ts'
 
 export interface ExecutorOptions {
   readonly config: Config['sandbox']

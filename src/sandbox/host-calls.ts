@@ -6,7 +6,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { HostRefusal, type Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { matches } from '../core/wildcard.ts'
-import type { Refusal } from './guest/frames.ts'
+import type { Refusal } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 
 /** What a program asks of its host, a few at a time and not without end. */

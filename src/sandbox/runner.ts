@@ -2,11 +2,11 @@ import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import type { Outcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import { type Conversation, converse, type Ending } from './conversation.ts'
-import type { Engines } from './engines.ts'
 import type { Environments } from './environments.ts'
 import { type Limits, taskLimits } from './limits.ts'
+import { type Conversation, converse, type Ending } from './run-in-child.ts'
 import { type Child, type Engine, engineOf, Stopped } from './runtime.ts'
+import type { Engines } from './runtime-pool.ts'
 
 /** Runs one program in one child, with what its environment remembers. */
 export interface Runner {

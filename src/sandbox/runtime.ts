@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Language, Outcome, Tier } from '../core/executor.ts'
-import type { Frame } from './guest/frames.ts'
+import type { Frame } from './guest/protocol.ts'
 
 /** A way to run programs that has been tried and works here. */
 export interface Runtime {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callSchema, finalSchema, selectionSchema } from '../../src/chat/constrain/stages.ts'
+import { callSchema, finalSchema, selectionSchema } from '../../src/chat/constrain/stage-schemas.ts'
 import { missingLibrary, orWhy, running } from '../../src/chat/models/gguf/model.fixture.ts'
 import { writtenTools } from '../../src/chat/models/gguf/tools.fixture.ts'
 import { tryConstraint, tryTools } from '../../src/chat/models/gguf/valid.fixture.ts'

@@ -1,4 +1,4 @@
-import { CannotExpress, type Purse } from './cannot-express.ts'
+import { CannotExpress, type Purse } from './conversion.ts'
 import { isSchema, isSchemaObject, type Schema } from './schema.ts'
 
 /** Finds what a `$ref` means. Only places inside the same schema can be meant: nothing is ever fetched. */

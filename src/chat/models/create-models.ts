@@ -2,7 +2,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Model } from './model.ts'
-import type { createProfiles } from './profile.ts'
+import type { createProfiles } from './server-profile.ts'
 
 type ModelConfig = Config['models'][string]
 
@@ -29,14 +29,14 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
     const profile = profiles && { profile: profiles(model.baseUrl, model.model, model.constraint) }
     return lazyModel(name, async () => {
       // Many gateways never ask a model, and a client for HTTP is large.
-      const { openaiModel } = await import('./openai.ts')
+      const { openaiModel } = await import('./openai/openai-model.ts')
       return openaiModel({ name, config: model, timeouts, ...profile, clock, log })
     })
   }
 
   async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
     // Most configurations have none, and what runs it is large.
-    const { ggufModel } = await import('./gguf/index.ts')
+    const { ggufModel } = await import('./gguf/gguf-model.ts')
     return ggufModel({ name, config: own, clock, log })
   }
 }

@@ -1,6 +1,6 @@
 import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
 import type { SchemaObject } from '../constrain/schema.ts'
-import type { CallableTool } from '../constrain/stages.ts'
+import type { CallableTool } from '../constrain/stage-schemas.ts'
 
 /** A language model, wherever it runs. */
 export interface Model extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readObject } from '../read-calls.ts'
+import { readObject } from '../parse-answer.ts'
 import { documents, flawed, pairs } from './flaws.fixture.ts'
 import type { Repaired } from './reader.ts'
 import { repair } from './repair.ts'

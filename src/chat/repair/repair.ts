@@ -1,4 +1,3 @@
-import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './gap.ts'
 import {
   deepest,
   type Lack,
@@ -12,7 +11,8 @@ import {
   tooCostly,
   type Unreadable,
 } from './reader.ts'
-import { readMembers, readValue } from './value.ts'
+import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './scan.ts'
+import { readMembers, readValue } from './values.ts'
 
 export interface RepairOptions {
   /** Whether a value has the wanted shape. Of several values in a text, one that has it is taken. */

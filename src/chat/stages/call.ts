@@ -1,10 +1,10 @@
 import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
+import { type Ending, hasEnded, reasonOf, type Turn } from '../chat-run.ts'
 import { corrected, freshIds, withSystem } from '../conversation.ts'
 import { gather } from '../models/model.ts'
-import type { Offer } from '../offer.ts'
-import { beginsLikeCalls, callsInText, type ReadCall, readCalls } from '../read-calls.ts'
+import { beginsLikeCalls, callsInText, type ReadCall, readCalls } from '../parse-answer.ts'
 import { splitThinking } from '../stream/thinking.ts'
-import { type Ending, hasEnded, reasonOf, type Turn } from '../turn.ts'
+import type { Offer } from '../tool-set.ts'
 
 /** What came of asking for calls: some, or an answer in words, because none is needed. */
 export type Called =

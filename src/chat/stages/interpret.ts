@@ -1,12 +1,12 @@
 import type { ChatEvent, ChatMessage } from '../../core/chat.ts'
-import { type FinalResponse, finalSchema } from '../constrain/stages.ts'
+import { type Ending, isWorthAnother, type Loop, reasonOf, type Turn } from '../chat-run.ts'
+import { type FinalResponse, finalSchema } from '../constrain/stage-schemas.ts'
 import { corrected, resultsIn, withSystem } from '../conversation.ts'
-import { cut } from '../cut.ts'
 import { type Delta, gathered, type ModelAnswer } from '../models/model.ts'
-import { beginsLikeCalls, readObject } from '../read-calls.ts'
+import { beginsLikeCalls, readObject } from '../parse-answer.ts'
 import { createContentReader } from '../stream/content-reader.ts'
 import { createThinkingSplitter, splitThinking } from '../stream/thinking.ts'
-import { type Ending, isWorthAnother, type Loop, reasonOf, type Turn } from '../turn.ts'
+import { cut } from '../truncate.ts'
 
 /** Tells the user what the tools have said, which is all in the messages; the results themselves where it fails (S5). */
 export async function* interpret(turn: Turn, conversation: readonly ChatMessage[]): Loop {

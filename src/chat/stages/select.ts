@@ -1,10 +1,10 @@
 import type { ChatMessage } from '../../core/chat.ts'
-import { selectionSchema, type ToolSelectionResponse } from '../constrain/stages.ts'
+import type { Turn } from '../chat-run.ts'
+import { selectionSchema, type ToolSelectionResponse } from '../constrain/stage-schemas.ts'
 import { corrected, lastQuestion, withSystem } from '../conversation.ts'
 import { gather } from '../models/model.ts'
-import { listed, type Offer, type Offered, offerOf } from '../offer.ts'
-import { readObject } from '../read-calls.ts'
-import type { Turn } from '../turn.ts'
+import { readObject } from '../parse-answer.ts'
+import { listed, type Offer, type Offered, offerOf } from '../tool-set.ts'
 
 /** Asks which of the tools are needed; `undefined` where no usable answer can be had, also not when asked again. */
 export async function select(turn: Turn, offer: Offer): Promise<Offer | undefined> {

@@ -1,4 +1,4 @@
-import { shortEscapes } from '../repair/gap.ts'
+import { shortEscapes } from '../repair/scan.ts'
 
 /** Reads the text in `{"content": "…"}` while it is being written. */
 export interface ContentReader {

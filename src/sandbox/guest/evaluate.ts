@@ -1,6 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { EvalFlags, JSException, type JSValueHandle, type QuickJS } from 'quickjs-wasi'
-import type { ProgramError } from './frames.ts'
+import type { ProgramError } from './protocol.ts'
 
 const programFile = 'program.js'
 const preludeFile = 'prelude.js'

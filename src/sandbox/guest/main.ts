@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import type { JSValueHandle } from 'quickjs-wasi'
 import { begin } from './evaluate.ts'
-import { type Frame, kinds, openChannel, type Refusal, type Task } from './frames.ts'
 import { createMachine, limitMemory, type Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
 import { type Running, startProgram } from './program.ts'
+import { type Frame, kinds, openChannel, type Refusal, type Task } from './protocol.ts'
 
 /**
  * The child that runs one program, and then ends. It is started with the engine's module and the bytes of memory that a

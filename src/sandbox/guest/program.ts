@@ -1,7 +1,7 @@
 import type { JSValueHandle } from 'quickjs-wasi'
 import { begin, placeIn, runPrelude } from './evaluate.ts'
-import { type Channel, kinds, type ProgramError, type Task, type Verdict } from './frames.ts'
 import type { Machine } from './machine.ts'
+import { type Channel, kinds, type ProgramError, type Task, type Verdict } from './protocol.ts'
 
 /** One program at work in a machine. */
 export interface Running {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Runtime } from '../runtime.ts'
-import { type KernelLimits, limited, type Place } from './place.ts'
+import { type KernelLimits, limited, type Place } from './options.ts'
 import { filterDescriptor, infoDescriptor, processChild } from './process-child.ts'
 import { seccompFilter } from './seccomp.ts'
 

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Runtime } from '../runtime.ts'
 import { type WrappedPlace, wrapped } from './bwrap.ts'
-import { limited, type Place } from './place.ts'
+import { limited, type Place } from './options.ts'
 import { processChild } from './process-child.ts'
 import { workerChild } from './worker-child.ts'
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { missing } from '../../../tests/fixtures/debian.ts'
-import { kinds } from '../guest/frames.ts'
+import { kinds } from '../guest/protocol.ts'
 import { bwrapCommand } from './bwrap.ts'
 import { processChild } from './process-child.ts'
 

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
-import { createFrameReader, encodeFrame, kinds } from '../guest/frames.ts'
+import { createFrameReader, encodeFrame, kinds } from '../guest/protocol.ts'
 import type { Child, Receiver } from '../runtime.ts'
-import { createReadiness } from './place.ts'
+import { createReadiness } from './options.ts'
 
 export interface ProcessOptions {
   readonly command: readonly string[]

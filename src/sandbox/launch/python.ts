@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Runtime } from '../runtime.ts'
 import { type WrappedPlace, wrapped } from './bwrap.ts'
-import { findProgram } from './place.ts'
+import { findProgram } from './options.ts'
 
 const run = promisify(execFile)
 

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import { type Frame, kinds } from '../guest/frames.ts'
+import { type Frame, kinds } from '../guest/protocol.ts'
 import type { Child, Receiver } from '../runtime.ts'
-import { createReadiness } from './place.ts'
+import { createReadiness } from './options.ts'
 
 /** Starts a child as a thread of this process: the engine holds the program, and nothing else does. */
 export function workerChild(options: {

@@ -1,4 +1,4 @@
-import { CannotExpress, step } from '../cannot-express.ts'
+import { CannotExpress, step } from '../conversion.ts'
 import { isSchema, isSchemaObject, numberIn, type Schema, type SchemaObject, schemasIn } from '../schema.ts'
 import { listedValues } from './choices.ts'
 import { all, any, type Expression, nothing, optional, text, times } from './expression.ts'

@@ -1,5 +1,5 @@
-import { CannotExpress, step } from '../cannot-express.ts'
-import { merge } from '../merge.ts'
+import { CannotExpress, step } from '../conversion.ts'
+import { merge } from '../flatten.ts'
 import {
   allTypes,
   commonTypes,

@@ -1,4 +1,4 @@
-import { CannotExpress } from '../cannot-express.ts'
+import { CannotExpress } from '../conversion.ts'
 import { numberIn, type SchemaObject } from '../schema.ts'
 import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
 

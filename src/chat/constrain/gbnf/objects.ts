@@ -1,11 +1,11 @@
-import { CannotExpress, step } from '../cannot-express.ts'
+import { CannotExpress, step } from '../conversion.ts'
 import { isSchema, isSchemaObject, namedSchemas, numberIn, type Schema, type SchemaObject, strings } from '../schema.ts'
 import { rowOf } from './arrays.ts'
+import { complement, overlap, rawRanges } from './characters.ts'
 import { listedValues } from './choices.ts'
 import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
-import { patternString } from './pattern/index.ts'
+import { patternString } from './pattern.ts'
 import { type Context, type Level, maxKeyCharacters } from './rules.ts'
-import { complement, overlap, rawRanges } from './strings.ts'
 
 const colon = all(text(':'), optional(text(' ')))
 

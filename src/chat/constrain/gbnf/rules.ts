@@ -1,5 +1,5 @@
-import { CannotExpress, type Purse } from '../cannot-express.ts'
-import type { Flatten } from '../merge.ts'
+import { CannotExpress, type Purse } from '../conversion.ts'
+import type { Flatten } from '../flatten.ts'
 import type { Schema } from '../schema.ts'
 import { type Expression, type Range, rule } from './expression.ts'
 

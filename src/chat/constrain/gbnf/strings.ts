@@ -1,96 +1,81 @@
-import { all, any, type Expression, manyTimes, type Range, set, text } from './expression.ts'
+import { CannotExpress } from '../conversion.ts'
+import { numberIn, type SchemaObject } from '../schema.ts'
+import { anyString, character } from './characters.ts'
+import type { Expression } from './expression.ts'
+import { patternString } from './pattern.ts'
+import { type Context, maxCharacters } from './rules.ts'
 
-const hex = set([
-  [0x30, 0x39],
-  [0x41, 0x46],
-  [0x61, 0x66],
-])
-
-/** Every character that a JSON string may hold as it is. */
-export const rawRanges: readonly Range[] = [
-  [0x20, 0x21],
-  [0x23, 0x5b],
-  [0x5d, 0xd7ff],
-  [0xe000, 0x10ffff],
-]
-
-/** Half a character is left out: two of them count as one, and one alone is none. */
-const hexOfWhole = any(
-  all(
-    set([
-      [0x30, 0x39],
-      [0x41, 0x43],
-      [0x45, 0x46],
-      [0x61, 0x63],
-      [0x65, 0x66],
-    ]),
-    hex,
-    hex,
-    hex,
-  ),
-  all(
-    set([
-      [0x44, 0x44],
-      [0x64, 0x64],
-    ]),
-    set([[0x30, 0x37]]),
-    hex,
-    hex,
-  ),
-) as Expression
-
-/** One character of a JSON string, however it is written. */
-export const character = any(
-  set(rawRanges),
-  all(
-    text('\\'),
-    any(
-      set([...'"/\\bfnrt'].map((sign) => [sign.codePointAt(0), sign.codePointAt(0)] as unknown as Range)),
-      all(text('u'), hexOfWhole),
-    ) as Expression,
-  ),
-) as Expression
-
-/** A JSON string of any characters. */
-export const anyString = (one: Expression, min: number, max: number): Expression =>
-  all(text('"'), manyTimes(one, min, max), text('"'))
-
-const named: readonly (readonly [number, string])[] = [
-  [0x08, '\\b'],
-  [0x09, '\\t'],
-  [0x0a, '\\n'],
-  [0x0c, '\\f'],
-  [0x0d, '\\r'],
-  [0x22, '\\"'],
-  [0x5c, '\\\\'],
-]
-
-/** One of these characters, as it is written inside a JSON string; `undefined` where none of them can be. */
-export function written(ranges: readonly Range[]): Expression | undefined {
-  const includes = (point: number) => ranges.some(([from, to]) => from <= point && point <= to)
-  const raw = overlap(ranges, rawRanges)
-  const escaped = named.filter(([point]) => includes(point)).map(([, short]) => text(short))
-  return any(raw.length > 0 ? set(raw) : undefined, ...escaped)
-}
-
-/** What two lists of ranges have in common. */
-export function overlap(one: readonly Range[], other: readonly Range[]): readonly Range[] {
-  return one.flatMap(([from, to]) =>
-    other.flatMap(([low, high]): Range[] => {
-      const range: Range = [Math.max(from, low), Math.min(to, high)]
-      return range[0] <= range[1] ? [range] : []
-    }),
-  )
-}
-
-/** Everything that a list of ranges leaves out. */
-export function complement(ranges: readonly Range[]): readonly Range[] {
-  const left: Range[] = []
-  let next = 0
-  for (const [from, to] of ranges.toSorted((one, other) => one[0] - other[0])) {
-    if (from > next) left.push([next, from - 1])
-    next = Math.max(next, to + 1)
+/** The strings that a schema allows. */
+export function texts(context: Context, schema: SchemaObject, at: string): Expression | undefined {
+  const { rules, limits } = context
+  const min = numberIn(schema.minLength) ?? 0
+  const max = Math.min(numberIn(schema.maxLength) ?? Math.max(limits.string, min), maxCharacters)
+  if (min > maxCharacters) throw new CannotExpress(at, 'minLength', 'is too large')
+  if (min > max) return undefined
+  const pattern = patternOf(schema, at)
+  if (pattern === undefined) {
+    const isPlain = schema.minLength === undefined && schema.maxLength === undefined
+    return rules.define(isPlain ? 'string' : 'text', anyString(rules.define('char', character), min, max))
   }
-  if (next <= 0x10ffff) left.push([next, 0x10ffff])
-  return left
+  const found = patternString(pattern, { min, max }, at)
+  return found && rules.define(typeof schema.format === 'string' ? schema.format : 'pattern', found)
+}
+
+function patternOf(schema: SchemaObject, at: string): string | undefined {
+  const format = typeof schema.format === 'string' ? formatPattern(schema.format) : undefined
+  if (format === false) throw new CannotExpress(at, 'format', `${schema.format} is not known`)
+  if (schema.pattern === undefined) return format
+  if (typeof schema.pattern !== 'string') throw new CannotExpress(at, 'pattern', 'is no text')
+  if (format !== undefined) throw new CannotExpress(at, 'pattern', 'stands beside a format')
+  return schema.pattern
+}
+
+const day =
+  '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))'
+const date = `\\d{4}-${day}`
+const time = '(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,6})?(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)'
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,30}[A-Za-z0-9])?'
+const host = `${label}(?:\\.${label}){0,4}`
+const octet = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
+const ipv4 = `(?:${octet}\\.){3}${octet}`
+const hex = '[0-9A-Fa-f]'
+const path = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%${hex}{2})`
+const query = `(?:\\?(?:${path}|[/?]){0,128})?(?:#(?:${path}|[/?]){0,64})?`
+const tail = `(?:/${path}{0,64}){0,16}${query}`
+const uri = `[A-Za-z][A-Za-z0-9+.-]{0,15}:(?://(?:${host}(?::\\d{1,5})?)?${tail}|${path}(?:${path}|/){0,128}${query})`
+// Two slashes at the beginning would name a host.
+const rooted = `(?:/(?:${path}{1,64}(?:/${path}{0,64}){0,15})?)?${query}`
+const reference = `(?:${uri}|[A-Za-z0-9._~-]{1,64}${tail}|${rooted})`
+const email = `[A-Za-z0-9_+-]{1,32}(?:\\.[A-Za-z0-9_+-]{1,32}){0,2}@${label}(?:\\.${label}){1,4}`
+
+/** What the formats of JSON Schema look like. Each is narrower than its definition: no leap days, no odd addresses. */
+const patterns: Readonly<Record<string, string>> = {
+  date,
+  time,
+  'date-time': `${date}T${time}`,
+  duration: 'P(?:\\d{1,4}[YMWD]|T\\d{1,4}[HMS]|\\d{1,4}DT\\d{1,4}[HMS])',
+  email,
+  'idn-email': email,
+  hostname: host,
+  'idn-hostname': host,
+  ipv4,
+  ipv6: `(?:${hex}{1,4}:){7}${hex}{1,4}`,
+  uri,
+  iri: uri,
+  'uri-reference': reference,
+  'iri-reference': reference,
+  uuid: `${hex}{8}-${hex}{4}-${hex}{4}-${hex}{4}-${hex}{12}`,
+  'json-pointer': '(?:/[A-Za-z0-9_.-]{0,64}){0,16}',
+}
+
+/** Formats of the standard that a grammar of a reasonable size cannot hold a text to. */
+const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer'])
+
+/**
+ * The pattern of a format. `undefined` for names that the standard does not know: they are remarks for people.
+ * `false` for those that it knows and a grammar cannot express.
+ */
+function formatPattern(format: string): string | undefined | false {
+  if (inexpressible.has(format)) return false
+  return Object.hasOwn(patterns, format) ? `^(?:${patterns[format]})$` : undefined
 }

@@ -1,5 +1,5 @@
-import { CannotExpress, createPurse, step } from '../cannot-express.ts'
-import { flattenIn, merge } from '../merge.ts'
+import { CannotExpress, createPurse, step } from '../conversion.ts'
+import { flattenIn, merge } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
   isSchema,

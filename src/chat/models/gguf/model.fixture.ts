@@ -5,8 +5,8 @@ import { temporaryFolder } from '../../../../tests/fixtures/folders.ts'
 import { installLlama } from '../../../../tests/fixtures/llama/install.ts'
 import { createKeptLog, type KeptLog } from '../../../../tests/fixtures/log.ts'
 import type { Model } from '../model.ts'
-import { type GgufModelOptions, ggufModel } from './index.ts'
-import type { LlamaLibrary } from './library.ts'
+import { type GgufModelOptions, ggufModel } from './gguf-model.ts'
+import type { LlamaLibrary } from './llama-library.ts'
 import { type RandomModel, writeRandomModel } from './random.fixture.ts'
 
 const installed = installLlama<LlamaLibrary>()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { callSchema, finalSchema, selectionSchema } from '../../constrain/stages.ts'
+import { callSchema, finalSchema, selectionSchema } from '../../constrain/stage-schemas.ts'
 import { hello, patient } from '../model.fixture.ts'
 import { gather } from '../model.ts'
 import { missingLibrary, orWhy, type Running, startRandom } from './model.fixture.ts'

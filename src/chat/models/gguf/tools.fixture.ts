@@ -1,4 +1,4 @@
-import type { CallableTool } from '../../constrain/stages.ts'
+import type { CallableTool } from '../../constrain/stage-schemas.ts'
 
 const text = { type: 'string' } as const
 const tool = (name: string, properties: object, required: readonly string[] = [], more: object = {}): CallableTool => ({

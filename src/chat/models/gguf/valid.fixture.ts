@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { SchemaObject } from '../../constrain/schema.ts'
-import type { CallableTool } from '../../constrain/stages.ts'
+import type { CallableTool } from '../../constrain/stage-schemas.ts'
 import { hello, patient } from '../model.fixture.ts'
 import { gather, type Model } from '../model.ts'
 

@@ -1,0 +1,142 @@
+import type { Config } from '../config/schema.ts'
+import type { Access } from '../core/access.ts'
+import type { ChatEnd, ChatEvent, ChatMessage, ChatRequest, ChatStage, FunctionCall } from '../core/chat.ts'
+import type { Clock } from '../core/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Handovers } from './client-tool-state.ts'
+import { lastQuestion, textOf } from './conversation.ts'
+import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/model.ts'
+import { bounded } from './truncate.ts'
+
+/** Throws INVALID_ARGUMENTS where arguments do not fit a schema; a promise where that cannot be told at once. */
+export type ValidateArguments = (
+  schema: Readonly<Record<string, unknown>>,
+  args: Readonly<Record<string, unknown>>,
+  tool: string,
+) => Promise<void> | undefined
+
+/** What all answers share. */
+export interface Surroundings {
+  readonly access: Pick<Access, 'handle' | 'view'>
+  readonly config: Config['chat']
+  readonly prompts: Prompts
+  readonly validate: ValidateArguments
+  readonly handovers: Handovers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** One answer in the making. */
+export interface Turn extends Surroundings {
+  readonly request: ChatRequest
+  /** The conversation, with what the client does not know of it put back. */
+  readonly messages: readonly ChatMessage[]
+  readonly model: Model
+  /** Aborted as well when nobody reads the answer any more. */
+  readonly signal: AbortSignal
+  /** What has been spent so far. */
+  readonly usage: Usage
+  /** A fall-back was taken. */
+  note(sentence: string): void
+  /** Asks the model, and adds up what that costs. */
+  ask(question: Question): AsyncGenerator<Delta>
+  prompt(name: keyof Prompts, values?: Partial<PromptValues>): string
+}
+
+/** What is asked of a model, apart from what all questions of an answer have in common. */
+export type Question = Pick<ModelRequest, 'messages' | 'stream' | 'maxTokens'> &
+  Partial<Pick<Extract<ModelRequest, { tools: object }>, 'tools' | 'toolChoice'>> &
+  Partial<Pick<Extract<ModelRequest, { constraint: object }>, 'constraint'>>
+
+/** How an answer ended. */
+export interface Ending {
+  readonly reason: ChatEnd['reason']
+  readonly handed?: readonly FunctionCall[]
+}
+
+/** A loop: tells what happens, and in the end how it ended. */
+export type Loop = AsyncGenerator<ChatEvent, Ending>
+
+/** What the end of a model's answer means for ours, where that is all there is to it. */
+export const reasonOf = (reason: EndReason): Ending['reason'] =>
+  reason === 'length' || reason === 'filtered' ? reason : 'stop'
+
+/** Whether the model has ended its answer itself, and nothing of it was cut off. */
+export const hasEnded = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
+
+/** Whether asking again may help: a server that broke off may not do so again; one that is slow or busy was waited for. */
+export const isWorthAnother = (error: unknown): boolean =>
+  error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
+
+export const stage = (name: ChatStage, round = 1): ChatEvent => ({ kind: 'stage', stage: name, round })
+
+export function openTurn(
+  around: Surroundings,
+  own: Pick<Turn, 'request' | 'model' | 'signal' | 'messages'>,
+): Turn & { readonly notes: readonly string[] } {
+  const { request, model, signal, messages } = own
+  const notes: string[] = []
+  const usage = { promptTokens: 0, completionTokens: 0 }
+  const asked = messages[lastQuestion(messages)]
+  const common: PromptValues = {
+    message: textOf(asked?.content ?? ''),
+    tools: '',
+    agent: request.caller.agent,
+    date: new Date(around.clock.now()).toISOString().slice(0, 10),
+  }
+  return {
+    ...around,
+    ...own,
+    usage,
+    notes,
+    note(sentence) {
+      notes.push(sentence)
+      around.log.info({ chat: request.id, model: model.name, note: sentence }, 'the chat loop took a fall-back')
+    },
+    async *ask(question) {
+      const { temperature } = request
+      const deltas = model.complete({
+        ...question,
+        messages: bounded(question.messages, around.config.maxConversation),
+        signal,
+        ...(temperature !== undefined && { temperature }),
+      } as ModelRequest)
+      for await (const delta of deltas) {
+        if (delta.kind === 'end' && delta.usage) {
+          usage.promptTokens += delta.usage.promptTokens
+          usage.completionTokens += delta.usage.completionTokens
+        }
+        yield delta
+      }
+    },
+    prompt: (name, values) => around.prompts[name]({ ...common, ...values }),
+  }
+}
+
+/** What can be filled into a prompt. */
+interface PromptValues {
+  /** The user's text. */
+  readonly message: string
+  /** The candidate tools, one to a line. */
+  readonly tools: string
+  readonly agent: string
+  /** Today, as 2026-11-30. */
+  readonly date: string
+}
+
+type PromptName = keyof Config['chat']['prompts']
+
+type Prompts = Readonly<Record<PromptName, (values: PromptValues) => string>>
+
+/** Makes functions of the templates, once for all conversations. */
+export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
+  Object.fromEntries(Object.entries(templates).map(([name, template]) => [name, compile(template)])) as Prompts
+
+const placeholder = /\{(message|tools|agent|date)\}/
+
+/** All placeholders are found before anything is filled in: what a user writes can never become one. */
+function compile(template: string): (values: PromptValues) => string {
+  const parts = template.split(placeholder)
+  return (values) => parts.map((part, index) => (index % 2 === 1 ? values[part as keyof PromptValues] : part)).join('')
+}

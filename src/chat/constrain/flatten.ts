@@ -1,0 +1,184 @@
+import { CannotExpress, type Purse, step, stepsPerSchema } from './conversion.ts'
+import { resolve } from './references.ts'
+import {
+  commonTypes,
+  isSchema,
+  isSchemaObject,
+  namedSchemas,
+  namedTypes,
+  type Schema,
+  type SchemaObject,
+  schemasIn,
+  setMember,
+  strings,
+} from './schema.ts'
+
+type Combine = (one: unknown, other: unknown) => unknown
+
+const larger: Combine = (one, other) => Math.max(Number(one), Number(other))
+const smaller: Combine = (one, other) => Math.min(Number(one), Number(other))
+const both: Combine = (one, other) => ({ allOf: [one, other] })
+const first: Combine = (one) => one
+
+/** How two demands become one, for the keywords where that can be said without looking at others. */
+const combined: Readonly<Record<string, Combine>> = {
+  minimum: larger,
+  exclusiveMinimum: larger,
+  minLength: larger,
+  minItems: larger,
+  minProperties: larger,
+  maximum: smaller,
+  exclusiveMaximum: smaller,
+  maxLength: smaller,
+  maxItems: smaller,
+  maxProperties: smaller,
+  uniqueItems: (one, other) => one === true || other === true,
+  required: (one, other) => [...new Set([...strings(one), ...strings(other)])],
+  propertyNames: both,
+  unevaluatedProperties: (one, other) => one !== false && other !== false,
+  $defs: first,
+  definitions: first,
+  title: first,
+  description: first,
+  default: first,
+  examples: first,
+}
+
+/**
+ * One schema that demands what two demand; `false` where nothing can meet both. Both are flat: what they refer to has
+ * been put in their place.
+ */
+export function merge(one: Schema, other: Schema, at: string): Schema {
+  if (one === false || other === false) return false
+  if (one === true) return other
+  if (other === true) return one
+  const merged: Record<string, unknown> = { ...one, ...other }
+  const shared = Object.keys(one).filter((keyword) => Object.hasOwn(other, keyword) && keyword in combined)
+  for (const keyword of shared) merged[keyword] = combined[keyword]?.(one[keyword], other[keyword])
+  const types = mergeTypes(one, other)
+  if (types?.length === 0) return false
+  if (types) merged.type = types
+  if (!mergeValues(one, other, merged)) return false
+  mergeProperties(one, other, merged, at)
+  mergeItems(one, other, merged, at)
+  mergeChoices(one, other, merged)
+  for (const keyword of Object.keys(one)) refuseRivals(keyword, one, other, at)
+  return merged
+}
+
+function mergeTypes(one: SchemaObject, other: SchemaObject): readonly string[] | undefined {
+  const [mine, theirs] = [namedTypes(one), namedTypes(other)]
+  return mine && theirs ? commonTypes(mine, theirs) : (mine ?? theirs)
+}
+
+/** False where no value is left. */
+function mergeValues(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>): boolean {
+  const [mine, theirs] = [valuesOf(one), valuesOf(other)]
+  if (!mine || !theirs) return true
+  delete merged.const
+  const texts = new Set(theirs.map((value) => JSON.stringify(value)))
+  const common = mine.filter((value) => texts.has(JSON.stringify(value)))
+  merged.enum = common
+  return common.length > 0
+}
+
+const valuesOf = (schema: SchemaObject): readonly unknown[] | undefined =>
+  Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
+
+/** A member that only one of the two names must meet what the other says about the members that it does not name. */
+function mergeProperties(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>, at: string): void {
+  for (const [patterned, closed] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    if (patterned.patternProperties !== undefined && rest(closed) !== true) {
+      throw new CannotExpress(at, 'patternProperties', 'is joined with what is said about all other members')
+    }
+  }
+  if (isSchema(one.additionalProperties) && isSchema(other.additionalProperties)) {
+    merged.additionalProperties = either(one.additionalProperties, other.additionalProperties)
+  }
+  if (!isSchemaObject(one.properties) && !isSchemaObject(other.properties)) return
+  const properties = {}
+  const [mine, theirs] = [new Map(namedSchemas(one.properties)), new Map(namedSchemas(other.properties))]
+  for (const name of new Set([...mine.keys(), ...theirs.keys()])) {
+    setMember(properties, name, either(mine.get(name) ?? rest(one), theirs.get(name) ?? rest(other)))
+  }
+  merged.properties = properties
+}
+
+const rest = ({ additionalProperties }: SchemaObject): Schema =>
+  isSchema(additionalProperties) ? additionalProperties : true
+
+function either(one: Schema, other: Schema): Schema {
+  if (one === false || other === false) return false
+  if (one === true || JSON.stringify(one) === JSON.stringify(other)) return other
+  return other === true ? one : { allOf: [one, other] }
+}
+
+function mergeItems(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>, at: string): void {
+  const speaks = ({ items, prefixItems }: SchemaObject) => items !== undefined || prefixItems !== undefined
+  if (!speaks(one) || !speaks(other)) return
+  const isTuple = one.prefixItems !== undefined || other.prefixItems !== undefined
+  if (isTuple || !isSchema(one.items) || !isSchema(other.items)) {
+    throw new CannotExpress(at, 'allOf', 'says two things about the places of a list')
+  }
+  merged.items = either(one.items, other.items)
+}
+
+/** Both choices have to be made: one of them is put off into the branches of the other. */
+function mergeChoices(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>): void {
+  for (const keyword of ['anyOf', 'oneOf'] as const) {
+    if (one[keyword] === undefined || other[keyword] === undefined) continue
+    const inner = { [keyword]: other[keyword] }
+    merged[keyword] = schemasIn(one[keyword]).map((branch) => ({ allOf: [branch, inner] }))
+  }
+}
+
+const merged = new Set([
+  'type',
+  'enum',
+  'const',
+  'properties',
+  'additionalProperties',
+  'items',
+  'prefixItems',
+  'anyOf',
+  'oneOf',
+])
+
+/** Two different demands of a kind that cannot be joined, such as two patterns. */
+function refuseRivals(keyword: string, one: SchemaObject, other: SchemaObject, at: string): void {
+  if (!Object.hasOwn(other, keyword) || keyword in combined || merged.has(keyword) || !joins.has(keyword)) return
+  if (JSON.stringify(one[keyword]) === JSON.stringify(other[keyword])) return
+  throw new CannotExpress(at, keyword, 'is demanded twice, and both cannot be joined')
+}
+
+const joins = new Set(['pattern', 'format', 'multipleOf', 'patternProperties', 'contains', 'not', 'if', 'then', 'else'])
+
+/** A schema with everything that it refers to, or that its `allOf` adds, put in its place. */
+export type Flatten = (schema: SchemaObject, at: string) => Schema
+
+/** References that lead to references: more of them than anybody writes are a circle. */
+const maxHops = 32
+
+/** Flattens the parts of one schema. A part may be joined with itself again and again, so that its size says nothing. */
+export function flattenIn(root: Schema, purse: Purse): Flatten {
+  return (schema, at) => flatten(schema, at, 0)
+
+  function flatten(schema: SchemaObject, at: string, hops: number): Schema {
+    if (hops > maxHops) throw new CannotExpress(at, '$ref', 'goes round in a circle')
+    const { $ref, allOf, ...own } = schema
+    let flat: Schema = own
+    if (typeof $ref === 'string') flat = joined(flat, resolve(root, $ref, at), at, hops)
+    for (const [index, part] of schemasIn(allOf).entries()) flat = joined(flat, part, step(at, 'allOf', index), hops)
+    return flat
+  }
+
+  function joined(flat: Schema, part: Schema, at: string, hops: number): Schema {
+    purse.spend(stepsPerSchema, at)
+    const whole = merge(flat, typeof part === 'boolean' ? part : flatten(part, at, hops + 1), at)
+    purse.spend(JSON.stringify(whole).length, at)
+    return whole
+  }
+}

@@ -1,0 +1,96 @@
+import { all, any, type Expression, manyTimes, type Range, set, text } from './expression.ts'
+
+const hex = set([
+  [0x30, 0x39],
+  [0x41, 0x46],
+  [0x61, 0x66],
+])
+
+/** Every character that a JSON string may hold as it is. */
+export const rawRanges: readonly Range[] = [
+  [0x20, 0x21],
+  [0x23, 0x5b],
+  [0x5d, 0xd7ff],
+  [0xe000, 0x10ffff],
+]
+
+/** Half a character is left out: two of them count as one, and one alone is none. */
+const hexOfWhole = any(
+  all(
+    set([
+      [0x30, 0x39],
+      [0x41, 0x43],
+      [0x45, 0x46],
+      [0x61, 0x63],
+      [0x65, 0x66],
+    ]),
+    hex,
+    hex,
+    hex,
+  ),
+  all(
+    set([
+      [0x44, 0x44],
+      [0x64, 0x64],
+    ]),
+    set([[0x30, 0x37]]),
+    hex,
+    hex,
+  ),
+) as Expression
+
+/** One character of a JSON string, however it is written. */
+export const character = any(
+  set(rawRanges),
+  all(
+    text('\\'),
+    any(
+      set([...'"/\\bfnrt'].map((sign) => [sign.codePointAt(0), sign.codePointAt(0)] as unknown as Range)),
+      all(text('u'), hexOfWhole),
+    ) as Expression,
+  ),
+) as Expression
+
+/** A JSON string of any characters. */
+export const anyString = (one: Expression, min: number, max: number): Expression =>
+  all(text('"'), manyTimes(one, min, max), text('"'))
+
+const named: readonly (readonly [number, string])[] = [
+  [0x08, '\\b'],
+  [0x09, '\\t'],
+  [0x0a, '\\n'],
+  [0x0c, '\\f'],
+  [0x0d, '\\r'],
+  [0x22, '\\"'],
+  [0x5c, '\\\\'],
+]
+
+/** One of these characters, as it is written inside a JSON string; `undefined` where none of them can be. */
+export function written(ranges: readonly Range[]): Expression | undefined {
+  const includes = (point: number) => ranges.some(([from, to]) => from <= point && point <= to)
+  const raw = overlap(ranges, rawRanges)
+  const escaped = named.filter(([point]) => includes(point)).map(([, short]) => text(short))
+  return any(raw.length > 0 ? set(raw) : undefined, ...escaped)
+}
+
+/** What two lists of ranges have in common. */
+export function overlap(one: readonly Range[], other: readonly Range[]): readonly Range[] {
+  return one.flatMap(([from, to]) =>
+    other.flatMap(([low, high]): Range[] => {
+      const range: Range = [Math.max(from, low), Math.min(to, high)]
+      return range[0] <= range[1] ? [range] : []
+    }),
+  )
+}
+
+/** Everything that a list of ranges leaves out. */
+export function complement(ranges: readonly Range[]): readonly Range[] {
+  const left: Range[] = []
+  let next = 0
+  for (const [from, to] of ranges.toSorted((one, other) => one[0] - other[0])) {
+    if (from > next) left.push([next, from - 1])
+    next = Math.max(next, to + 1)
+  }
+  if (next <= 0x10ffff) left.push([next, 0x10ffff])
+  return left
+}

@@ -1,0 +1,184 @@
+import { CannotExpress, createPurse, keptByContent, type Purse, stepsPerSchema } from '../conversion.ts'
+import { flattenIn } from '../flatten.ts'
+import { findCycles, resolve } from '../references.ts'
+import { isSchemaObject, type Schema, type SchemaObject, type Type, typesOf, unknownType } from '../schema.ts'
+import { arrays, rowOf } from './arrays.ts'
+import { anyString, character } from './characters.ts'
+import { choices, listedValues, literals } from './choices.ts'
+import { all, any, type Expression, optional, text } from './expression.ts'
+import { anyNumber, integers, numbers } from './numbers.ts'
+import { objects } from './objects.ts'
+import { type Context, createRules, defaultLimits, type GrammarLimits, type Level, maxKeyCharacters } from './rules.ts'
+import { texts } from './strings.ts'
+
+/** Demands that a grammar cannot make. Other unknown words are remarks, as the standard has it. */
+const refused = [
+  'not',
+  'if',
+  'dependentRequired',
+  'dependentSchemas',
+  'dependencies',
+  'contains',
+  '$dynamicRef',
+  '$recursiveRef',
+] as const
+
+const deepest = 64
+
+/**
+ * A GBNF grammar whose every text is JSON that fits the schema. It may be narrower than the schema: strings, lists and
+ * recursion are bounded, members come in the order of the schema and no unknown ones unless they are asked for. Throws
+ * `CannotExpress` where a demand cannot be made in a grammar; none is ever left out.
+ */
+export function toGrammar(schema: Schema, limits: GrammarLimits = defaultLimits, purse: Purse = createPurse()): string {
+  const rules = createRules()
+  const references = new Map<string, Expression | undefined>()
+  const flatten = flattenIn(schema, purse)
+  const context: Context = { purse, flatten, limits, rules, cycles: findCycles(schema, purse), convert }
+  const root = convert(schema, '', { nesting: 0, recursion: limits.recursion })
+  if (!root) throw new CannotExpress('', 'the schema', 'allows nothing, or nothing that ends')
+  return rules.grammar(root)
+
+  function convert(given: Schema, at: string, level: Level): Expression | undefined {
+    if (level.nesting > deepest) throw new CannotExpress(at, 'the schema', 'nests too deeply')
+    purse.spend(stepsPerSchema, at)
+    if (given === false) return undefined
+    const inner = { ...level, nesting: level.nesting + 1 }
+    if (given === true) return freeValue(context)
+    if (typeof given.$ref === 'string' && isOnlyReference(given)) return referred(given.$ref, at, inner)
+    const flat = flatten(given, at)
+    return isSchemaObject(flat) ? allowed(context, flat, at, inner) : convert(flat, at, inner)
+  }
+
+  function referred(reference: string, at: string, level: Level): Expression | undefined {
+    const target = resolve(schema, reference, at)
+    const isCycle = context.cycles.has(reference)
+    if (isCycle && level.recursion === 0) return undefined
+    const key = `${level.recursion} ${reference}`
+    if (!references.has(key)) {
+      const recursion = level.recursion - Number(isCycle)
+      const found = convert(target, reference.slice(1), { nesting: isCycle ? 0 : level.nesting, recursion })
+      references.set(key, found && rules.define(reference.split('/').at(-1) as string, found))
+    }
+    return references.get(key)
+  }
+}
+
+const isOnlyReference = (schema: SchemaObject): boolean =>
+  Object.keys(schema).every((name) =>
+    ['$ref', 'title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema'].includes(name),
+  )
+
+/** What a schema without references allows. */
+function allowed(context: Context, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+  for (const keyword of refused) {
+    if (schema[keyword] !== undefined) throw new CannotExpress(at, keyword, 'cannot be said in a grammar')
+  }
+  const unknown = unknownType(schema)
+  if (unknown !== undefined) throw new CannotExpress(at, 'type', `names ${JSON.stringify(unknown)}, which is no type`)
+  if (schema.anyOf !== undefined) return choices(context, 'anyOf', schema, at, level)
+  if (schema.oneOf !== undefined) return choices(context, 'oneOf', schema, at, level)
+  const values = listedValues(schema)
+  if (values) return literals(values, schema, at)
+  const types = typesOf(schema)
+  return types ? any(...types.map((type) => ofType(context, type, schema, at, level))) : freeValue(context)
+}
+
+function ofType(context: Context, type: Type, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+  switch (type) {
+    case 'object':
+      return objects(context, schema, at, level)
+    case 'array':
+      return arrays(context, schema, at, level)
+    case 'string':
+      return texts(context, schema, at)
+    case 'integer':
+      return number(context, 'integer', integers(schema, at))
+    case 'number':
+      return number(context, 'number', numbers(schema, at))
+    case 'boolean':
+      return any(text('true'), text('false'))
+    case 'null':
+      return text('null')
+  }
+}
+
+const number = (context: Context, hint: string, found: Expression | undefined): Expression | undefined =>
+  found && context.rules.define(hint, found)
+
+/** A grammar, and the demands of the schema that it does not make. */
+interface Grammar {
+  readonly gbnf: string
+  /** Empty where every text of the grammar fits the schema. What is listed has to be checked afterwards. */
+  readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
+}
+
+/** A schema with more such demands is better not put into a grammar. */
+const maxDropped = 32
+
+/**
+ * The strongest grammar that can be had, made once for each content: one tool with an odd schema should not keep the
+ * others from theirs. What is left out is told. Throws `CannotExpress` where leaving out does not help.
+ */
+export const bestGrammar: (schema: Schema) => Grammar = keptByContent((schema) => {
+  const dropped: { at: string; keyword: string }[] = []
+  const purse = createPurse()
+  let looser = schema
+  for (;;) {
+    try {
+      return { gbnf: toGrammar(looser, undefined, purse), dropped }
+    } catch (error) {
+      if (!(error instanceof CannotExpress) || dropped.length >= maxDropped) throw error
+      const next = without(looser, error.at, error.keyword)
+      if (next === undefined) throw error
+      dropped.push({ at: error.at, keyword: error.keyword })
+      looser = next
+    }
+  }
+})
+
+/** A copy of the schema with one demand less; `undefined` where it is not there. */
+function without(schema: Schema, at: string, keyword: string): Schema | undefined {
+  const copy: unknown = structuredClone(schema)
+  let place = copy
+  for (const part of at.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    place =
+      typeof place === 'object' && place !== null && Object.hasOwn(place, name)
+        ? (place as Record<string, unknown>)[name]
+        : undefined
+  }
+  if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
+  const fields = place as Record<string, unknown>
+  // Branches that may overlap are still better than none.
+  if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
+  delete fields[keyword]
+  return copy as Schema
+}
+
+/** Any JSON value that nests no deeper than this. */
+function freeValue(context: Context, depth = context.limits.freeDepth): Expression {
+  const { rules, limits } = context
+  const sign = rules.define('char', character)
+  const scalar = any(
+    rules.define('string', anyString(sign, 0, limits.string)),
+    rules.define('number', anyNumber),
+    text('true'),
+    text('false'),
+    text('null'),
+  ) as Expression
+  if (depth === 0) return rules.define('scalar', scalar)
+  const inner = freeValue(context, depth - 1)
+  const key = rules.define('name', anyString(sign, 1, maxKeyCharacters))
+  const pair = rules.define('pair', all(key, text(':'), optional(text(' ')), inner))
+  const listed = (expression: Expression, most: number) =>
+    rowOf(rules, 'row', { parts: [], extra: { expression, most }, min: 0, max: most }) as Expression
+  return rules.define(
+    'any',
+    any(
+      scalar,
+      all(text('['), listed(inner, limits.items), text(']')),
+      all(text('{'), listed(pair, limits.members), text('}')),
+    ) as Expression,
+  )
+}

@@ -1,0 +1,236 @@
+import { CannotExpress } from '../conversion.ts'
+import { complement } from './characters.ts'
+import type { Range } from './expression.ts'
+
+const deepest = 32
+const longest = 2_000
+
+/** Reads a regular expression. Lookaheads, back-references, word boundaries and Unicode properties are refused. */
+export function parsePattern(pattern: string, at: string): Tree {
+  const refuse = (why: string): never => {
+    throw new CannotExpress(at, 'pattern', why)
+  }
+  if (pattern.length > longest) refuse('is too long')
+  const cursor: Cursor = { signs: [...pattern], at: 0, refuse }
+  const tree = parseChoice(cursor, 0)
+  if (cursor.at < cursor.signs.length) refuse('has a bracket too many')
+  return tree
+}
+
+function parseChoice(cursor: Cursor, depth: number): Tree {
+  if (depth > deepest) cursor.refuse('nests too deeply')
+  const options: Tree[] = [parseRow(cursor, depth)]
+  while (cursor.signs[cursor.at] === '|') {
+    cursor.at++
+    options.push(parseRow(cursor, depth))
+  }
+  return options.length === 1 ? (options[0] as Tree) : { kind: 'choice', options }
+}
+
+function parseRow(cursor: Cursor, depth: number): Tree {
+  const parts: Tree[] = []
+  for (
+    let sign = cursor.signs[cursor.at];
+    sign !== undefined && sign !== '|' && sign !== ')';
+    sign = cursor.signs[cursor.at]
+  ) {
+    parts.push(parseRepeat(cursor, parseOne(cursor, sign, depth)))
+  }
+  return parts.length === 1 ? (parts[0] as Tree) : { kind: 'row', parts }
+}
+
+function parseOne(cursor: Cursor, sign: string, depth: number): Tree {
+  cursor.at++
+  if (sign === '^') return { kind: 'start' }
+  if (sign === '$') return { kind: 'end' }
+  if (sign === '(') return parseGroup(cursor, depth)
+  if (sign === '[') return one(parseSet(cursor))
+  if (sign === './pattern') return one(complement(classes.newline))
+  if (sign === '\\') return one(escapedSign(cursor))
+  if ('*+?'.includes(sign) || (sign === '{' && /^\d/.test(cursor.signs[cursor.at] ?? ''))) {
+    cursor.refuse('repeats nothing')
+  }
+  const point = sign.codePointAt(0) as number
+  return one([[point, point]])
+}
+
+const one = (ranges: readonly Range[]): Tree => ({ kind: 'sign', ranges })
+
+function parseGroup(cursor: Cursor, depth: number): Tree {
+  const rest = cursor.signs.slice(cursor.at, cursor.at + 40).join('')
+  const head = /^\?(?::|<[A-Za-z_]\w*>)/.exec(rest)?.[0] ?? ''
+  if (rest.startsWith('?') && head === '') cursor.refuse('looks ahead or behind')
+  cursor.at += head.length
+  const inner = parseChoice(cursor, depth + 1)
+  if (cursor.signs[cursor.at] !== ')') cursor.refuse('has a bracket that is not closed')
+  cursor.at++
+  return inner
+}
+
+function parseRepeat(cursor: Cursor, inner: Tree): Tree {
+  const counts = /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})\??/.exec(
+    cursor.signs.slice(cursor.at, cursor.at + 16).join(''),
+  )
+  if (!counts) return inner
+  if (inner.kind === 'start' || inner.kind === 'end') cursor.refuse('repeats nothing')
+  cursor.at += counts[0].length
+  const [, sign, from, comma, to] = counts
+  if (sign)
+    return { kind: 'repeat', inner, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Number.POSITIVE_INFINITY }
+  const min = Number(from)
+  const max = !comma ? min : to === '' ? Number.POSITIVE_INFINITY : Number(to)
+  if (max < min) cursor.refuse('repeats in the wrong order')
+  return { kind: 'repeat', inner, min, max }
+}
+
+/** A pattern that is being read, and where. */
+export interface Cursor {
+  readonly signs: readonly string[]
+  at: number
+  refuse(why: string): never
+}
+
+const digit: readonly Range[] = [[0x30, 0x39]]
+const word: readonly Range[] = [
+  [0x30, 0x39],
+  [0x41, 0x5a],
+  [0x5f, 0x5f],
+  [0x61, 0x7a],
+]
+const space: readonly Range[] = [
+  [0x09, 0x0d],
+  [0x20, 0x20],
+  [0xa0, 0xa0],
+  [0x1680, 0x1680],
+  [0x2000, 0x200a],
+  [0x2028, 0x2029],
+  [0x202f, 0x202f],
+  [0x205f, 0x205f],
+  [0x3000, 0x3000],
+  [0xfeff, 0xfeff],
+]
+const newline: readonly Range[] = [
+  [0x0a, 0x0a],
+  [0x0d, 0x0d],
+  [0x2028, 0x2029],
+]
+
+/** The sets of characters that have names in regular expressions. */
+const classes = { digit, word, space, newline }
+
+const named: Readonly<Record<string, readonly Range[]>> = {
+  d: digit,
+  w: word,
+  s: space,
+  D: complement(digit),
+  W: complement(word),
+  S: complement(space),
+}
+
+const controls: Readonly<Record<string, number>> = { n: 0x0a, r: 0x0d, t: 0x09, f: 0x0c, v: 0x0b }
+
+/** What stands after a backslash. */
+function escapedSign(cursor: Cursor, inSet = false): readonly Range[] {
+  const sign = cursor.signs[cursor.at++] ?? cursor.refuse('ends with a backslash')
+  if (Object.hasOwn(named, sign)) return named[sign] as readonly Range[]
+  if (Object.hasOwn(controls, sign)) return only(controls[sign] as number)
+  if (sign === 'b' && inSet) return only(0x08)
+  if (sign === 'x' || sign === 'u') return only(hexadecimal(cursor, sign))
+  if (/[A-Za-z1-9]/.test(sign)) cursor.refuse(`uses \\${sign}`)
+  return only(sign === '0' ? 0 : (sign.codePointAt(0) as number))
+}
+
+const only = (point: number): readonly Range[] => [[point, point]]
+
+function hexadecimal(cursor: Cursor, sign: 'x' | 'u'): number {
+  const rest = cursor.signs.slice(cursor.at, cursor.at + 10).join('')
+  const form = sign === 'x' ? /^([0-9a-fA-F]{2})/ : /^(?:([0-9a-fA-F]{4})|\{([0-9a-fA-F]{1,6})\})/
+  const found = form.exec(rest) ?? cursor.refuse(`uses \\${sign} without its number`)
+  cursor.at += found[0].length
+  const point = Number.parseInt(found[1] ?? found[2] ?? '', 16)
+  return point <= 0x10ffff ? point : cursor.refuse('names a character that does not exist')
+}
+
+/** What stands between square brackets, the first of which has been read. */
+function parseSet(cursor: Cursor): readonly Range[] {
+  const negated = cursor.signs[cursor.at] === '^'
+  if (negated) cursor.at++
+  const ranges: Range[] = []
+  for (;;) {
+    const sign = cursor.signs[cursor.at] ?? cursor.refuse('has a square bracket that is not closed')
+    if (sign === ']') break
+    const from = parseMember(cursor)
+    const single = from.length === 1 && from[0]?.[0] === from[0]?.[1]
+    const next = cursor.signs[cursor.at + 1]
+    if (!single || cursor.signs[cursor.at] !== '-' || next === ']' || next === undefined) {
+      ranges.push(...from)
+      continue
+    }
+    cursor.at++
+    const to = parseMember(cursor)
+    const [low, high] = [from[0]?.[0] as number, to[0]?.[1] as number]
+    if (to.length !== 1 || low > high) cursor.refuse('has a range in the wrong order')
+    ranges.push([low, high])
+  }
+  cursor.at++
+  return negated ? complement(ranges) : ranges
+}
+
+function parseMember(cursor: Cursor): readonly Range[] {
+  const sign = cursor.signs[cursor.at++] as string
+  if (sign === '\\') return escapedSign(cursor, true)
+  const point = sign.codePointAt(0) as number
+  return [[point, point]]
+}
+
+/** What a regular expression says, as far as a grammar can say it too. */
+export type Tree =
+  | { readonly kind: 'sign'; readonly ranges: readonly Range[] }
+  | { readonly kind: 'row'; readonly parts: readonly Tree[] }
+  | { readonly kind: 'choice'; readonly options: readonly Tree[] }
+  | { readonly kind: 'repeat'; readonly inner: Tree; readonly min: number; readonly max: number }
+  | { readonly kind: 'start' }
+  | { readonly kind: 'end' }
+
+/** How many characters a text may have that fits; the larger one may be infinite. */
+export interface Span {
+  readonly min: number
+  readonly max: number
+}
+
+export function spanOf(tree: Tree): Span {
+  switch (tree.kind) {
+    case 'sign':
+      return { min: 1, max: 1 }
+    case 'start':
+    case 'end':
+      return { min: 0, max: 0 }
+    case 'row':
+      return tree.parts.map(spanOf).reduce((sum, span) => ({ min: sum.min + span.min, max: sum.max + span.max }), {
+        min: 0,
+        max: 0,
+      })
+    case 'choice': {
+      const spans = tree.options.map(spanOf)
+      return { min: Math.min(...spans.map(({ min }) => min)), max: Math.max(...spans.map(({ max }) => max)) }
+    }
+    case 'repeat': {
+      const inner = spanOf(tree.inner)
+      return { min: inner.min * tree.min, max: inner.max === 0 ? 0 : inner.max * tree.max }
+    }
+  }
+}
+
+/** The same with no repetition longer than `most`, unless it has to be. */
+export function capped(tree: Tree, most: number): Tree {
+  switch (tree.kind) {
+    case 'row':
+      return { ...tree, parts: tree.parts.map((part) => capped(part, most)) }
+    case 'choice':
+      return { ...tree, options: tree.options.map((option) => capped(option, most)) }
+    case 'repeat':
+      return { ...tree, inner: capped(tree.inner, most), max: Math.max(tree.min, Math.min(tree.max, most)) }
+    default:
+      return tree
+  }
+}

@@ -1,0 +1,84 @@
+import { keptByContent } from './conversion.ts'
+import { resolve } from './references.ts'
+import { isSchema, isSchemaObject, mapInner, type Schema, type SchemaObject } from './schema.ts'
+
+const types = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
+
+const isText = (value: unknown): boolean => typeof value === 'string'
+const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
+const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0
+const isList = (value: unknown): boolean => Array.isArray(value) && value.length > 0
+const isSchemaList = (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isSchema)
+const isSchemaMap = (value: unknown): boolean => isSchemaObject(value) && Object.values(value).every(isSchema)
+const isType = (value: unknown): boolean =>
+  isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
+
+/** What each keyword must hold to mean anything. */
+const meaningful: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: isType,
+  properties: isSchemaMap,
+  patternProperties: isSchemaMap,
+  $defs: isSchemaMap,
+  definitions: isSchemaMap,
+  required: (value) => Array.isArray(value) && value.every(isText),
+  enum: isList,
+  anyOf: isSchemaList,
+  oneOf: isSchemaList,
+  allOf: isSchemaList,
+  prefixItems: isSchemaList,
+  items: (value) => isSchema(value) || isSchemaList(value),
+  additionalProperties: isSchema,
+  not: isSchema,
+  pattern: isPattern,
+  minimum: isNumber,
+  maximum: isNumber,
+  minLength: isCount,
+  maxLength: isCount,
+  minItems: isCount,
+  maxItems: isCount,
+  minProperties: isCount,
+  maxProperties: isCount,
+  description: isText,
+  title: isText,
+}
+
+function isPattern(value: unknown): boolean {
+  try {
+    return typeof value === 'string' && new RegExp(value, 'u') !== undefined
+  } catch {
+    return false
+  }
+}
+
+const deepest = 64
+
+/**
+ * The schema of a tool's arguments with whatever means nothing left out, so that one odd schema does not cost the
+ * tools beside it theirs: model servers refuse a request for the worst schema in it. What is left out here is still
+ * checked by the tool's server. `undefined` where no object fits, so that the tool cannot be offered at all.
+ */
+export const soundSchema: (schema: SchemaObject) => SchemaObject | undefined = keptByContent((schema: SchemaObject) => {
+  // Which draft it was written in is nothing to a model, and too much for some servers.
+  const { type = 'object', $schema: _draft, ...rest } = schema
+  if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
+  return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }
+})
+
+function mend(schema: SchemaObject, root: SchemaObject, depth: number): SchemaObject {
+  if (depth > deepest) return {}
+  const kept = Object.entries(schema).filter(([keyword, value]) => {
+    if (keyword === '$ref') return leadsSomewhere(root, value)
+    return !Object.hasOwn(meaningful, keyword) || meaningful[keyword]?.(value)
+  })
+  return mapInner(Object.fromEntries(kept), (inner: Schema) =>
+    typeof inner === 'boolean' ? inner : mend(inner, root, depth + 1),
+  )
+}
+
+function leadsSomewhere(root: SchemaObject, reference: unknown): boolean {
+  try {
+    return typeof reference === 'string' && isSchema(resolve(root, reference, '#'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto'
+import type { FunctionCall } from '../../core/chat.ts'
+import { isSchemaObject as isObject } from '../constrain/schema.ts'
+import { asFunctionCalls } from '../constrain/stage-schemas.ts'
+import { repair } from '../repair/repair.ts'
+import type { Delta, End, EndReason, Usage } from './model.ts'
+import type { Plan } from './request-plan.ts'
+
+const newId = (): string => `call_${randomUUID().replaceAll('-', '')}`
+
+/** What the objects of an answer tell, in our own words. */
+export async function* deltasOf(objects: AsyncIterable<unknown>, plan: Plan): AsyncGenerator<Delta> {
+  const told = createTold()
+  const texts: string[] = []
+  for await (const object of objects) {
+    for (const piece of told.take(object)) {
+      // Calls that are written as text can only be read when they are complete.
+      if (plan.callsAsText && piece.kind === 'text') texts.push(piece.text)
+      else yield piece
+    }
+  }
+  const written = plan.callsAsText ? readCalls(texts.join(''), plan) : { text: '', calls: [] }
+  if (written.text !== '') yield { kind: 'text', text: written.text }
+  const calls = [...withoutHalf(told).map((call) => restored(call, plan)), ...written.calls]
+  for (const call of calls) yield { kind: 'call', call }
+  yield endOf(told, plan, written.calls.length > 0)
+}
+
+/**
+ * The calls, but not one that was cut off before its arguments began: it would look like a call without any. Arguments
+ * that were cut off show that themselves.
+ */
+function withoutHalf(told: Told): readonly FunctionCall[] {
+  const calls = told.calls(newId)
+  const isCut = told.reason === 'length' || !told.finished
+  return isCut && calls.at(-1)?.function.arguments.trim() === '' ? calls.slice(0, -1) : calls
+}
+
+function endOf(told: Told, plan: Plan, hasCalls: boolean): End {
+  return {
+    kind: 'end',
+    reason: hasCalls && told.reason !== 'length' ? 'calls' : told.reason,
+    ...(told.usage && { usage: told.usage }),
+    ...(plan.constraint && !plan.callsAsText && { form: plan.constraint }),
+    restore: (value) => (plan.callsAsText ? value : plan.restore(value)),
+  }
+}
+
+/** The calls in an answer to a server that was not offered any tools. Half a call is none. */
+function readCalls(answer: string, plan: Plan): { readonly text: string; readonly calls: readonly FunctionCall[] } {
+  const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
+  if (!('value' in found) || !found.complete) return { text: answer, calls: [] }
+  const value = plan.restore(found.value)
+  if (!isObject(value)) return { text: answer, calls: [] }
+  const named = Array.isArray(value.tool_calls)
+    ? value.tool_calls.filter((call) => isObject(call) && typeof call.name === 'string')
+    : []
+  const text = typeof value.content === 'string' ? value.content : ''
+  return { text, calls: asFunctionCalls({ tool_calls: named }, newId).tool_calls ?? [] }
+}
+
+/** A call of a strict tool without the nulls that strictness asked for. What is no JSON stays as it is. */
+function restored(call: FunctionCall, plan: Plan): FunctionCall {
+  const { name, arguments: text } = call.function
+  try {
+    const parsed: unknown = JSON.parse(text)
+    const before = JSON.stringify(parsed)
+    const after = JSON.stringify(plan.restore(parsed, name))
+    // Where nothing was restored the text stays: it may hold numbers that a double cannot.
+    return after === before ? call : { ...call, function: { name, arguments: after } }
+  } catch {
+    return call
+  }
+}
+
+/** What the objects of an answer have told so far. */
+interface Told {
+  /** Takes in one object of a stream, or the one object of an answer that came whole. */
+  take(object: unknown): readonly Piece[]
+  /** The calls, now that nothing more comes. */
+  calls(newId: () => string): readonly FunctionCall[]
+  readonly reason: EndReason
+  readonly usage: Usage | undefined
+  /** Whether the server has said why the answer ended. */
+  readonly finished: boolean
+}
+
+interface Piece {
+  readonly kind: 'text' | 'thinking'
+  readonly text: string
+}
+
+/** More calls than this are no answer. */
+const maxCalls = 128
+
+interface PartialCall {
+  id: string
+  name: string
+  arguments: string[]
+}
+
+/** Understands `chat.completion` and its chunks, and the liberties that servers take with them. */
+function createTold(): Told {
+  const calls: PartialCall[] = []
+  const byPlace = new Map<unknown, PartialCall>()
+  let reason: EndReason = 'unknown'
+  let usage: Usage | undefined
+  let finished = false
+
+  const takeCall = (given: unknown, place: number): void => {
+    if (!isObject(given)) return
+    const called = isObject(given.function) ? given.function : given
+    const id = textOf(given.id)
+    const key = typeof given.index === 'number' ? given.index : place
+    let call = byPlace.get(key)
+    // Some servers give every call the same place: another id is another call.
+    if (!call || (id !== '' && call.id !== '' && id !== call.id)) {
+      if (calls.length >= maxCalls) return
+      call = { id, name: '', arguments: [] }
+      calls.push(call)
+      byPlace.set(key, call)
+    }
+    call.id ||= id
+    // Most send the name once, some with every piece.
+    if (textOf(called.name) !== call.name) call.name += textOf(called.name)
+    const args = called.arguments
+    if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
+  }
+
+  const takeMessage = (message: unknown): Piece[] => {
+    if (!isObject(message)) return []
+    const toolCalls = Array.isArray(message.tool_calls) ? message.tool_calls : message.function_call ? [message] : []
+    for (const [place, call] of toolCalls.entries())
+      takeCall(message.function_call === undefined ? call : { function: message.function_call }, place)
+    const refusal = textOf(message.refusal)
+    if (refusal !== '') reason = 'filtered'
+    const pieces: Piece[] = [
+      { kind: 'thinking', text: textOf(message.reasoning_content) || textOf(message.reasoning) },
+      { kind: 'text', text: contentOf(message.content) + refusal },
+    ]
+    return pieces.filter(({ text }) => text !== '')
+  }
+
+  return {
+    take(object) {
+      if (!isObject(object)) return []
+      usage = usageOf(object.usage) ?? usage
+      const choice: unknown = Array.isArray(object.choices) ? object.choices[0] : undefined
+      if (!isObject(choice)) return []
+      const pieces = takeMessage(choice.delta ?? choice.message)
+      if (typeof choice.finish_reason === 'string') {
+        finished = true
+        if (reason !== 'filtered') reason = reasons[choice.finish_reason] ?? 'unknown'
+      }
+      return pieces
+    },
+    calls: (newId) => {
+      const seen = new Set<string>()
+      return calls.map(({ id, name, arguments: args }) => {
+        const own = id !== '' && !seen.has(id) ? id : newId()
+        seen.add(own)
+        return { id: own, type: 'function', function: { name, arguments: args.join('') } }
+      })
+    },
+    get reason() {
+      return calls.length > 0 && reason !== 'length' ? 'calls' : reason
+    },
+    get usage() {
+      return usage
+    },
+    get finished() {
+      return finished
+    },
+  }
+}
+
+const reasons: Readonly<Record<string, EndReason>> = {
+  stop: 'stop',
+  eos: 'stop',
+  length: 'length',
+  tool_calls: 'calls',
+  function_call: 'calls',
+  content_filter: 'filtered',
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Most send text; some send parts. */
+function contentOf(content: unknown): string {
+  if (!Array.isArray(content)) return textOf(content)
+  return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join('')
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+function usageOf(usage: unknown): Usage | undefined {
+  if (!isObject(usage)) return undefined
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage
+  if (!isCount(prompt) && !isCount(completion)) return undefined
+  return { promptTokens: isCount(prompt) ? prompt : 0, completionTokens: isCount(completion) ? completion : 0 }
+}

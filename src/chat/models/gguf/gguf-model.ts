@@ -1,0 +1,187 @@
+import { availableParallelism } from 'node:os'
+import type { Config } from '../../../config/schema.ts'
+import type { ChatMessage } from '../../../core/chat.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { deadline, waitFor } from '../../../core/deadline.ts'
+import { ToolwayError } from '../../../core/errors.ts'
+import type { Log } from '../../../core/log.ts'
+import { deltasOf } from '../completion-decoder.ts'
+import type { Delta, Model, ModelRequest } from '../model.ts'
+import { type Known, type Plan, plansFor, withoutToolMessages } from '../request-plan.ts'
+import { abilities } from '../server-profile.ts'
+import { closed, failed, textOnly, tooLong, tooMany, tooSlow } from './errors.ts'
+import { speak } from './generate.ts'
+import { createTurns, keepLoaded } from './keep-loaded.ts'
+import { type HistoryItem, importLibrary, type LlamaLibrary } from './llama-library.ts'
+import { loadWeights } from './load-model.ts'
+
+/** A model of the configuration that is a file. */
+export type GgufModelConfig = Extract<Config['models'][string], { kind: 'gguf' }>
+
+export interface GgufModelOptions {
+  readonly name: string
+  readonly config: Pick<GgufModelConfig, 'path' | 'context' | 'threads' | 'idle' | 'timeout'>
+  readonly clock: Clock
+  readonly log: Log
+  /** Where `node-llama-cpp` comes from. */
+  load?(): Promise<LlamaLibrary>
+  /** Bytes of memory that may be used. */
+  free?(): number
+  /** What chance begins with, for each answer anew. */
+  seed?(): number
+}
+
+/** Whoever waits longer than for these is better told so. */
+const maxWaiting = 16
+
+/** More threads than half of the processors slow one another down, and everybody else. */
+const fewThreads = (): number => Math.max(1, Math.floor(availableParallelism() / 2))
+
+const randomSeed = (): number => Math.floor(Math.random() * 2 ** 31)
+
+const known: Known = {
+  kind: 'embedded',
+  abilities: abilities.embedded,
+  formsFor: () => abilities.embedded.forms,
+  toolForms: () => abilities.embedded.tools,
+}
+
+/** A model that runs in this process. It is loaded when it is first asked, and answers one request at a time. */
+export function ggufModel(options: GgufModelOptions): Model {
+  const { name, config, clock, log, load = importLibrary, free, seed = randomSeed } = options
+  const closing = new AbortController()
+  const turns = createTurns(maxWaiting, () => tooMany(name, maxWaiting))
+  const { path, context, threads = fewThreads() } = config
+  const weights = keepLoaded({
+    load: () => loadWeights({ name, path, context, threads, log, load, ...(free && { free }) }, closing.signal),
+    idleMs: config.idle,
+    stuck: () =>
+      log.error({ model: name }, 'the model did not stop when it was told to; the next request loads it again'),
+    unloaded: () => log.info({ model: name }, 'the model has been idle and was unloaded'),
+    clock,
+  })
+
+  return {
+    name,
+    complete,
+    async [Symbol.asyncDispose]() {
+      closing.abort(closed(name))
+      await weights[Symbol.asyncDispose]()
+    },
+  }
+
+  async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
+    const left = new AbortController()
+    using total = deadline(clock, config.timeout, () => tooSlow(name, config.timeout), request.signal)
+    const signal = AbortSignal.any([total.signal, closing.signal, left.signal])
+    const plan = plansFor(request, known).next().value as Plan
+    const turn = await turns.take(signal)
+    const objects = createChannel<object>()
+    // Who stops listening leaves at once; the turn lasts until the model has noticed.
+    const work = answer(request, plan, signal, objects.push).finally(turn.giveBack)
+    work.then(objects.end, objects.fail)
+    try {
+      yield* deltasOf(objects.read(signal), plan)
+    } finally {
+      left.abort()
+    }
+  }
+
+  /** Lets the model answer, in the words that servers use, so that one reader understands both. */
+  async function answer(
+    request: ModelRequest,
+    plan: Plan,
+    signal: AbortSignal,
+    tell: (object: object) => void,
+  ): Promise<void> {
+    const history = historyOf(name, plan.messages)
+    await weights.use(async (loaded) => {
+      signal.throwIfAborted()
+      try {
+        const { isCut, promptTokens, completionTokens } = await speak(loaded, {
+          history,
+          gbnf: (plan.fields as { readonly gbnf?: string }).gbnf,
+          sampling: { temperature: request.temperature ?? 0.8, topK: 40, topP: 0.95, minP: 0.05, seed: seed() },
+          maxTokens: request.maxTokens,
+          signal,
+          tell: (kind, text) => {
+            tell({ choices: [{ delta: kind === 'text' ? { content: text } : { reasoning_content: text } }] })
+          },
+          tooLong: (tokens) => tooLong(name, tokens, loaded.context),
+        })
+        const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens }
+        tell({ choices: [{ finish_reason: isCut ? 'length' : 'stop' }], usage })
+      } catch (thrown) {
+        signal.throwIfAborted()
+        throw thrown instanceof ToolwayError ? thrown : failed(name, loaded.samplerFault() ?? thrown)
+      }
+    }, signal)
+  }
+}
+
+/** A conversation as the library takes it, with the answer still to come. Calls and their results become text. */
+function historyOf(name: string, messages: readonly ChatMessage[]): readonly HistoryItem[] {
+  const told = withoutToolMessages(messages).map((message): HistoryItem => {
+    const text = textOf(name, message.content ?? '')
+    if (message.role === 'assistant') return { type: 'model', response: [text] }
+    return { type: message.role === 'system' ? 'system' : 'user', text }
+  })
+  return [...told, { type: 'model', response: [] }]
+}
+
+function textOf(name: string, content: Exclude<ChatMessage['content'], null>): string {
+  if (typeof content === 'string') return content
+  return content
+    .map((part) => {
+      if (part.type !== 'text') throw textOnly(name)
+      return part.text
+    })
+    .join('\n')
+}
+
+/** From somebody who tells to somebody who listens. What has not been listened to yet is kept. */
+interface Channel<Told> {
+  push(told: Told): void
+  /** Nothing more comes. */
+  end(): void
+  fail(thrown: unknown): void
+  /** What is told, from the beginning; an aborted signal ends the listening at once. */
+  read(signal: AbortSignal): AsyncGenerator<Told>
+}
+
+function createChannel<Told>(): Channel<Told> {
+  let kept: Told[] = []
+  let ended: { readonly thrown?: unknown } | undefined
+  let news = Promise.withResolvers<void>()
+
+  const wake = () => {
+    news.resolve()
+    news = Promise.withResolvers()
+  }
+
+  return {
+    push(told) {
+      kept.push(told)
+      wake()
+    },
+    end() {
+      ended = {}
+      wake()
+    },
+    fail(thrown) {
+      ended = { thrown }
+      wake()
+    },
+    async *read(signal) {
+      for (;;) {
+        const told = kept
+        kept = []
+        yield* told
+        if (kept.length > 0) continue
+        if (ended && 'thrown' in ended) throw ended.thrown
+        if (ended) return
+        await waitFor(news.promise, signal)
+      }
+    },
+  }
+}

@@ -1,0 +1,219 @@
+import type { Config } from '../../../config/schema.ts'
+import type { Clock } from '../../../core/clock.ts'
+import { deadline, waitFor } from '../../../core/deadline.ts'
+import { ToolwayError } from '../../../core/errors.ts'
+import type { Log } from '../../../core/log.ts'
+import { basicAuthOf, urlSecrets } from '../../../lib/basic-auth.ts'
+import { openWay, type WayOut } from '../../../outbound/way-out.ts'
+import { deltasOf } from '../completion-decoder.ts'
+import type { Delta, Model, ModelRequest } from '../model.ts'
+import { type Plan, plansFor } from '../request-plan.ts'
+import { createProfile, type Dispensable, kindOfAnswer, type Profile } from '../server-profile.ts'
+import {
+  brokenStream,
+  dislikedField,
+  isBusy,
+  lost,
+  mayBeForm,
+  type Place,
+  type Refusal,
+  RefusedInside,
+  refusalIn,
+  refusalOf,
+  refused,
+  tooSlow,
+} from './errors.ts'
+import { type Answer, post, watched } from './http.ts'
+import { objectsIn } from './response-objects.ts'
+
+/** A model of the configuration that an OpenAI-compatible server runs. */
+export type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
+
+export interface ModelTimeouts {
+  /** One answer, with everything that has to be tried for it. */
+  readonly totalMs: number
+  /** One request, from the first byte sent to the last one received. */
+  readonly stepMs: number
+  /** Between two pieces of a stream. */
+  readonly chunkMs: number
+}
+
+const defaultTimeouts: ModelTimeouts = { totalMs: 300_000, stepMs: 180_000, chunkMs: 30_000 }
+
+export interface OpenAIModelOptions {
+  readonly name: string
+  readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint'>
+  readonly timeouts?: ModelTimeouts
+  /** What is known of the server; kept by whoever wants it to outlive this model. */
+  readonly profile?: Profile
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A server that is busy is asked so often again, and waited for at most so long. */
+const maxWaits = 2
+const maxWaitMs = 20_000
+
+/** The adapter for OpenAI-compatible servers. */
+export function openaiModel(options: OpenAIModelOptions): Model {
+  const { name, config, clock, log, timeouts = defaultTimeouts } = options
+  const profile = options.profile ?? createProfile(config.baseUrl, config.constraint)
+  const url = new URL(config.baseUrl)
+  const place: Place = { name, origin: url.origin }
+  const { headers, secrets } = modelHeaders(name, url, config.apiKey)
+  const path = modelPath(url)
+  // Answers end by their own deadlines; a model may well think for longer than a timeout that knows nothing of it.
+  const patience = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
+  let way: WayOut | undefined
+
+  return { name, complete, [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() }
+
+  async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
+    request.signal.throwIfAborted()
+    const began = clock.monotonic()
+    using total = deadline(
+      clock,
+      timeouts.totalMs,
+      () => tooSlow(place, 'did not answer', timeouts.totalMs, 'total'),
+      request.signal,
+    )
+    const plans = plansFor(request, profile)
+    const refusals: { readonly plan: Plan; readonly refusal: Refusal }[] = []
+    let plan = plans.next().value as Plan
+    for (let waits = 0; ; ) {
+      const body = bodyOf(config.model, request, plan, profile.unwanted)
+      const refusal = yield* attempt(plan, body, total.signal, () => learn(plan, refusals))
+      if (!refusal) return
+      const field = dislikedField(refusal, body)
+      if (field) {
+        profile.dislikes(field)
+        log.info({ model: name, field }, 'the model server refuses this field; it is left out from now on')
+      } else if (isBusy(refusal.status)) {
+        const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
+        const left = timeouts.totalMs - (clock.monotonic() - began)
+        if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refused(place, refusal)
+        log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; it is asked again')
+        await pause(clock, ms, total.signal)
+      } else {
+        refusals.push({ plan, refusal })
+        const next = mayBeForm(refusal) ? plans.next() : undefined
+        // The first form was the one that should have been right, so what was said about it tells most.
+        if (!next || next.done) throw refused(place, refusals[0]?.refusal ?? refusal)
+        plan = next.value
+      }
+    }
+  }
+
+  /** Sends a request in one form and tells its answer; returns why it was refused, if it was before anything was told. */
+  async function* attempt(
+    plan: Plan,
+    body: object,
+    signal: AbortSignal,
+    taken: () => void,
+  ): AsyncGenerator<Delta, Refusal | undefined> {
+    using step = deadline(
+      clock,
+      timeouts.stepMs,
+      () => tooSlow(place, 'did not finish', timeouts.stepMs, 'step'),
+      signal,
+    )
+    const stall = new AbortController()
+    const until = AbortSignal.any([step.signal, stall.signal])
+    const stalled = () => stall.abort(tooSlow(place, 'sent nothing more', timeouts.chunkMs, 'chunk'))
+    let begun = false
+    try {
+      way ??= openWay(url, patience)
+      using answer = await post(way, { path, headers, body: JSON.stringify(body), signal: until })
+      begun = true
+      if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())
+      const chunks = watched(answer.chunks, { clock, ms: timeouts.chunkMs, stalled })
+      yield* deltasOf(checked(answer, objectsIn(place, answer, chunks), taken), plan)
+      return undefined
+    } catch (thrown) {
+      if (until.aborted) throw until.reason
+      if (thrown instanceof RefusedInside) return thrown.refusal
+      throw lost(place, thrown, begun)
+    }
+  }
+
+  /** The same objects, unless they report a failure. */
+  async function* checked(answer: Answer, objects: AsyncIterable<unknown>, begin: () => void): AsyncGenerator<unknown> {
+    let isFirst = true
+    for await (const object of objects) {
+      const refusal = refusalIn(object, secrets)
+      if (refusal && isFirst) throw new RefusedInside(refusal)
+      if (refusal) throw brokenStream(place, refusal.said)
+      if (isFirst) {
+        begin()
+        profile.recognise(kindOfAnswer(answer.header, object))
+      }
+      isFirst = false
+      yield object
+    }
+  }
+
+  function learn(taken: Plan, refusals: readonly { readonly plan: Plan }[]): void {
+    profile.learn(
+      taken,
+      refusals.map(({ plan }) => plan),
+    )
+    if (refusals.length === 0) return
+    const forms = refusals.map(({ plan }) => plan.form)
+    log.info(
+      { model: name, refused: forms, taken: taken.form },
+      'the model server takes this form of constraint and refuses stronger ones',
+    )
+  }
+}
+
+/** Waits for some time, unless the signal aborts first. */
+async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _timer = clock.after(ms, resolve)
+  await waitFor(promise, signal)
+}
+
+/** The object that is sent. */
+function bodyOf(
+  model: string,
+  request: ModelRequest,
+  plan: Plan,
+  unwanted: ReadonlySet<Dispensable>,
+): Readonly<Record<string, unknown>> {
+  const { stream = false, maxTokens, temperature } = request
+  const body: Record<string, unknown> = { model, messages: plan.messages, ...plan.fields, stream }
+  if (stream) body.stream_options = { include_usage: true }
+  if (temperature !== undefined) body.temperature = temperature
+  if (maxTokens !== undefined) body[unwanted.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'] = maxTokens
+  for (const field of unwanted) delete body[field]
+  return body
+}
+
+/** What is sent with every request, and what of it must never be shown. */
+interface ModelHeaders {
+  readonly headers: Readonly<Record<string, string>>
+  readonly secrets: readonly string[]
+}
+
+/** Parameters of an address whose values are keys, as some servers want them. */
+const isSecret = /key|token|secret|sig|auth|pass/i
+
+/** The headers of requests to a model server. A key of `none` is none; one in the address becomes a header. */
+function modelHeaders(name: string, url: URL, apiKey: string | undefined): ModelHeaders {
+  const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const asked = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
+  const authorization = basicAuthOf(url)
+  if (authorization !== undefined)
+    return { headers: { ...common, authorization }, secrets: [...urlSecrets(url), ...asked] }
+  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: asked }
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `The key of the model ${name} cannot be sent. Check models.${name}.apiKey for spaces and line breaks.`,
+    )
+  }
+  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...asked] }
+}
+
+/** Where completions are asked for. */
+const modelPath = (url: URL): string => `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest'
+import type { KeptLog } from '../../../../tests/fixtures/log.ts'
+import { until } from '../../../../tests/fixtures/until.ts'
+import { failure, hello, patient, serving, timeouts } from '../model.fixture.ts'
+import { type Delta, gather, type Model } from '../model.ts'
+import { ignores, refuses, says, stalls } from '../server.fixture.ts'
+
+const ask = (model: Model) => gather(model.complete({ messages: hello, signal: patient() }))
+
+describe('a server that is busy', () => {
+  test.each([429, 503])('S6: %i is waited for as long as it asks', async (status) => {
+    const { server, model, clock, log } = await serving([
+      refuses(status, 'slow down', { 'retry-after': '3' }),
+      says('now'),
+    ])
+    const answer = ask(model)
+    await server.request(1)
+    await waiting(log)
+    clock.advance(2_999)
+    expect(server.asked).toHaveLength(1)
+    clock.advance(1)
+    expect((await answer).text).toBe('now')
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S6: one that stays busy is given up, and the error says when to come back', async () => {
+    const { server, model, clock, log } = await serving([refuses(429, 'slow down', { 'retry-after-ms': '1500' })])
+    const error = failure(ask(model))
+    for (const number of [1, 2]) {
+      await server.request(number)
+      await waiting(log, number)
+      clock.advance(1_500)
+    }
+    expect(await error).toMatchObject({
+      code: 'OVERLOADED',
+      details: { retryAfterMs: 1_500 },
+      message: expect.stringContaining('in 2 s'),
+    })
+    expect(server.asked).toHaveLength(3)
+  })
+
+  test('S6: one that asks for more patience than there is, is not waited for', async () => {
+    const { server, model } = await serving([refuses(503, 'restarting', { 'retry-after': '3600' })])
+    expect(await failure(ask(model))).toMatchObject({ code: 'OVERLOADED', details: { retryAfterMs: 3_600_000 } })
+    expect(server.asked).toHaveLength(1)
+  })
+
+  test('S6: an abort ends the waiting', async () => {
+    const { server, model, clock, log } = await serving([refuses(429, 'slow down', { 'retry-after': '9' })])
+    const controller = new AbortController()
+    const error = failure(gather(model.complete({ messages: hello, signal: controller.signal })))
+    await server.request(1)
+    await waiting(log)
+    controller.abort(new Error('enough'))
+    expect((await error).message).toBe('enough')
+    expect(clock.pending).toBe(0)
+  })
+})
+
+/** Until a busy server is waited for the nth time. */
+const waiting = (log: KeptLog, times = 1) =>
+  until(() => log.lines.filter(({ message }) => message.includes('busy')).length === times, { what: 'the wait' })
+
+describe('a server that is slow', () => {
+  test('S6: one that never answers is left after the time of a step', async () => {
+    const { server, model, clock } = await serving([ignores])
+    const error = failure(ask(model))
+    const asked = await server.request(1)
+    clock.advance(timeouts.stepMs)
+    expect(await error).toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining('within 20 s') })
+    await asked.abandoned
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S6: one that stalls in a stream is left after the time of a chunk, and no sooner', async () => {
+    const { server, model, clock } = await serving([stalls('Once ', 'upon ')])
+    const told: Delta[] = []
+    const error = failure(
+      (async () => {
+        for await (const delta of model.complete({ messages: hello, signal: patient(), stream: true })) told.push(delta)
+      })(),
+    )
+    await until(() => told.length === 2, { what: 'the beginning' })
+    await until(() => clock.pending === 3, { what: 'the watch over the next piece' })
+    clock.advance(timeouts.chunkMs)
+    expect(await error).toMatchObject({
+      code: 'TIMEOUT',
+      message: expect.stringContaining('sent nothing more within 5 s'),
+    })
+    await (await server.request(1)).abandoned
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S6: a reader that takes its time does not make the server stall', async () => {
+    const { model, clock } = await serving([says('slowly read')])
+    const texts: string[] = []
+    for await (const delta of model.complete({ messages: hello, signal: patient(), stream: true })) {
+      clock.advance(timeouts.chunkMs / 2)
+      if (delta.kind === 'text') texts.push(delta.text)
+    }
+    expect(texts.join('')).toBe('slowly read')
+  })
+
+  test('S6: all tries together have a time, too', async () => {
+    const busy = refuses(503, 'x', { 'retry-after': '20' })
+    const { server, model, clock, log } = await serving([busy, busy, ignores])
+    const error = failure(ask(model))
+    for (const number of [1, 2]) {
+      await server.request(number)
+      await waiting(log, number)
+      clock.advance(20_000)
+    }
+    await server.request(3)
+    clock.advance(timeouts.totalMs - 40_000)
+    expect(await error).toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining('within 60 s') })
+  })
+})
+
+describe('cancellation', () => {
+  test('S6: an abort before the answer reaches the server', async () => {
+    const { server, model, clock } = await serving([ignores])
+    const controller = new AbortController()
+    const error = failure(gather(model.complete({ messages: hello, signal: controller.signal })))
+    const asked = await server.request(1)
+    controller.abort(new Error('never mind'))
+    expect((await error).message).toBe('never mind')
+    await asked.abandoned
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S6: an abort in the middle of an answer reaches the server', async () => {
+    const { server, model } = await serving([stalls('Once ')])
+    const controller = new AbortController()
+    const error = failure(
+      (async () => {
+        for await (const _ of model.complete({ messages: hello, signal: controller.signal, stream: true }))
+          controller.abort(new Error('stop'))
+      })(),
+    )
+    expect((await error).message).toBe('stop')
+    await (await server.request(1)).abandoned
+  })
+
+  test('S6: whoever stops reading stops the server', async () => {
+    const { server, model, clock } = await serving([stalls('Once ')])
+    for await (const _ of model.complete({ messages: hello, signal: patient(), stream: true })) break
+    await (await server.request(1)).abandoned
+    expect(clock.pending).toBe(0)
+  })
+
+  test('S6: what was aborted before it began is not sent', async () => {
+    const { server, model } = await serving([says('x')])
+    const error = await failure(
+      gather(model.complete({ messages: hello, signal: AbortSignal.abort(new Error('too late')) })),
+    )
+    expect([error.message, server.asked.length]).toEqual(['too late', 0])
+  })
+})

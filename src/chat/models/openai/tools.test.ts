@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest'
+import type { ChatMessage } from '../../../core/chat.ts'
+import { hello, patient, serving } from '../model.fixture.ts'
+import { gather, type Model } from '../model.ts'
+import { type AskedBody, answers, calls, json, type Reply, refusesIf, says } from '../server.fixture.ts'
+
+const weather = {
+  name: 'weather',
+  description: 'Tells it.',
+  parameters: {
+    type: 'object',
+    properties: { city: { type: 'string' }, days: { type: 'integer' } },
+    required: ['city'],
+  },
+}
+const map = { name: 'map', parameters: { type: 'object', additionalProperties: true } }
+const tools = [weather, map]
+const ask = (model: Model, more: object = {}) =>
+  gather(model.complete({ messages: hello, tools, signal: patient(), ...more }))
+
+const withoutTools = (reply: Reply) =>
+  refusesIf((body: AskedBody) => body.tools !== undefined, 'this model does not support tools', reply)
+
+/** Answers as OpenAI itself. */
+const openai =
+  (message: object): Reply =>
+  (_asked, response) =>
+    json(response, { choices: [{ message, finish_reason: 'stop' }] }, 200, { 'openai-version': '2020-10-01' })
+
+describe('J5: tools of a server that can be strict', () => {
+  test('each tool is strict that can be, and nulls are taken out of its arguments', async () => {
+    const call = { tool_calls: [{ id: 'x', function: { name: 'weather', arguments: '{"city":"Paris","days":null}' } }] }
+    const { server, model } = await serving([openai({ content: 'hi' }), openai(call)])
+    await ask(model)
+    const { calls } = await ask(model)
+    expect(server.asked[1]?.body.tools?.map(({ function: { name, strict } }) => [name, strict])).toEqual([
+      ['map', undefined],
+      ['weather', true],
+    ])
+    expect(server.asked[1]?.body.tools?.[1]?.function).toMatchObject({
+      parameters: { required: ['city', 'days'], additionalProperties: false },
+    })
+    expect(calls[0]?.function.arguments).toBe('{"city":"Paris"}')
+  })
+
+  test('arguments that are no JSON come back as they are', async () => {
+    const { model } = await serving([calls({ name: 'weather', arguments: '{"city": "Par' })])
+    expect((await ask(model)).calls[0]?.function.arguments).toBe('{"city": "Par')
+  })
+})
+
+describe('J5: tools of a server that takes none', () => {
+  const answer = { tool_calls: [{ name: 'weather', arguments: { city: 'Paris' } }] }
+
+  test.each([false, true])('calls are asked for under a schema instead, in pieces: %s', async (stream) => {
+    const { server, model } = await serving([withoutTools(says(JSON.stringify(answer)))])
+    const { calls, text, reason, form } = await ask(model, { stream, toolChoice: 'required' })
+    expect(calls).toEqual([
+      {
+        id: expect.stringMatching(/^call_\w+$/),
+        type: 'function',
+        function: { name: 'weather', arguments: '{"city":"Paris"}' },
+      },
+    ])
+    expect([text, reason, form]).toEqual(['', 'calls', undefined])
+    const { body } = server.asked[1] as { body: AskedBody }
+    expect([body.tools, body.tool_choice]).toEqual([undefined, undefined])
+    expect(body.response_format).toMatchObject({ json_schema: { schema: { required: ['tool_calls'] } } })
+    expect(body.messages[0]).toMatchObject({
+      role: 'system',
+      content: expect.stringContaining('"description":"Tells it."'),
+    })
+    await ask(model, { stream })
+    expect(server.asked.slice(2).map(({ body }) => body.tools)).toEqual([undefined])
+  })
+
+  test('where no call has to be made, the model may answer in words', async () => {
+    const { model } = await serving([withoutTools(says('{"content": "It is warm."}'))])
+    expect(await ask(model)).toMatchObject({ text: 'It is warm.', calls: [], reason: 'stop' })
+  })
+
+  test.each([
+    ['It is warm.', { text: 'It is warm.', calls: [] }],
+    ['', { text: '', calls: [] }],
+    [
+      "Sure: {'tool_calls': [{'name': 'weather', 'arguments': {'city': 'Rome'},},]}",
+      { calls: [{ function: { name: 'weather', arguments: '{"city":"Rome"}' } }] },
+    ],
+    ['{"tool_calls": [7, {"name": 5}, {"name": "map"}]}', { calls: [{ function: { name: 'map', arguments: '{}' } }] }],
+    ['{"tool_calls": null, "content": null}', { text: '', calls: [] }],
+  ])('an answer of %j', async (content, expected) => {
+    const { model } = await serving([withoutTools(says(content))])
+    expect(await ask(model)).toMatchObject(expected)
+  })
+
+  test('half a call is none', async () => {
+    const cut = JSON.stringify(answer).slice(0, -6)
+    const { model } = await serving([withoutTools(says(cut, 'length'))])
+    expect(await ask(model)).toMatchObject({ text: cut, calls: [], reason: 'length' })
+  })
+
+  test('earlier calls and their results are told in words', async () => {
+    const messages: readonly ChatMessage[] = [
+      { role: 'user', content: 'Weather?' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }],
+      },
+      { role: 'tool', tool_call_id: 'a', content: '20 °C' },
+    ]
+    const { server, model } = await serving([withoutTools(says('{}'))])
+    await ask(model, { messages })
+    expect(server.asked[1]?.body.messages.slice(1)).toEqual([
+      { role: 'user', content: 'Weather?' },
+      { role: 'assistant', content: '{"tool_calls":[{"name":"weather","arguments":{"city":"Rome"}}]}' },
+      { role: 'user', content: 'Result of weather:\n20 °C' },
+    ])
+  })
+
+  test('Ollama is not even asked', async () => {
+    const { server, model } = await serving([answers({ content: '{}' }, 'stop', { system_fingerprint: 'fp_ollama' })])
+    await gather(model.complete({ messages: hello, signal: patient() }))
+    await ask(model)
+    expect(server.asked).toHaveLength(2)
+    expect(server.asked[1]?.body.tools).toBeUndefined()
+  })
+})

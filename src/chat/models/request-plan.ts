@@ -1,0 +1,207 @@
+import type { ChatMessage } from '../../core/chat.ts'
+import { contentHash, isInexpressible, keptByContent } from '../constrain/conversion.ts'
+import { bestGrammar } from '../constrain/gbnf/grammar.ts'
+import type { SchemaObject } from '../constrain/schema.ts'
+import { type CallableTool, callSchema } from '../constrain/stage-schemas.ts'
+import { type Strict, strictify } from '../constrain/strict/strictify.ts'
+import type { Constraint, ConstraintForm, ModelRequest } from './model.ts'
+import type { Profile, Sending } from './server-profile.ts'
+
+/** What has to be known of a model to plan a request. */
+export type Known = Pick<Profile, 'kind' | 'abilities' | 'formsFor' | 'toolForms'>
+
+/** One way to send a request. */
+export interface Plan extends Sending {
+  readonly messages: readonly ChatMessage[]
+  /** Fields of the request that the form needs. */
+  readonly fields: object
+  /** In which form the constraint goes, if there is one. */
+  readonly constraint?: ConstraintForm
+  /** The answer is an object that holds the calls, because the server was not offered any tools. */
+  readonly callsAsText?: true
+  /** Takes back what the form added to an answer, or to the arguments of a tool. */
+  restore(value: unknown, tool?: string): unknown
+}
+
+const strict: (schema: SchemaObject) => Strict = keptByContent((schema: SchemaObject) => strictify(schema))
+const same = (value: unknown): unknown => value
+
+/** The ways to send a request, the strongest first; what cannot be expressed in a form is passed over. */
+export function* plansFor(request: ModelRequest, profile: Known): Generator<Plan> {
+  if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
+  else if (request.tools?.length)
+    yield* equipped(request.tools, request.toolChoice ?? 'auto', request.messages, profile)
+  else yield { content: '', messages: request.messages, fields: {}, restore: same }
+}
+
+function* constrained(constraint: Constraint, messages: readonly ChatMessage[], profile: Known): Generator<Plan> {
+  const content = contentHash(constraint.schema)
+  for (const form of profile.formsFor(content)) {
+    const sent = expressed(form, constraint, messages, profile)
+    if (sent) yield { restore: same, ...sent, form: { constraint: form }, constraint: form, content }
+  }
+}
+
+type Sent = Pick<Plan, 'messages' | 'fields'> & Partial<Pick<Plan, 'restore'>>
+
+/** A constraint in one form; `undefined` where that form cannot say it. */
+function expressed(
+  form: ConstraintForm,
+  { name, schema }: Constraint,
+  messages: readonly ChatMessage[],
+  profile: Known,
+): Sent | undefined {
+  const told = instructed(messages, schemaInstruction(schema))
+  try {
+    switch (form) {
+      case 'strict': {
+        const { schema: closed, restore } = strict(schema)
+        return { messages, fields: { response_format: jsonSchema(name, closed, true) }, restore }
+      }
+      case 'schema':
+        return { messages, fields: { response_format: jsonSchema(name, schema, false) } }
+      case 'grammar': {
+        const fields = profile.abilities.grammar(bestGrammar(schema).gbnf)
+        // A server of unknown kind may not even look at it.
+        return { messages: profile.kind === 'unknown' ? told : messages, fields }
+      }
+      case 'json_object':
+        return { messages: told, fields: { response_format: { type: 'json_object' } } }
+      case 'prompt':
+        return { messages: told, fields: {} }
+    }
+  } catch (error) {
+    if (isInexpressible(error)) return undefined
+    throw error
+  }
+}
+
+const jsonSchema = (name: string, schema: SchemaObject, isStrict: boolean) => ({
+  type: 'json_schema',
+  json_schema: { name, strict: isStrict, schema },
+})
+
+function* equipped(
+  given: readonly CallableTool[],
+  choice: 'auto' | 'required',
+  messages: readonly ChatMessage[],
+  profile: Known,
+): Generator<Plan> {
+  // Always in the same order, so that servers find what they have read before.
+  const tools = given.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  const content = contentHash(tools)
+  for (const form of profile.toolForms(content)) {
+    if (form === 'schema') {
+      yield* asked(tools, choice, messages, profile)
+      continue
+    }
+    const offered = form === 'strict' ? strictTools(tools) : { definitions: tools.map(definition), restore: same }
+    if (offered) {
+      yield {
+        form: { tools: form },
+        content,
+        messages,
+        fields: { tools: offered.definitions, tool_choice: choice },
+        restore: offered.restore,
+      }
+    }
+  }
+}
+
+const definition = ({ name, description, parameters }: CallableTool): object => ({
+  type: 'function',
+  function: { name, ...(description !== undefined && { description }), parameters },
+})
+
+/** Each tool strict that can be; `undefined` where none can. */
+function strictTools(
+  tools: readonly CallableTool[],
+): { definitions: readonly object[]; restore: Plan['restore'] } | undefined {
+  const restorers = new Map<string, (value: unknown) => unknown>()
+  const definitions = tools.map((tool) => {
+    try {
+      const { schema, restore } = strict(tool.parameters)
+      restorers.set(tool.name, restore)
+      return {
+        type: 'function',
+        function: { ...functionOf(definition({ ...tool, parameters: schema })), strict: true },
+      }
+    } catch (error) {
+      if (isInexpressible(error)) return definition(tool)
+      throw error
+    }
+  })
+  if (restorers.size === 0) return undefined
+  return { definitions, restore: (value, tool = '') => restorers.get(tool)?.(value) ?? value }
+}
+
+const functionOf = (defined: object): object => (defined as { function: object }).function
+
+/** No tools, but a constraint that makes an answer of calls (and a text, where none has to be made). */
+function* asked(
+  tools: readonly CallableTool[],
+  choice: 'auto' | 'required',
+  messages: readonly ChatMessage[],
+  profile: Known,
+): Generator<Plan> {
+  const mustCall = choice === 'required'
+  const calls = callSchema(tools)
+  const { tool_calls: list } = calls.properties as { readonly tool_calls: object }
+  const schema = mustCall
+    ? { ...calls, properties: { tool_calls: { ...list, minItems: 1 } } }
+    : { ...calls, properties: { content: { type: 'string' }, tool_calls: list }, required: [] }
+  const told = instructed(withoutToolMessages(messages), toolsInstruction(tools, mustCall))
+  for (const plan of constrained({ name: 'calls', schema }, told, profile)) yield { ...plan, callsAsText: true }
+}
+
+/** The messages, with something added to what the system says. Many templates know one system message, and that first. */
+function instructed(messages: readonly ChatMessage[], instruction: string): readonly ChatMessage[] {
+  const [first, ...rest] = messages
+  if (first?.role !== 'system' || typeof first.content !== 'string') {
+    return [{ role: 'system', content: instruction }, ...messages]
+  }
+  return [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...rest]
+}
+
+/** Asks in words for what cannot be enforced. */
+const schemaInstruction = (schema: SchemaObject): string =>
+  `Answer with one JSON object and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`
+
+/** Says in words which tools there are. */
+function toolsInstruction(tools: readonly CallableTool[], mustCall: boolean): string {
+  const listed = tools.map(({ name, description, parameters }) =>
+    JSON.stringify({ name, ...(description !== undefined && { description }), parameters }),
+  )
+  const how = mustCall
+    ? 'Answer with the calls to make as {"tool_calls": [{"name": …, "arguments": {…}}]}.'
+    : 'To call some, answer with {"tool_calls": [{"name": …, "arguments": {…}}]}; otherwise answer with {"content": "…"}.'
+  return `These tools can be called:\n${listed.join('\n')}\n${how}`
+}
+
+/** A conversation about tools told to a server that knows none: calls and results as plain text. */
+export function withoutToolMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const names = new Map<string, string>()
+  return messages.map((message): ChatMessage => {
+    if (message.role === 'tool') {
+      return { role: 'user', content: `Result of ${names.get(message.tool_call_id) ?? 'a tool'}:\n${message.content}` }
+    }
+    if (message.role !== 'assistant' || !message.tool_calls?.length) return message
+    for (const { id, function: called } of message.tool_calls) names.set(id, called.name)
+    const calls = message.tool_calls.map(({ function: called }) => ({
+      name: called.name,
+      arguments: parsed(called.arguments),
+    }))
+    return {
+      role: 'assistant',
+      content: JSON.stringify({ ...(message.content && { content: message.content }), tool_calls: calls }),
+    }
+  })
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { createWorlds } from '../runtime/reload.ts'
+import { requestOf } from './chat.fixture.ts'
+import { chatWithin } from './reloadable-chat.ts'
+
+test('G8: an answer ends in the configuration that it began in, which is not closed before', async () => {
+  const closed: string[] = []
+  const clock = createManualClock()
+  const chat = (name: string) => ({
+    name,
+    models: () => [name],
+    async *answer() {
+      yield { kind: 'text', text: `${name} begins` } as const
+      yield { kind: 'text', text: closed.includes(name) ? 'too late' : `${name} ends` } as const
+    },
+  })
+  const worlds = createWorlds({ first: chat('old'), clock, end: async ({ name }) => void closed.push(name) })
+  const changing = chatWithin(() => worlds.present, worlds.within)
+  const texts: unknown[] = []
+  for await (const event of changing.answer(requestOf('x'))) {
+    texts.push('text' in event && event.text)
+    if (texts.length === 1) {
+      worlds.follow(chat('new'))
+      await clock.pass(60_000)
+    }
+  }
+  expect(texts).toEqual(['old begins', 'old ends'])
+  expect(changing.models()).toEqual(['new'])
+  await clock.pass(60_000)
+  expect(closed).toEqual(['old'])
+  for await (const event of changing.answer(requestOf('x')))
+    expect(event).toMatchObject({ text: expect.stringMatching(/^new/) })
+})

@@ -1,0 +1,135 @@
+import { atEnd, cutOff, noValue, type Reader, spend } from './reader.ts'
+import { endsAnswer, endsValue, isPlainKey, isQuote, isSpace, pastSpaces, signAt } from './scan.ts'
+
+const plain = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const loose = /[+-]?(?:0[xX][\da-fA-F]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d*)?)n?/y
+const thousands = /,\d{3}(?!\d)/y
+
+/** Reads a number if one stands here and nothing sticks to it that numbers have not: `12px`, `2026-11-03`. */
+export function readNumber(reader: Reader): number | string | null | undefined {
+  const number = readPlain(reader) ?? readLoose(reader)
+  // More digits may have been cut off.
+  if (number !== undefined && atEnd(reader)) reader.lacks ??= 'maybe-more'
+  return number
+}
+
+function readPlain(reader: Reader): number | null | undefined {
+  const { text, at } = reader
+  plain.lastIndex = at
+  const [found] = plain.exec(text) ?? []
+  if (found === undefined || !endsNumber(text, at + found.length)) return undefined
+  reader.at += found.length
+  return grouped(reader, found) ?? finite(reader, Number(found))
+}
+
+function readLoose(reader: Reader): number | string | null | undefined {
+  const { text, at } = reader
+  loose.lastIndex = at
+  const [found] = loose.exec(text) ?? []
+  if (found === undefined || !endsNumber(text, at + found.length)) return undefined
+  reader.at += found.length
+  // Digits that begin with a nought number nothing: they are a code of some kind.
+  if (/^0\d/.test(found)) {
+    reader.repairs.add('quoted text')
+    return found
+  }
+  const digits = found.replaceAll('_', '').replace(/n$/, '')
+  const torn = /[eE][+-]?$/.test(digits) || (digits.endsWith('./') && atEnd(reader))
+  if (torn) cutOff(reader)
+  reader.repairs.add('translated numbers')
+  return finite(reader, numberOf(digits.replace(/[eE][+-]?$/, '')))
+}
+
+const numberOf = (digits: string): number =>
+  /^[+-]?0x/i.test(digits) ? (digits.startsWith('-') ? -1 : 1) * Number(digits.replace(/^[+-]/, '')) : Number(digits)
+
+/** `1,234,567` as the value of a member, where no key can begin with three digits and no colon. */
+function grouped(reader: Reader, found: string): number | undefined {
+  if (reader.open.at(-1) !== '{' || !/^-?[1-9]\d{0,2}$/.test(found)) return undefined
+  let digits = found
+  for (;;) {
+    thousands.lastIndex = reader.at
+    const [group] = thousands.exec(reader.text) ?? []
+    if (group === undefined || !endsNumber(reader.text, reader.at + group.length)) break
+    digits += group.slice(1)
+    reader.at += group.length
+  }
+  if (digits === found) return undefined
+  reader.repairs.add('translated numbers')
+  return Number(digits)
+}
+
+/** JSON knows no infinity, so that a number too large for any computer is no number at all. */
+function finite(reader: Reader, value: number): number | null {
+  if (Number.isFinite(value)) return value
+  reader.repairs.add('translated numbers')
+  return null
+}
+
+/** Whether a number may end here: `5 apples` is text, and so is `1/2`. */
+function endsNumber(text: string, at: number): boolean {
+  const sign = signAt(text, at)
+  if (endsValue(sign) || sign === '#' || isQuote(sign) || endsAnswer(text, at)) return true
+  if (sign === '/') return text[at + 1] === '/' || text[at + 1] === '*'
+  if (!isSpace(sign)) return false
+  const next = pastSpaces(text, at)
+  return !/[A-Za-z%€°]/.test(text.charAt(next)) || text.slice(at, next).includes('\n') || isPlainKey(text, next)
+}
+
+const words: Readonly<Record<string, boolean | null>> = {
+  true: true,
+  false: false,
+  null: null,
+  none: null,
+  nil: null,
+  undefined: null,
+  'void 0': null,
+  nan: null,
+  '-nan': null,
+  inf: null,
+  '-inf': null,
+  '+inf': null,
+  infinity: null,
+  '-infinity': null,
+  '+infinity': null,
+}
+
+const json = new Set(['true', 'false', 'null'])
+
+/** The words that a text may be cut off in the middle of; nothing else begins like them. */
+const cutWords = ['true', 'false', 'null', 'none'] as const
+
+/** An unquoted text ends with its line, or where a list or a member would. */
+const bare = /[^,;\n\r\]}，］｝]*/y
+
+/** Reads `true`, a word that another language has for it, or text without quotes. */
+export function readWord(reader: Reader): unknown {
+  const { text, at } = reader
+  bare.lastIndex = at
+  const line = bare.exec(text)?.[0] ?? ''
+  spend(reader.purse, 1 + line.length)
+  const found = line.replace(/\s*(?:\/\/|\/\*|\s#|```|<\||<\/)[\s\S]*$/, keepUrls)
+  const word = found.trimEnd()
+  if (word === '' || word.startsWith(':')) throw noValue
+  reader.at += word.length
+  const known = word.toLowerCase()
+  if (Object.hasOwn(words, known)) {
+    if (!json.has(word)) reader.repairs.add('translated words')
+    return words[known]
+  }
+  // `hello", "b": 1`: the opening quote is missing.
+  const isClosed = isQuote(word.at(-1) as string) && !isQuote(word.charAt(0))
+  if (!isClosed && (atEnd(reader) || endsAnswer(text, reader.at))) {
+    const whole = cutWords.find((candidate) => candidate.startsWith(known))
+    cutOff(reader)
+    if (whole) return words[whole]
+  }
+  reader.repairs.add('quoted text')
+  reader.unquoted += word.length
+  return isClosed ? word.slice(0, -1) : word
+}
+
+/** Two slashes end a text unless they belong to an address. */
+function keepUrls(tail: string, offset: number, text: string): string {
+  return tail.startsWith('//') && text[offset - 1] === ':' ? tail : ''
+}

@@ -1,0 +1,277 @@
+import { cutOff, type Reader, type Repair, spend } from './reader.ts'
+import {
+  closersOf,
+  endsAnswer,
+  endsValue,
+  isPlainKey,
+  isProseLine,
+  isQuote,
+  isQuotedKey,
+  pastGap,
+  pastSpaces,
+  shortEscapes,
+  signAfterQuoted,
+  signAt,
+} from './scan.ts'
+
+/** Reads the string whose opening quote stands here, and those that are joined to it by a plus. */
+export function readString(reader: Reader, role: Role): string {
+  const first = readOne(reader, role)
+  if (role === 'key') return first
+  const parts = [first]
+  for (;;) {
+    const plus = pastSpaces(reader.text, reader.at)
+    const next = pastGap(reader.text, plus + 1)
+    if (reader.text[plus] !== '+' || !isQuote(reader.text.charAt(next))) return parts.join('')
+    reader.repairs.add('joined strings')
+    reader.at = next
+    parts.push(readOne(reader, role))
+  }
+}
+
+function readOne(reader: Reader, role: Role): string {
+  const { text, at } = reader
+  const quote = text.charAt(at)
+  if (quote !== '"') reader.repairs.add('mended quotes')
+  const triple = readTriple(reader, quote)
+  if (triple !== undefined) return triple
+  const { end, past, open } = findEnd(reader, role, quote)
+  spend(reader.purse, end - at)
+  const raw = text.slice(at + 1, end)
+  if (open) cutOff(reader)
+  else reader.at = past
+  return decode(open ? withoutTorn(raw) : raw, quote, reader.repairs)
+}
+
+/** `"""` and `'''` hold quotes and line breaks as they are. */
+function readTriple(reader: Reader, quote: string): string | undefined {
+  const { text, at } = reader
+  const three = quote.repeat(3)
+  if ((quote !== '"' && quote !== "'") || !text.startsWith(three, at)) return undefined
+  const end = text.indexOf(three, at + 3)
+  spend(reader.purse, (end < 0 ? text.length : end) - at)
+  if (end < 0) return undefined
+  reader.repairs.add('mended quotes')
+  reader.at = end + 3
+  return decode(text.slice(at + 3, end), quote, new Set())
+}
+
+interface End {
+  readonly end: number
+  readonly past: number
+  /** The text ended before the string. */
+  readonly open?: true
+  /** What follows is another member, with its key and the beginning of a value. */
+  readonly certain?: boolean
+}
+
+function findEnd(reader: Reader, role: Role, quote: string): End {
+  const { text, at } = reader
+  const ends = closersOf(quote)
+  let inner = false
+  /** Curly quotes in pairs are part of a plain string. */
+  let paired = false
+  let rescue: End | undefined
+  for (let index = at + 1; index < text.length; index++) {
+    const sign = text.charAt(index)
+    if (sign === '\\') {
+      index++
+      rescue ??= escapedEnd(reader, index, role, quote)
+    } else if (sign === '“' && quote === '"') paired = true
+    else if (ends.includes(sign)) {
+      if (!(paired && sign === '”') && closes(reader, index, role)) {
+        if (inner) reader.repairs.add('escaped quotes')
+        return { end: index, past: index + 1 }
+      }
+      rescue ??= forgotten(reader, at, index, role, !inner)
+      // Before any other quote it is as good as certain: `{"a": "x, "b": "y"}` holds no quotation.
+      if (!inner && rescue?.certain) {
+        reader.repairs.add('mended quotes')
+        return rescue
+      }
+      inner = true
+    }
+  }
+  return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
+}
+
+/** `"C:\"}` ends at its escaped quote after all, if nothing else ends it and something follows that may. */
+function escapedEnd(reader: Reader, at: number, role: Role, quote: string): End | undefined {
+  const { text } = reader
+  if (text[at] !== quote || !closes(reader, at, role) || pastSpaces(text, at + 1) === text.length) return undefined
+  return { end: at, past: at + 1 }
+}
+
+/** What may stand between the end of a string that lacks its quote and the next key. */
+const beforeKey = /(,)?[^\S\n]*(?:(?<=[,\s])(?:\/\/|#)[^\n]*)?(\n)?\s*$/
+const keyBefore =
+  /,(?:\s?[\p{L}_$][\p{L}\p{N}_$-]{0,63}: ?(?:true|false|null|none|-?[\d.]{1,16}),)*\s{0,8}[\p{L}_$][\p{L}\p{N}_$-]{0,63}\s?[:：]\s?[[{]{0,2}\s?$/iu
+const keyOnNextLine = /,[^\S\n]*(?:\/\/[^\n]*)?\n\s*[\p{L}_$][\p{L}\p{N}_$-]{0,63}[:：]\s/u
+const lookBack = 160
+
+/**
+ * A quote that opens the next key, or a value behind it, shows that the string before it was never closed:
+ * `{"a": "x, "b": 1}`, `{a: "x, b: "y"}`.
+ */
+function forgotten({ text, purse }: Reader, from: number, at: number, role: Role, isFirst: boolean): End | undefined {
+  if (role !== 'member') return undefined
+  const isKey = isQuotedKey(text, at)
+  if (!isKey && !isFirst) return undefined
+  spend(purse, 32)
+  const begin = Math.max(from + 1, at - lookBack)
+  const before = text.slice(begin, at)
+  if (!isKey) {
+    const plain = keyOnNextLine.exec(before) ?? keyBefore.exec(before)
+    return plain ? { end: begin + plain.index, past: begin + plain.index, certain: true } : undefined
+  }
+  const [whole = '', comma, broken] = beforeKey.exec(before) ?? []
+  const end = at - whole.length
+  if (comma === undefined && broken === undefined) return undefined
+  return { end, past: end, certain: (comma !== undefined && broken !== undefined) || beginsMember(text, at) }
+}
+
+const member = /(["'“‘])[\w $.-]{1,64}["'”’]\s{0,8}[:：]\s{0,8}(?:["'“‘[{\d-]|true|false|null|none)/iy
+
+function beginsMember(text: string, at: number): boolean {
+  member.lastIndex = at
+  return member.test(text)
+}
+
+function rescued(reader: Reader, rescue: End | undefined): End | undefined {
+  if (!rescue || reader.rescues === 0) return undefined
+  reader.rescues--
+  spend(reader.purse, reader.text.length - reader.at)
+  reader.repairs.add('mended quotes')
+  return rescue
+}
+
+/**
+ * Nothing ends it but the text itself, or the brackets that end the text: `{"a": ["x]}`. They may as well be the last
+ * that is left of a longer string, so that nobody may rely on its being complete.
+ */
+function lostAtTheEnd(reader: Reader, role: Role): End {
+  const { text } = reader
+  const open = role === 'key' ? [] : reader.open
+  reader.complete = false
+  reader.lacks = 'more'
+  spend(reader.purse, text.length - reader.at)
+  let end = text.length
+  if (open.length === 0) return { end, past: end, open: true }
+  for (const opener of open) {
+    while (end > reader.at && /\s/.test(text.charAt(end - 1))) end--
+    if (text[end - 1] !== (opener === '{' ? '}' : ']')) return { end: text.length, past: text.length, open: true }
+    end--
+  }
+  while (end > reader.at + 1 && /\s/.test(text.charAt(end - 1))) end--
+  reader.repairs.add('mended quotes')
+  return { end, past: end }
+}
+
+const escaped = /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|[\s\S])|$)/g
+const control = /[\x00-\x1f]/
+const invalid = /\\(?:u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[^"\\/bfnrtux'`$\r\n])/
+const drive = /^[A-Za-z]:\\(?!\\)/
+
+/**
+ * What the text between two quotes means. A backslash that escapes nothing is kept, as it was meant. Beside such a one
+ * those of a form feed and a backspace escape nothing either, and in the path of a drive none of them does.
+ */
+function decode(raw: string, quote: string, repairs: Set<Repair>): string {
+  if (control.test(raw)) repairs.add('escaped control characters')
+  if (!raw.includes('\\')) return raw
+  const isSloppy = invalid.test(raw.replaceAll('\\\\', ''))
+  if (isSloppy) repairs.add('kept backslashes')
+  if (isSloppy && drive.test(raw)) return raw
+  return raw.replace(escaped, (whole, unicode?: string, byte?: string, sign?: string) => {
+    if (unicode !== undefined) return String.fromCharCode(Number.parseInt(unicode, 16))
+    if (byte !== undefined) {
+      repairs.add('mended quotes')
+      return String.fromCharCode(Number.parseInt(byte, 16))
+    }
+    if (sign === undefined) return whole
+    if (sign === '\n' || sign === '\r\n') return ''
+    if (isSloppy && (sign === 'b' || sign === 'f')) return whole
+    if (sign === quote || sign === "'" || sign === '`' || sign === '$') return sign
+    return shortEscapes[sign] ?? whole
+  })
+}
+
+/** Without an escape that was cut off at the end, or half a character. */
+const withoutTorn = (raw: string): string =>
+  raw
+    .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?$/, '$1')
+    .replace(/\\u[dD][89abAB][0-9a-fA-F]{2}$/, '')
+    .replace(/[\uD800-\uDBFF]$/, '')
+
+/** What a string is for, which decides what may follow it. */
+export type Role = 'key' | 'member' | 'item'
+
+/**
+ * Whether a quote ends the string that it stands in, or was meant to be part of it and lacks its backslash. Only what
+ * follows can tell: a colon after a key, a comma and another key after a member, a comma or a bracket after an item.
+ */
+function closes(reader: Reader, at: number, role: Role): boolean {
+  const { text } = reader
+  const next = pastSpaces(text, at + 1)
+  spend(reader.purse, next - at)
+  const sign = signAt(text, next)
+  if (sign === '' || endsAnswer(text, next) || isComment(text, at, next)) return true
+  if (role === 'key') return endsKey(text, next, sign)
+  if (sign === '+') return isQuote(text.charAt(pastSpaces(text, next + 1)))
+  if (sign === ')' || sign === ';') return true
+  if (sign === '}') return role === 'member' || reader.open.includes('{')
+  if (sign === ']') return role === 'item' || reader.open.includes('[') || isLast(text, next)
+  return role === 'member' ? endsMember(reader, at, next, sign) : endsItem(reader, at, next, sign)
+}
+
+const word = /(?:true|false|null|none)\b/iy
+
+function endsKey(text: string, next: number, sign: string): boolean {
+  if (':=,}])'.includes(sign) || '{[-'.includes(sign) || isQuote(sign) || (sign >= '0' && sign <= '9')) return true
+  word.lastIndex = next
+  return word.test(text)
+}
+
+function endsMember(reader: Reader, at: number, next: number, sign: string): boolean {
+  const { text } = reader
+  if (sign === ',') {
+    const after = pastGap(text, next + 1)
+    spend(reader.purse, after - next + 8)
+    const follower = signAt(text, after)
+    if (follower === '' || '},{['.includes(follower) || endsAnswer(text, after)) return true
+    if (isQuote(follower)) return mayBeKey(reader, after)
+    return isPlainKey(text, after) || text.startsWith('...', after)
+  }
+  if (isQuote(sign)) return next > at + 1 && isQuotedKey(text, next)
+  return text.slice(at, next).includes('\n') && (isPlainKey(text, next) || isProseLine(text, next))
+}
+
+/** A key whose end is out of sight may be one, too; one without a colon only where nothing else can follow. */
+function mayBeKey(reader: Reader, at: number): boolean {
+  spend(reader.purse, 16)
+  const after = signAfterQuoted(reader.text, at)
+  return after === undefined || ':=}'.includes(after)
+}
+
+const plainItem = /(?:[-+.]{0,2}(?:\d|$)|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
+
+function endsItem({ text, purse }: Reader, at: number, next: number, sign: string): boolean {
+  // Two quotes side by side before the end of an item: the first of them belongs to the text.
+  if (isQuote(sign)) return next > at + 1 || !endsValue(signAt(text, pastSpaces(text, next + 1)))
+  if (sign !== ',') return (sign === '{' || sign === '[') && next > at + 1
+  const after = pastGap(text, next + 1)
+  spend(purse, after - next + 8)
+  const follower = signAt(text, after)
+  if (follower === '' || ',]}){[(…'.includes(follower) || isQuote(follower) || endsAnswer(text, after)) return true
+  plainItem.lastIndex = after
+  return plainItem.test(text) || text.startsWith('...', after)
+}
+
+const isComment = (text: string, at: number, next: number): boolean =>
+  text.startsWith('//', next) || text.startsWith('/*', next) || (text[next] === '#' && next > at + 1)
+
+/** A bracket that nobody opened closes something only where nothing but an end follows it. */
+function isLast(text: string, at: number): boolean {
+  const sign = signAt(text, pastSpaces(text, at + 1))
+  return sign === '' || sign === ',' || sign === '}'
+}

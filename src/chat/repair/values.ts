@@ -1,0 +1,205 @@
+import { atEnd, cutOff, enter, noValue, type Reader, spend, unclosed } from './reader.ts'
+import { readNumber, readWord } from './scalars.ts'
+import { endsAnswer, isProseLine, isQuote, isQuotedKey, signAt, skipGap } from './scan.ts'
+import { type Role, readString } from './strings.ts'
+
+/** Reads whatever value stands here. `undefined` where the text is cut off before anything can be said about it. */
+export function readValue(reader: Reader, role: Exclude<Role, 'key'>): unknown {
+  const { text } = reader
+  const sign = signAt(text, reader.at)
+  if (sign === '{') return readObject(reader, readValue)
+  if (sign === '[' || sign === '(') return readArray(reader, readValue)
+  if (isQuote(sign)) return readString(reader, role)
+  const number = readNumber(reader)
+  if (number !== undefined) return number
+  const prefix = prefixLength(text, reader.at)
+  if (prefix > 0) {
+    reader.repairs.add('mended quotes')
+    reader.at += prefix
+    return readString(reader, role)
+  }
+  const head = callHead(text, reader.at)
+  if (head > 0) return readCall(reader, head)
+  if (/^[-+.]$/.test(text.slice(reader.at, reader.at + 2))) {
+    reader.at++
+    if (atEnd(reader)) cutOff(reader)
+    return undefined
+  }
+  return readWord(reader)
+}
+
+function readCall(reader: Reader, head: number): unknown {
+  reader.at += head - 1
+  reader.repairs.add('took a call for its argument')
+  const given = readArray(reader, readValue)
+  return given.length === 1 ? given[0] : given
+}
+
+/** Reads the list whose bracket stands here. */
+function readArray(reader: Reader, readValue: (reader: Reader, role: 'item') => unknown): unknown[] {
+  const items: unknown[] = []
+  const { text, open } = reader
+  if (signAt(text, reader.at) === '(') reader.repairs.add('mended brackets')
+  enter(reader, '[')
+  /** Whether a comma stands between the last item and here. */
+  let separated = true
+  for (;;) {
+    skipGap(reader)
+    if (atEnd(reader) || endsAnswer(text, reader.at)) {
+      if (items.length === 0) cutOff(reader)
+      else unclosed(reader, separated ? 'maybe-more' : 'brackets')
+      break
+    }
+    const sign = signAt(text, reader.at)
+    if (sign === ',' || sign === ';') {
+      if (separated || sign === ';') reader.repairs.add('mended commas')
+      separated = true
+      reader.at++
+    } else if (sign === ']' || sign === ')' || sign === '}') {
+      if (separated && items.length > 0) reader.repairs.add('mended commas')
+      if (sign !== ']') reader.repairs.add('mended brackets')
+      // A brace closes the object around this list, which then lacks its own bracket, or it is a slip of this list's.
+      if (sign !== '}' || !open.includes('{')) reader.at++
+      break
+    } else if (open.includes('{') && isQuotedKey(text, reader.at)) {
+      reader.repairs.add('mended brackets')
+      break
+    } else {
+      if (!separated) reader.repairs.add('mended commas')
+      const item = readValue(reader, 'item')
+      if (item !== undefined) items.push(item)
+      separated = false
+    }
+  }
+  open.pop()
+  return items
+}
+
+/** `ObjectId(`, `new Date(`, `Decimal(`: what is in the brackets is what counts. */
+const call = /(?:new\s{1,4})?[A-Za-z_$][\w$.]{0,63}\(/y
+
+/** The length of a call's name and its opening bracket, if one begins here. */
+function callHead(text: string, at: number): number {
+  call.lastIndex = at
+  return call.exec(text)?.[0].length ?? 0
+}
+
+/** `u'…'`, `b"…"`, `rb'…'` */
+const prefix = /[uUbBrRfF]{1,2}(?=["'])/y
+
+/** The length of what stands before a string's quote in other languages. */
+function prefixLength(text: string, at: number): number {
+  prefix.lastIndex = at
+  return prefix.exec(text)?.[0].length ?? 0
+}
+
+type ReadValue = (reader: Reader, role: 'member') => unknown
+type Members = Record<string, unknown>
+
+/** Reads the object whose brace stands here. */
+function readObject(reader: Reader, readValue: ReadValue): Members {
+  enter(reader, '{')
+  skipGap(reader)
+  if (signAt(reader.text, reader.at) === '{') return readDoubled(reader, readValue)
+  return readMembers(reader, {}, readValue)
+}
+
+/** Reads members up to the brace that closes them, which belongs to them. */
+export function readMembers(reader: Reader, members: Members, readValue: ReadValue): Members {
+  const { text } = reader
+  let separated = true
+  for (;;) {
+    skipGap(reader)
+    if (atEnd(reader) || endsAnswer(text, reader.at)) {
+      if (Object.keys(members).length === 0) cutOff(reader)
+      else unclosed(reader, separated ? 'maybe-more' : 'brackets')
+      break
+    }
+    const sign = signAt(text, reader.at)
+    if (sign === ',' || sign === ';') {
+      if (separated || sign === ';') reader.repairs.add('mended commas')
+      separated = true
+      reader.at++
+    } else if (sign === '}' || sign === ']' || sign === ')') {
+      if (separated && Object.keys(members).length > 0) reader.repairs.add('mended commas')
+      if (sign !== '}') reader.repairs.add('mended brackets')
+      if (sign !== ']' || !reader.open.includes('[')) reader.at++
+      break
+    } else if (sign === '{' && separated && reader.open.includes('[')) {
+      // The next item of the list around this object, which lacks its closing brace.
+      reader.repairs.add('mended brackets')
+      break
+    } else if (!separated && isProseLine(text, reader.at)) {
+      unclosed(reader, 'brackets')
+      break
+    } else {
+      if (!separated) reader.repairs.add('mended commas')
+      if (!readMember(reader, members, readValue)) break
+      separated = false
+    }
+  }
+  reader.open.pop()
+  return members
+}
+
+/** False where the text ends before the member has a value. */
+function readMember(reader: Reader, members: Members, readValue: ReadValue): boolean {
+  const key = readKey(reader)
+  skipGap(reader)
+  if (!atEnd(reader)) skipColon(reader)
+  if (atEnd(reader) || endsAnswer(reader.text, reader.at)) {
+    cutOff(reader)
+    return false
+  }
+  const sign = signAt(reader.text, reader.at)
+  let value: unknown = null
+  if (',;}])'.includes(sign)) reader.repairs.add('put null for a missing value')
+  else value = readValue(reader, 'member')
+  if (value !== undefined) put(members, key, value)
+  return true
+}
+
+function skipColon(reader: Reader): void {
+  const from = reader.at
+  while (':=>'.includes(signAt(reader.text, reader.at)) && !atEnd(reader) && reader.at - from < 2) reader.at++
+  if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('mended colons')
+  skipGap(reader)
+}
+
+const bareKey = /[^\s:,;{}[\]"'`=：，｝][^:,;{}[\]"'`=\n：，｝]{0,127}/y
+
+function readKey(reader: Reader): string {
+  const { text } = reader
+  if (isQuote(text.charAt(reader.at))) {
+    const key = readString(reader, 'key')
+    if (!reader.complete) reader.at = text.length
+    return key
+  }
+  bareKey.lastIndex = reader.at
+  const [found] = bareKey.exec(text) ?? []
+  if (found === undefined) throw noValue
+  reader.at += found.length
+  spend(reader.purse, found.length)
+  if (atEnd(reader)) cutOff(reader)
+  // `a": 1`: the opening quote is missing.
+  if (isQuote(text.charAt(reader.at))) reader.at++
+  const key = found.trimEnd()
+  reader.repairs.add('quoted keys')
+  if (!/^[\w$.-]+$/.test(key)) reader.unquoted += key.length
+  return key
+}
+
+/** `{{"a": 1}}`, as templates write it. */
+function readDoubled(reader: Reader, readValue: ReadValue): Members {
+  reader.repairs.add('mended brackets')
+  const members = readObject(reader, readValue)
+  reader.open.pop()
+  skipGap(reader)
+  if (signAt(reader.text, reader.at) === '}') reader.at++
+  return members
+}
+
+/** Sets a member as JSON.parse would: `__proto__` is a name like any other, and no prototype is touched. */
+function put(members: Members, key: string, value: unknown): void {
+  Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true })
+}

@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import type { Entry } from '../../core/entry.ts'
+import type { Source } from '../../core/source.ts'
+import { defineTool } from '../../tools/define.ts'
+import { add, ask, chatting, forecast } from '../chat.fixture.ts'
+import { calls, says } from '../models/server.fixture.ts'
+import { searchAll } from './discover.ts'
+
+const many = Array.from({ length: 40 }, (_, number) =>
+  defineTool({
+    name: `record_${number}`,
+    description: `Looks up record ${number} of the archive.`,
+    input: z.object({}),
+    run: () => 'found',
+  }),
+)
+
+const code = defineTool({
+  name: 'execute_code',
+  description: 'Runs code.',
+  input: z.object({
+    code: z.string(),
+    language: z.string().optional(),
+    environment: z.string().optional(),
+    timeout_ms: z.int().optional(),
+  }),
+  run: (args) => args,
+})
+
+const agent = { mode: 'agent' }
+
+async function offered(options: object, request: object = {}, said = 'Hello') {
+  const { chat, server, ...rest } = await chatting([says('Well.')], { config: agent, ...options })
+  await ask(chat, said, request)
+  return { tools: server.asked[0]?.body.tools?.map(({ function: { name } }) => name) ?? [], ...rest }
+}
+
+describe('the tools that come into question', () => {
+  test('S3: all of them where there are few, without the meta-tools, in a stable order', async () => {
+    expect((await offered({})).tools).toEqual(['arithmetic__add', 'weather__forecast'])
+  })
+
+  test('S3: the best of them where there are many, and no more than may be', async () => {
+    const config = { ...agent, maxTools: 4 }
+    const servers = { archive: many, weather: [forecast], arithmetic: [add] }
+    const { tools } = await offered({ config, servers }, {}, 'How is the weather in Rome? Then adds 22 and 33.')
+    expect(tools).toHaveLength(4)
+    expect(tools).toEqual(expect.arrayContaining(['weather__forecast', 'arithmetic__add']))
+  })
+
+  test('S3: what a follow-up is about was said before it', async () => {
+    const { chat, server } = await chatting([says('Well.')], {
+      config: { ...agent, maxTools: 2 },
+      servers: { archive: many, weather: [forecast] },
+    })
+    await ask(chat, [
+      { role: 'user', content: 'How is the weather?' },
+      { role: 'assistant', content: 'Where?' },
+      { role: 'user', content: 'Rome!' },
+    ])
+    expect(server.asked[0]?.body.tools?.map(({ function: { name } }) => name)).toContain('weather__forecast')
+  })
+
+  test('S3: where the words find nothing, some tools of every server come into question', async () => {
+    const servers = { archive: many, weather: [forecast], arithmetic: [add] }
+    const { tools } = await offered({ config: { ...agent, maxTools: 4 }, servers }, {}, 'xyzzy')
+    expect(tools).toEqual(['archive__record_0', 'archive__record_1', 'arithmetic__add', 'weather__forecast'])
+  })
+
+  test('S3: where nothing is there, the model answers by itself', async () => {
+    expect((await offered({ servers: {} })).tools).toEqual([])
+  })
+
+  test('S6: only those that the request wants', async () => {
+    expect((await offered({}, { only: ['weather.*'] })).tools).toEqual(['weather__forecast'])
+    expect((await offered({}, { only: [] })).tools).toEqual([])
+  })
+
+  test('S3: servers that nobody has heard of yet are waited for', async () => {
+    let waited = 0
+    await offered({ ready: async () => void waited++ })
+    expect(waited).toBe(1)
+  })
+
+  test('S3: what was asked last finds most, and no more than the last three are searched for', () => {
+    const found: Record<string, string> = { last: 'a b', before: 'b c', first: 'd', forgotten: 'e' }
+    const search = (query: string) => found[query]?.split(' ').map((name) => ({ name })) ?? []
+    const names = searchAll(['last', 'before', 'first', 'forgotten'], search).map(({ name }) => name)
+    expect(names).toEqual(['a', 'b', 'c', 'd'])
+  })
+})
+
+describe('running code', () => {
+  const servers = { native: [code], archive: many }
+  const on = { ...agent, maxTools: 4, codeExecution: { enabled: true, environment: 'desk', timeout: '9s' } }
+
+  test('S7: is offered where it is on, whatever the search finds', async () => {
+    expect((await offered({ servers, config: on }, {}, 'record 7')).tools).toContain('native__execute_code')
+    expect((await offered({ servers, config: { ...agent, maxTools: 99 } })).tools).not.toContain('native__execute_code')
+    expect((await offered({ servers, config: on }, { codeExecution: false })).tools).not.toContain(
+      'native__execute_code',
+    )
+  })
+
+  test('S7: its environment and its time are not for the model to choose', async () => {
+    const call = calls({ name: 'execute_code', arguments: { code: '1', environment: 'mine' } })
+    const { chat, server, house } = await chatting([call, says('Well.')], { servers, config: on })
+    await ask(chat, 'x')
+    const tool = server.asked[0]?.body.tools?.find(({ function: { name } }) => name === 'native__execute_code')
+    expect(tool?.function.parameters).toEqual({
+      type: 'object',
+      properties: { code: { type: 'string' }, language: { type: 'string' } },
+      required: ['code'],
+      additionalProperties: false,
+    })
+    expect(house.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'desk', timeout_ms: 9_000 })
+  })
+
+  test('S7: a request can have it, and choose', async () => {
+    const call = calls({ name: 'execute_code', arguments: { code: '1' } })
+    const { chat, house } = await chatting([call, says('Well.')], { servers, config: agent })
+    await ask(chat, 'x', { codeExecution: { timeoutMs: 5 } })
+    expect(house.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'scratch', timeout_ms: 5 })
+  })
+})
+
+describe('a malformed schema', () => {
+  const withSchema = (name: string, inputSchema: unknown) => (source: Source) => {
+    const entry: Entry = {
+      kind: 'tool',
+      server: source.name,
+      name,
+      definition: { description: 'Odd.', inputSchema: inputSchema as Record<string, unknown> },
+      traits: { readOnly: true, idempotent: true, timeoutMs: 1_000 },
+      run: async (call) => ({ body: call.input.arguments as never, isError: false }),
+    }
+    return { ...source, entries: () => [entry] }
+  }
+
+  test('S3: costs only what it says of its own tool', async () => {
+    const odd = {
+      type: 'object',
+      properties: { a: { type: 'sting', enum: [] }, b: { $ref: '#/$defs/gone' }, c: { type: 'string', pattern: '(' } },
+      required: 'a',
+    }
+    const { chat, server } = await chatting([calls({ name: 'odd', arguments: { a: 1 } }), says('Well.')], {
+      config: agent,
+      servers: { strange: withSchema('odd', odd), weather: [forecast] },
+    })
+    expect((await ask(chat, 'x')).text).toBe('Well.')
+    expect(server.asked[0]?.body.tools?.[0]?.function.parameters).toEqual({
+      type: 'object',
+      properties: { a: {}, b: {}, c: { type: 'string' } },
+    })
+  })
+
+  test('S3: a tool that takes no object is left out, and its siblings stay', async () => {
+    const { tools, log } = await offered({
+      servers: { strange: withSchema('odd', { type: 'string' }), weather: [forecast] },
+    })
+    expect(tools).toEqual(['weather__forecast'])
+    expect(log.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining('not offered'))
+  })
+})

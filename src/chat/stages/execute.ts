@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto'
+import type { Served } from '../../core/access.ts'
+import type { ChatEvent, ChatMessage } from '../../core/chat.ts'
+import { waitFor } from '../../core/deadline.ts'
+import type { Entry } from '../../core/entry.ts'
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Content, Result } from '../../core/result.ts'
+import { matches } from '../../core/wildcard.ts'
+import type { Turn } from '../chat-run.ts'
+import { isSchemaObject as isObject } from '../constrain/schema.ts'
+import type { ReadCall } from '../parse-answer.ts'
+import { cut, oneLine } from '../truncate.ts'
+
+/** What a call has come to. */
+export interface Ran {
+  readonly call: ReadCall['call']
+  readonly text: string
+  readonly isError: boolean
+  /** What the model is told beside the result. */
+  readonly hint?: string
+}
+
+/**
+ * Makes calls side by side, each through the one pipeline, and tells of them as they happen; the results are in the
+ * order of the calls. A call that fails, or that was wrong to begin with, has that for its result (S5).
+ */
+export async function* execute(turn: Turn, calls: readonly ReadCall[]): AsyncGenerator<ChatEvent, readonly Ran[]> {
+  const { clock, signal, config } = turn
+  const ran = new Map<ReadCall, Ran>()
+  const ended: ChatEvent[] = []
+  let running = 0
+  let wake = (): void => {}
+
+  const begin = async (call: ReadCall, served: Served): Promise<void> => {
+    const start = clock.monotonic()
+    const { text, isError } = await run(turn, call, served)
+    ran.set(call, { call: call.call, text, isError })
+    const durationMs = clock.monotonic() - start
+    ended.push({ kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) })
+    wake()
+  }
+
+  async function* tellEnded(): AsyncGenerator<ChatEvent> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    wake = resolve
+    if (ended.length === 0) await waitFor(promise, signal)
+    for (const event of ended.splice(0)) {
+      running--
+      yield event
+    }
+  }
+
+  for (const call of calls) {
+    const served = call.problem === undefined ? call.tool?.served : undefined
+    if (!served) {
+      ran.set(call, { call: call.call, text: `Error: ${call.problem ?? 'This tool is not run here.'}`, isError: true })
+      continue
+    }
+    while (running >= config.parallel) yield* tellEnded()
+    const { name, entry } = served
+    yield { kind: 'call', call: call.call.id, name, server: entry.server, arguments: call.arguments }
+    running++
+    void begin(call, served)
+  }
+  while (running > 0) yield* tellEnded()
+  return calls.map((call) => ran.get(call) as Ran)
+}
+
+/** One call. Never rejects: whatever happens to it is for the model to read. */
+async function run(turn: Turn, { json }: ReadCall, { entry }: Served): Promise<Omit<Ran, 'call'>> {
+  const { access, request, signal, config, log } = turn
+  const approval = approvalRule(config.approve, entry)
+  try {
+    const result = await access.handle({
+      id: randomUUID(),
+      parent: request.id,
+      caller: request.caller,
+      entry,
+      input: { arguments: json, meta: {} },
+      signal,
+      peer: request.peer,
+      ...(request.trace && { trace: request.trace }),
+      ...(approval !== undefined && { approval }),
+    })
+    return { text: resultText(result, config.maxResult), isError: result.isError }
+  } catch (thrown) {
+    return { text: failureText(thrown, log, `${entry.server}.${entry.name}`, config.maxResult), isError: true }
+  }
+}
+
+/** The rule by which the loop must not call a tool without a person's yes. */
+function approvalRule(patterns: readonly string[], { server, name, traits }: Entry): string | undefined {
+  const means = (pattern: string): boolean =>
+    pattern === 'writes' ? !traits.readOnly : matches(pattern, `${server}.${name}`)
+  const index = patterns.findIndex(means)
+  return index < 0 ? undefined : `chat.approve[${index}]`
+}
+
+/** A round as part of the conversation: what the model said and called, and the results that there are. */
+export const roundMessages = (
+  content: string,
+  calls: readonly ReadCall[],
+  ran: readonly Ran[],
+): readonly ChatMessage[] => [
+  { role: 'assistant', content: content === '' ? null : content, tool_calls: calls.map(({ call }) => call) },
+  ...ran.map(({ call, text, hint }): ChatMessage => {
+    return { role: 'tool', tool_call_id: call.id, content: hint === undefined ? text : `${text}\n(${hint})` }
+  }),
+]
+
+/** What a model is told of a result: its text; structured content where there is none; of the rest, that it is there. */
+export function resultText({ body, isError }: Result, most: number): string {
+  const { content = [], structuredContent } = body.exact
+  const parts = Array.isArray(content) ? content.filter(isObject).map((part) => partText(part as Content)) : []
+  const hasText = parts.some(({ isText }) => isText)
+  const texts = parts.map(({ text }) => text)
+  if (!hasText && structuredContent !== undefined) texts.unshift(JSON.stringify(structuredContent))
+  const whole = texts.join('\n')
+  const said = whole === '' ? '(The tool gave an empty result.)' : whole
+  return cut(isError ? asError(said) : said, most)
+}
+
+/** What a model is told of a call that was refused or failed. What nobody expected is told to the log alone. */
+export function failureText(thrown: unknown, log: Log, tool: string, most: number): string {
+  if (thrown instanceof ServerError) return cut(asError(words(thrown.error.value.message) ?? 'no reason given'), most)
+  const error = ToolwayError.from(thrown)
+  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a call of the chat loop failed')
+  return asError(error.message)
+}
+
+/** A model is told that something has failed in a word that it cannot overlook. */
+const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Error: ${text}`)
+
+/** What stands where a text should; servers put anything there, also what cannot be made one by `String`. */
+const words = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
+
+interface PartText {
+  readonly text: string
+  readonly isText: boolean
+}
+
+function partText(part: Content): PartText {
+  const plain = (text: string): PartText => ({ text, isText: true })
+  const described = (text: string): PartText => ({ text: `[${text}]`, isText: false })
+  switch (part.type) {
+    case 'text':
+      return plain(words(part.text) ?? '')
+    case 'image':
+    case 'audio':
+      return described(`${part.type}, ${words(part.mimeType) ?? 'of unknown type'}, ${sizeOf(part.data)}`)
+    case 'resource_link':
+      return described(
+        `resource ${words(part.uri)}${part.description === undefined ? '' : `: ${words(part.description)}`}`,
+      )
+    case 'resource': {
+      const { uri, text, blob, mimeType } = isObject(part.resource) ? part.resource : {}
+      if (typeof text === 'string') return plain(text)
+      return described(`resource ${words(uri)}, ${words(mimeType) ?? 'of unknown type'}, ${sizeOf(blob)}`)
+    }
+    default:
+      return described(`something of type ${words(part.type)}`)
+  }
+}
+
+/** The size of what is written in base64. */
+const sizeOf = (data: unknown): string =>
+  typeof data === 'string' ? `${Math.floor((data.length * 3) / 4)} bytes` : 'of unknown size'

@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
+import { kinds } from './guest/protocol.ts'
+import { defaultLimits, taskLimits } from './limits.ts'
+import { converse } from './run-in-child.ts'
+import { type Child, type Receiver, Stopped } from './runtime.ts'
+
+const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(defaultLimits) }
+
+/** A child that has fallen into the program's hands: it says what the test says. */
+function captured(used: () => number | undefined = () => 0, keep = false) {
+  const { promise: ended, resolve } = Promise.withResolvers<void>()
+  const sent: { readonly kind: number; readonly id: number; readonly text: string }[] = []
+  let receiver: Receiver | undefined
+  let killed = false
+  const child: Child = {
+    ready: Promise.resolve(),
+    ended,
+    listen: (given) => {
+      receiver = given
+    },
+    async send(kind, id, payload) {
+      sent.push({ kind, id, text: String(payload) })
+    },
+    cpuMs: used,
+    freeze: () => true,
+    thaw() {},
+    kill() {
+      killed = true
+      resolve()
+      return ended
+    },
+  }
+  const clock = createManualClock()
+  const stop = new AbortController()
+  const asked: AbortSignal[] = []
+  const said = converse({
+    child,
+    task: { ...task, keep },
+    memory: undefined,
+    host: (name, input, signal) => {
+      asked.push(signal)
+      return name === 'echo' ? Promise.resolve(input) : new Promise(() => {})
+    },
+    signal: stop.signal,
+    limits: defaultLimits,
+    clock,
+    log: createKeptLog(),
+  })
+  const say = (kind: number, payload: string | Buffer = '', id = 0) =>
+    receiver?.frame({ kind, id, payload: Buffer.from(payload) })
+  return {
+    said,
+    say,
+    sent,
+    clock,
+    stop,
+    asked,
+    broken: (why: string) => receiver?.broken(why),
+    get killed() {
+      return killed
+    },
+  }
+}
+
+const ok = JSON.stringify({ status: 'ok', truncated: [] })
+
+describe('a child that is not trusted', () => {
+  test('S7: an honest one is heard to the end, and no timer stays', async () => {
+    const child = captured()
+    child.say(kinds.log, 'hello')
+    child.say(kinds.value, '{"a":1}')
+    child.say(kinds.done, ok)
+    expect(await child.said.ending).toEqual({ status: 'ok', value: '{"a":1}', logs: 'hello', truncated: [] })
+    expect(child.clock.pending).toBe(0)
+    expect(child.killed).toBe(false)
+  })
+
+  test.each([
+    ['a verdict that is none', kinds.done, '{"status":"great","truncated":[]}'],
+    ['a verdict with more in it', kinds.done, '{"status":"ok","truncated":[],"isolation":"none"}'],
+    [
+      'a verdict with a long message',
+      kinds.done,
+      JSON.stringify({ status: 'error', truncated: [], error: { name: 'x', message: 'x'.repeat(9000) } }),
+    ],
+    ['a verdict that is deep', kinds.done, '['.repeat(60_000)],
+    ['a result that is no JSON', kinds.value, '{'],
+    ['a memory that nobody asked for', kinds.memory, 'x'],
+    ['to be ready again', kinds.ready, ''],
+    ['an order', kinds.run, '{}'],
+    ['a call without a name', kinds.call, '\n{}'],
+    ['a call with a long name', kinds.call, `${'n'.repeat(300)}\n{}`],
+    ['a call without a line feed', kinds.call, 'echo'],
+  ])('S7: %s is its end', async (_, kind, payload) => {
+    const child = captured()
+    child.say(kind, payload)
+    expect(await child.said.ending).toMatchObject({ status: 'error', error: { name: 'SandboxError' } })
+    expect(await child.said.memory).toBeUndefined()
+    expect(child.killed).toBe(true)
+    expect(child.clock.pending).toBe(0)
+  })
+
+  test.each([
+    ['messages', 30_000, (say: ReturnType<typeof captured>['say']) => say(kinds.log, '')],
+    ['results', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.value, '1')],
+    ['log', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.log, 'x'.repeat(65_000))],
+    ['calls', 300, (say: ReturnType<typeof captured>['say'], n: number) => say(kinds.call, 'wait\n', n)],
+    ['calls with one number', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.call, 'wait\n', 1)],
+  ])('S7: too many %s are its end', async (_, count, flood) => {
+    const child = captured()
+    for (let n = 0; n < count; n++) flood(child.say, n)
+    expect(await child.said.ending).toMatchObject({ error: { message: expect.stringContaining('tampered') } })
+    expect(child.killed).toBe(true)
+  })
+
+  test('S7: after its end it changes nothing, and a call is no longer answered', async () => {
+    const child = captured()
+    child.say(kinds.call, 'wait\n', 1)
+    child.say(kinds.done, ok)
+    child.say(kinds.log, 'late')
+    child.say(kinds.value, '"late"')
+    child.say(kinds.call, 'echo\n1', 2)
+    expect(await child.said.ending).toEqual({ status: 'ok', logs: '', truncated: [] })
+    expect(child.asked.map(({ aborted }) => aborted)).toEqual([true])
+  })
+
+  test('S7: what it remembers is told once and last, for that may be long', async () => {
+    const child = captured(undefined, true)
+    child.say(kinds.done, ok)
+    child.say(kinds.memory, 'all')
+    expect(String(await child.said.memory)).toBe('all')
+    expect(child.killed).toBe(false)
+    child.say(kinds.memory, 'and more')
+    expect(child.killed).toBe(true)
+    const early = captured(undefined, true)
+    early.say(kinds.memory, 'all')
+    expect(await early.said.ending).toMatchObject({ error: { message: expect.stringContaining('tampered') } })
+  })
+
+  test('S7: one that does not stop is stopped by what the kernel counts', async () => {
+    let used = 100
+    const child = captured(() => used)
+    await child.clock.pass(1000)
+    used += 5000 * 1.1 + 101
+    await child.clock.pass(100)
+    expect(await child.said.ending).toMatchObject({ status: 'timeout' })
+    expect(child.killed).toBe(true)
+  })
+
+  test('F10: a deadline or a cancellation ends it, calls included', async () => {
+    const child = captured()
+    child.say(kinds.call, 'wait\n', 1)
+    child.stop.abort(new Stopped('timeout', 'Too late.'))
+    expect(await child.said.ending).toMatchObject({
+      status: 'timeout',
+      error: { name: 'TimeoutError', message: 'Too late.' },
+    })
+    expect(child.asked[0]?.aborted).toBe(true)
+    const other = captured()
+    other.stop.abort()
+    expect(await other.said.ending).toMatchObject({ status: 'cancelled' })
+  })
+})

@@ -1,0 +1,197 @@
+import * as z from 'zod'
+import type { Clock } from '../core/clock.ts'
+import type { Outcome, Program } from '../core/executor.ts'
+import type { Log } from '../core/log.ts'
+import { type Frame, kinds, type Task, type Verdict } from './guest/protocol.ts'
+import { createHostCalls } from './host-calls.ts'
+import type { Limits } from './limits.ts'
+import { type Child, Stopped } from './runtime.ts'
+
+/** How a run ended, and whether its child may be used on. */
+export interface Ending extends Pick<Outcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
+  /** What the child or its engine did that makes it unusable, in a sentence; it has been killed. */
+  readonly broken?: string
+}
+
+export interface Conversation {
+  readonly ending: Promise<Ending>
+  /** What the environment is to remember; undefined if that does not come. */
+  readonly memory: Promise<Buffer | undefined>
+}
+
+/**
+ * Has one child run one program. The child is not trusted: how often and how much it speaks is counted, what it says is
+ * checked, and when it breaks a rule it is gone.
+ */
+export function converse(options: {
+  readonly child: Child
+  readonly task: Task
+  readonly memory: Buffer | undefined
+  readonly host: Program['host']
+  readonly signal: AbortSignal
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Log
+}): Conversation {
+  const { child, task, signal, limits, clock, log } = options
+  const ending = Promise.withResolvers<Ending>()
+  const memory = Promise.withResolvers<Buffer | undefined>()
+  const calls = new AbortController()
+  const logs: Buffer[] = []
+  let logBytes = 0
+  let value: string | undefined
+  let messages = 0
+  let bytes = 0
+  let over = false
+  let remembered = false
+
+  const hostCalls = createHostCalls({
+    host: options.host,
+    limits,
+    signal: calls.signal,
+    log,
+    answer: (id, text) => child.send(kinds.answer, id, text),
+    refuse: (id, refusal) => child.send(kinds.refusal, id, JSON.stringify(refusal)),
+  })
+
+  const end = (found: Pick<Ending, 'status' | 'error' | 'broken'> & { readonly truncated?: readonly string[] }) => {
+    if (over) return
+    over = true
+    watchdog[Symbol.dispose]()
+    signal.removeEventListener('abort', stopped)
+    calls.abort()
+    const { truncated = [], ...rest } = found
+    const text = Buffer.concat(logs).toString()
+    const kept = found.status === 'ok' && value !== undefined ? { value } : {}
+    ending.resolve({ ...rest, ...kept, logs: text, truncated })
+    if (found.broken === undefined) return
+    memory.resolve(undefined)
+    void child.kill()
+  }
+
+  const stopped = () => {
+    const stop = Stopped.from(signal.reason)
+    end({ ...stop.ending, broken: stop.message })
+  }
+
+  const misbehaved = (what: string) => {
+    log.warn({ what }, 'a program tampered with its sandbox')
+    const message = 'The program tampered with its sandbox and was stopped.'
+    end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
+    // Also when it has had its say and was to be kept.
+    memory.resolve(undefined)
+    void child.kill()
+  }
+
+  const outOfTime = () => {
+    const message = `The program has used ${task.cpuMs / 1000} s of processor time, which is all it may.`
+    end({ ...new Stopped('timeout', message).ending, broken: message })
+  }
+
+  const frame = ({ kind, id, payload }: Frame) => {
+    messages++
+    bytes += kind === kinds.memory ? 0 : payload.length
+    if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
+    if (kind === kinds.memory) {
+      // It is told once, after all else, and where it was asked for.
+      if (!task.keep || !over || remembered) return misbehaved('a memory that nobody asked for')
+      remembered = true
+      return memory.resolve(payload)
+    }
+    if (over) return
+    if (kind === kinds.log) {
+      logBytes += payload.length
+      if (logBytes > limits.logBytes) return misbehaved('too long a log')
+      logs.push(payload)
+    } else if (kind === kinds.value) {
+      if (value !== undefined) return misbehaved('a second result')
+      value = readValue(payload)
+      if (value === undefined) misbehaved('a result that is not JSON')
+    } else if (kind === kinds.call) {
+      if (!hostCalls.take(id, payload)) misbehaved('a call that cannot be')
+    } else if (kind === kinds.done) {
+      const verdict = readVerdict(payload)
+      if (!verdict) return misbehaved('a verdict that cannot be')
+      const { broken, ...found } = verdict
+      end({ ...found, ...(broken && { broken: found.error?.message ?? 'The engine failed.' }) })
+    } else misbehaved(`a message of kind ${kind}`)
+  }
+
+  const watchdog = watchCpu({ child, cpuMs: task.cpuMs, clock, exceeded: outOfTime })
+  child.listen({
+    frame,
+    broken: misbehaved,
+    ended() {
+      memory.resolve(undefined)
+      const message = 'The process of the program ended before the program did.'
+      end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
+    },
+  })
+  signal.addEventListener('abort', stopped, { once: true })
+  if (signal.aborted) stopped()
+  else {
+    if (options.memory) void child.send(kinds.memory, 0, options.memory)
+    void child.send(kinds.run, 0, JSON.stringify(task))
+  }
+  return { ending: ending.promise, memory: memory.promise }
+}
+
+const position = z.number().int().min(1).max(10_000_000)
+
+const shape = z.strictObject({
+  status: z.enum(['ok', 'error', 'timeout', 'out_of_memory']),
+  error: z
+    .strictObject({
+      name: z.string().max(256),
+      message: z.string().max(8192),
+      line: position.optional(),
+      column: position.optional(),
+      code: z.string().max(256).optional(),
+    })
+    .optional(),
+  truncated: z.array(z.string().max(512)).max(4),
+  broken: z.boolean().optional(),
+})
+
+/** How a program ended, as its child tells it; undefined if no honest child would put it so. */
+function readVerdict(payload: Buffer): Verdict | undefined {
+  const { success, data } = shape.safeParse(parsed(payload.toString()))
+  return success ? (data as Verdict) : undefined
+}
+
+/** A result; undefined if it is not JSON. */
+function readValue(payload: Buffer): string | undefined {
+  const value = payload.toString()
+  return parsed(value) === undefined ? undefined : value
+}
+
+function parsed(value: string): unknown {
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}
+
+const everyMs = 50
+/** The child counts more exactly, and can say more when it notices first. */
+const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
+
+/** Tells when a child has used its time, for programs that do not let it notice: some work cannot be interrupted. */
+function watchCpu(options: {
+  readonly child: Child
+  readonly cpuMs: number
+  readonly clock: Clock
+  exceeded(): void
+}): Disposable {
+  const { child, cpuMs, clock } = options
+  const before = child.cpuMs() ?? 0
+  let timer = clock.after(everyMs, look)
+  return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
+
+  function look(): void {
+    const used = (child.cpuMs() ?? before) - before
+    if (used > withGrace(cpuMs)) options.exceeded()
+    else timer = clock.after(everyMs, look)
+  }
+}

@@ -1,0 +1,69 @@
+import { copyFileSync, mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
+import { systemClock } from '../core/clock.ts'
+import { bundleChild } from './bundled-child.fixture.ts'
+import { openWorkshop } from './executor.fixture.ts'
+import type { SearchOptions } from './find-runtime.ts'
+import { defaultLimits } from './limits.ts'
+import type { Child, Runtime, Search } from './runtime.ts'
+import { createEngines } from './runtime-pool.ts'
+
+test('S7: what does not work here is said in the log once, and tried again after a while', async () => {
+  using bundle = await bundleChild()
+  const folder = mkdtempSync(join(tmpdir(), 'toolway-engines-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'main.mjs')
+  let later = 0
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + later }
+  await using workshop = openWorkshop(
+    { minIsolation: 'worker' },
+    { child: pathToFileURL(file), tiers: ['worker'], clock },
+  )
+  expect(await workshop.run('1')).toMatchObject({ status: 'refused' })
+  later += defaultLimits.againMs
+  expect(await workshop.run('1')).toMatchObject({ status: 'refused' })
+  copyFileSync(bundle.url, file)
+  expect(await workshop.run('1')).toMatchObject({ status: 'refused' })
+  later += defaultLimits.againMs
+  expect(await workshop.run('1')).toMatchObject({ status: 'ok', isolation: 'worker' })
+  expect(workshop.log.lines).toMatchObject([
+    { level: 'warn', message: 'programs for the engine of javascript cannot be run' },
+  ])
+})
+
+test('S7: nobody waits for the search for a stronger tier, and what works goes on until one is found', async () => {
+  const child = { ready: Promise.resolve(), ended: Promise.resolve(), kill: async () => {} } as Child
+  const runtimeIn = (tier: Runtime['tier']): Runtime => ({ tier, start: () => child })
+  const searches: PromiseWithResolvers<Search>[] = []
+  const search = () => {
+    searches.push(Promise.withResolvers<Search>())
+    return (searches.at(-1) as PromiseWithResolvers<Search>).promise
+  }
+  let now = 0
+  const clock = { ...systemClock, monotonic: () => now }
+  const options = { limits: defaultLimits, clock, log: createKeptLog() } as unknown as SearchOptions
+  await using engines = createEngines(options, search)
+  const tier = async () => (await engines.take('javascript', new AbortController().signal)).tier
+  const found = async (result: Search) => {
+    now += defaultLimits.againMs
+    const meanwhile = await Promise.all([tier(), tier()])
+    searches.at(-1)?.resolve(result)
+    await nextTurn()
+    return [...meanwhile, await tier()]
+  }
+
+  const first = tier()
+  searches[0]?.resolve({ runtime: runtimeIn('process'), missing: ['no bwrap'] })
+  expect(await first).toBe('process')
+  const busy = { runtime: runtimeIn('worker'), missing: ['no bwrap', 'too busy'] }
+  expect(await found(busy)).toEqual(['process', 'process', 'process'])
+  expect(await found({ runtime: runtimeIn('bwrap'), missing: [] })).toEqual(['process', 'process', 'bwrap'])
+  expect(searches).toHaveLength(3)
+})
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
