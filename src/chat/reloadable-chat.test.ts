@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { createWorlds } from '../runtime/reload.ts'
+import { createGenerations } from '../runtime/reload.ts'
 import { requestOf } from './chat.fixture.ts'
 import { chatWithin } from './reloadable-chat.ts'
 
@@ -15,13 +15,13 @@ test('G8: an answer ends in the configuration that it began in, which is not clo
       yield { kind: 'text', text: closed.includes(name) ? 'too late' : `${name} ends` } as const
     },
   })
-  const worlds = createWorlds({ first: chat('old'), clock, end: async ({ name }) => void closed.push(name) })
-  const changing = chatWithin(() => worlds.present, worlds.within)
+  const worlds = createGenerations({ first: chat('old'), clock, end: async ({ name }) => void closed.push(name) })
+  const changing = chatWithin(() => worlds.current, worlds.run)
   const texts: unknown[] = []
   for await (const event of changing.answer(requestOf('x'))) {
     texts.push('text' in event && event.text)
     if (texts.length === 1) {
-      worlds.follow(chat('new'))
+      worlds.replace(chat('new'))
       await clock.pass(60_000)
     }
   }

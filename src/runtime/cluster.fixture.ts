@@ -2,7 +2,7 @@ import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { createTopicListeners, type PubSub, type TopicListeners } from '../core/pub-sub.ts'
 import type { Server } from '../upstream/server.ts'
-import { createFanOut, type FanOut, type FanOutOptions, type Present } from './cluster.ts'
+import { type Cluster, type ClusterOptions, type CurrentServers, createCluster } from './cluster.ts'
 
 interface ReplicaOptions {
   /** Its one server, `files`; none otherwise. */
@@ -11,7 +11,7 @@ interface ReplicaOptions {
   readonly origin?: string
 }
 
-export interface TestReplica extends FanOut {
+export interface TestReplica extends Cluster {
   /** How often it has read its configuration. */
   readonly reloads: number
   /** The servers that it was hinted at. */
@@ -47,12 +47,12 @@ export function createTestFleet(): TestFleet {
           for (const other of boards) if (other !== board) other.deliver(topic, text)
         },
       }
-      const servers = new Map(server ? [['files', { server, made: { config: { transport } } }]] : [])
+      const servers = new Map(server ? [['files', { server, builtFrom: { config: { transport } } }]] : [])
       const origins = new Map(server ? [['files', { hash: origin, text: '' }]] : [])
-      const present = (() => ({ servers, origins })) as unknown as Present
+      const current = (() => ({ servers, origins })) as unknown as CurrentServers
       const hints: string[] = []
-      const onBreaker = new Set<Parameters<FanOutOptions['breakers']['onChange']>[0]>()
-      const breakers: FanOutOptions['breakers'] = {
+      const onBreaker = new Set<Parameters<ClusterOptions['breakers']['onChange']>[0]>()
+      const breakers: ClusterOptions['breakers'] = {
         hint: (name) => void hints.push(name),
         onChange(listener) {
           onBreaker.add(listener)
@@ -61,10 +61,10 @@ export function createTestFleet(): TestFleet {
       }
       let reloads = 0
       const reload = async () => void reloads++
-      const fanOut = createFanOut({ pubSub, breakers, present, reload, clock, log })
-      if (server) fanOut.watch('files', server)
+      const cluster = createCluster({ pubSub, breakers, current, reload, clock, log })
+      if (server) cluster.watch('files', server)
       return {
-        ...fanOut,
+        ...cluster,
         get reloads() {
           return reloads
         },

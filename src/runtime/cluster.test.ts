@@ -3,7 +3,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { serverWith } from '../upstream/server.fixture.ts'
 import { createTestFleet } from './cluster.fixture.ts'
-import { createFanOut } from './cluster.ts'
+import { createCluster } from './cluster.ts'
 
 describe('B10, G8: a reload', () => {
   test('that is asked of one is done by all, once, and told once', async () => {
@@ -27,9 +27,9 @@ describe('B10, G8: a reload', () => {
     let reloads = 0
     const reload = async () => void reloads++
     const breakers = { hint() {}, onChange: () => ({ [Symbol.dispose]() {} }) }
-    const present = () => ({ servers: new Map(), origins: new Map() })
+    const current = () => ({ servers: new Map(), origins: new Map() })
     const clock = createManualClock()
-    using alone = createFanOut({ pubSub: undefined, breakers, present, reload, clock, log: silentLog })
+    using alone = createCluster({ pubSub: undefined, breakers, current, reload, clock, log: silentLog })
     await alone.reload()
     expect(reloads).toBe(1)
   })

@@ -6,14 +6,14 @@ import type { PubSub } from '../core/pub-sub.ts'
 import type { Source } from '../core/source.ts'
 import type { Breakers } from '../pipeline/breaker/breakers.ts'
 import type { Server } from '../upstream/server.ts'
-import type { World } from './generation.ts'
-import type { Tended } from './upstream-servers.ts'
+import type { Generation } from './generation.ts'
+import type { ConfiguredServer } from './upstream-servers.ts'
 
-export interface FanOutOptions {
+export interface ClusterOptions {
   /** Undefined where there are no others. */
   readonly pubSub: PubSub | undefined
   readonly breakers: Pick<Breakers, 'onChange' | 'hint'>
-  readonly present: Present
+  readonly current: CurrentServers
   /** Reads the configuration again, here alone. */
   reload(): Promise<void>
   readonly clock: Clock
@@ -21,17 +21,17 @@ export interface FanOutOptions {
 }
 
 /** What happens at one replica and concerns all of them (B10). */
-export interface FanOut extends Disposable {
+export interface Cluster extends Disposable {
   /** Reads the configuration again, here and at all others; settles when that is done here. */
   reload(): Promise<void>
   /** Lets others know when what this server offers has changed. */
-  readonly watch: Lists['watch']
+  readonly watch: ListBroadcast['watch']
 }
 
-export function createFanOut({ pubSub, breakers, present, reload, clock, log }: FanOutOptions): FanOut {
+export function createCluster({ pubSub, breakers, current, reload, clock, log }: ClusterOptions): Cluster {
   if (pubSub === undefined) return { reload, watch() {}, [Symbol.dispose]() {} }
   using open = new DisposableStack()
-  const lists = open.use(createLists({ pubSub, present, clock, log }))
+  const lists = open.use(createListBroadcast({ pubSub, current, clock, log }))
   open.use(
     pubSub.subscribe('reload', () => {
       log.info({}, 'another replica was told to reload, and so do we')
@@ -40,14 +40,14 @@ export function createFanOut({ pubSub, breakers, present, reload, clock, log }: 
   )
   open.use(
     pubSub.subscribe('breaker', (text) => {
-      const named = JSON.parse(text) as NamedServer
-      if (serverNamed(named, present)) breakers.hint(named.server)
+      const named = JSON.parse(text) as ServerReference
+      if (findServer(named, current)) breakers.hint(named.server)
     }),
   )
   open.use(
     breakers.onChange((server, state) => {
-      const transport = present().servers.get(server)?.made.config.transport
-      const named = nameFor(server, present)
+      const transport = current().servers.get(server)?.builtFrom.config.transport
+      const named = referenceTo(server, current)
       // A process of ours says nothing about those of others.
       if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
       pubSub.publish('breaker', JSON.stringify(named))
@@ -64,19 +64,19 @@ export function createFanOut({ pubSub, breakers, present, reload, clock, log }: 
   }
 }
 
-interface ListsOptions {
+interface ListBroadcastOptions {
   readonly pubSub: PubSub
-  readonly present: Present
+  readonly current: CurrentServers
   readonly clock: Clock
   readonly log: Log
 }
 
 /** Tells others of lists that have changed here, and asks servers whose lists have changed at others (F4, B10). */
-interface Lists extends Disposable {
+interface ListBroadcast extends Disposable {
   watch(name: string, server: Server): void
 }
 
-interface News extends NamedServer {
+interface ListsMessage extends ServerReference {
   /** Digests of the lists as they are now: who has found them already need not ask. */
   readonly lists: readonly string[]
 }
@@ -84,23 +84,23 @@ interface News extends NamedServer {
 /** Many replicas tell of one change, and a server may tell each of them by itself, which is better. */
 const gatherMs = 250
 
-function createLists({ pubSub, present, clock, log }: ListsOptions): Lists {
-  const changed = createChangedLists()
+function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): ListBroadcast {
+  const changed = createListTracker()
   /** What was told and is not looked into yet, by server. */
   const told = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
   /** Those that are asked because of what others told: what comes of it they know. */
   const asked = new Set<Server>()
 
-  const lookSoon = (news: NamedServer) => {
+  const lookSoon = (news: ServerReference) => {
     timers.set(
       news.server,
       clock.after(gatherMs, () => void look(news)),
     )
   }
 
-  const look = async (news: NamedServer) => {
-    const { server, made } = serverNamed(news, present) ?? {}
+  const look = async (news: ServerReference) => {
+    const { server, builtFrom } = findServer(news, current) ?? {}
     // What is told while it answers may be newer than the answer.
     if (server && asked.has(server)) return lookSoon(news)
     const lists = told.get(news.server) ?? new Set()
@@ -108,7 +108,7 @@ function createLists({ pubSub, present, clock, log }: ListsOptions): Lists {
     timers.delete(news.server)
     if (!server) return
     // A process that sleeps is not woken for this; it is asked when it wakes.
-    if (made?.config.transport === 'stdio' && server.control.connections === 0) return
+    if (builtFrom?.config.transport === 'stdio' && server.control.connections === 0) return
     const others = changed.others(server, lists)
     if (others.length === 0) return
     log.debug({ server: server.name }, 'a list has changed at another replica: the server is asked again')
@@ -118,8 +118,8 @@ function createLists({ pubSub, present, clock, log }: ListsOptions): Lists {
   }
 
   const hearing = pubSub.subscribe('lists', (text) => {
-    const news = JSON.parse(text) as News
-    if (!serverNamed(news, present)) return
+    const news = JSON.parse(text) as ListsMessage
+    if (!findServer(news, current)) return
     const lists = told.get(news.server) ?? new Set()
     for (const list of news.lists) lists.add(list)
     told.set(news.server, lists)
@@ -129,12 +129,12 @@ function createLists({ pubSub, present, clock, log }: ListsOptions): Lists {
   return {
     watch(name, server) {
       server.onChange(() => {
-        const lists = changed.look(server)
-        const named = nameFor(name, present)
+        const lists = changed.changed(server)
+        const named = referenceTo(name, current)
         // One that another configuration has taken the place of has nothing to say any more.
-        const ours = present().servers.get(name)?.server === server
+        const ours = current().servers.get(name)?.server === server
         if (lists.length === 0 || !named || !ours || asked.has(server)) return
-        pubSub.publish('lists', JSON.stringify({ ...named, lists } satisfies News))
+        pubSub.publish('lists', JSON.stringify({ ...named, lists } satisfies ListsMessage))
       })
     },
     [Symbol.dispose]() {
@@ -146,38 +146,38 @@ function createLists({ pubSub, present, clock, log }: ListsOptions): Lists {
 }
 
 /** The configuration in force. */
-export type Present = () => Pick<World, 'servers' | 'origins'>
+export type CurrentServers = () => Pick<Generation, 'servers' | 'origins'>
 
 /** A server as replicas speak of it to one another. */
-interface NamedServer {
+interface ServerReference {
   readonly server: string
   /** A digest of where it comes from: under the same name another replica may have another one. */
   readonly origin: string
 }
 
 /** How others are told of a server of ours. */
-function nameFor(server: string, present: Present): NamedServer | undefined {
-  const origin = present().origins.get(server)
+function referenceTo(server: string, current: CurrentServers): ServerReference | undefined {
+  const origin = current().origins.get(server)
   return origin && { server, origin: origin.hash }
 }
 
 /** The server of ours that another replica speaks of; undefined where it has one that we do not have. */
-function serverNamed({ server, origin }: NamedServer, present: Present): Tended | undefined {
-  return present().origins.get(server)?.hash === origin ? present().servers.get(server) : undefined
+function findServer({ server, origin }: ServerReference, current: CurrentServers): ConfiguredServer | undefined {
+  return current().origins.get(server)?.hash === origin ? current().servers.get(server) : undefined
 }
 
 /** Knows what lists of servers looked like, for each kind of client that sees one of its own. */
-interface ChangedLists {
+interface ListTracker {
   /** Digests of the lists that are not what they were at the last look; one that is seen first has not changed. */
-  look(server: Server): readonly string[]
+  changed(server: Server): readonly string[]
   /** The server as those kinds of clients see it whose list is none of these. */
   others(server: Server, lists: ReadonlySet<string>): readonly Source[]
 }
 
-function createChangedLists(): ChangedLists {
+function createListTracker(): ListTracker {
   const seen = new WeakMap<Server, ReadonlyMap<string, string>>()
   return {
-    look(server) {
+    changed(server) {
       // One that an operator has turned off here offers nothing here: that is no news of the server.
       if (server.control.paused) return []
       const before = seen.get(server)

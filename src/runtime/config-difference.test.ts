@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
-import { changesInWords } from './config-difference.ts'
+import { describeChanges } from './config-difference.ts'
 
 const configOf = (written: object = {}) => configSchema.parse(written) as unknown as Config
 const openly = () => true
 const words = (before: object, after: object, mayTell = openly as (path: readonly string[]) => boolean) =>
-  changesInWords(configOf(before), configOf(after), mayTell)
+  describeChanges(configOf(before), configOf(after), mayTell)
 
 test('G8, G10: what a reload changed is told in words', () => {
   const before = {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
 
 /** What two configurations do not have in common. */
-export interface Difference {
+export interface ConfigDifference {
   readonly servers: {
     readonly added: readonly string[]
     readonly removed: readonly string[]
@@ -18,10 +18,10 @@ export interface Difference {
 const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 
-export function differenceOf(before: Config, after: Config): Difference {
+export function compareConfigs(before: Config, after: Config): ConfigDifference {
   const old = new Map(Object.entries(before.mcpServers))
   const now = new Map(Object.entries(after.mcpServers))
-  const next = untilNextStart(before, after)
+  const next = keepFixedSettings(before, after)
   const sections = (Object.keys(next) as (keyof Config)[]).filter(
     (section) => section !== 'mcpServers' && !isDeepStrictEqual(before[section], next[section]),
   )
@@ -47,20 +47,20 @@ const changedKeys = (section: string, before: object, after: object): string[] =
 }
 
 /** What of the later one can be put into force while the earlier one runs: the rest stays until the next start. */
-export function untilNextStart(before: Config, after: Config): Config {
+export function keepFixedSettings(before: Config, after: Config): Config {
   const kept = fixed.map((section) => {
     const changing = Object.entries(after[section]).filter(([key]) => live.has(`${section}.${key}`))
-    const lasting = Object.entries(before[section]).filter(([key]) => !live.has(`${section}.${key}`))
-    return [section, Object.fromEntries([...lasting, ...changing])]
+    const processState = Object.entries(before[section]).filter(([key]) => !live.has(`${section}.${key}`))
+    return [section, Object.fromEntries([...processState, ...changing])]
   })
   return { ...after, ...Object.fromEntries(kept) }
 }
 
-export const isEmpty = ({ servers, sections }: Difference): boolean =>
+export const isEmpty = ({ servers, sections }: ConfigDifference): boolean =>
   servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0
 
 /** Whether the values under this key may be told; where not, only that they have changed. */
-export type MayTell = (path: readonly string[]) => boolean
+export type MayShow = (path: readonly string[]) => boolean
 
 /** Sections whose members have names that people gave them. */
 const named: Readonly<Record<string, string>> = {
@@ -75,8 +75,8 @@ const maxTold = 100
 const maxValue = 100
 
 /** What is otherwise in a configuration: `server memory added`, `limits.perMinute: 60 → 120`. */
-export function changesInWords(before: Config, after: Config, mayTell: MayTell): string[] {
-  const { atNextStart } = differenceOf(before, after)
+export function describeChanges(before: Config, after: Config, mayTell: MayShow): string[] {
+  const { atNextStart } = compareConfigs(before, after)
   const later = (path: string) => atNextStart.some((key) => path === key || path.startsWith(`${key}.`))
   const told: string[] = []
 
@@ -146,5 +146,5 @@ const places = [
 ].map((place) => place.split('.'))
 
 /** Whether the values at a key may be told to whoever reads what has changed. */
-export const mayTell = (path: readonly string[]): boolean =>
+export const mayShowValue = (path: readonly string[]): boolean =>
   !places.some((place) => place.every((part, index) => part === '*' || part === path[index]))

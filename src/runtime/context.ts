@@ -4,10 +4,10 @@ import type { Caller } from '../core/call.ts'
 import type { Policy } from '../policy/decide.ts'
 import type { Tool } from '../tools/define.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
-import type { Lasting } from './process-state.ts'
+import type { ProcessState } from './process-state.ts'
 
 /** What a world stands in: what outlives it, and the ways to the present one. */
-export interface Surroundings extends Lasting {
+export interface GenerationContext extends ProcessState {
   readonly access: Access
   servedUri(server: string, uri: string): string
   /** Takes the secrets of the configuration in force out of a text. */
@@ -23,12 +23,12 @@ export interface Surroundings extends Lasting {
 }
 
 /** Something that a part of the configuration makes, and that goes on in the next world while that part stays the same. */
-export interface Made<T> {
+export interface Reusable<T> {
   readonly value: T
   /** The part that made it. */
-  readonly from: unknown
+  readonly builtFrom: unknown
 }
 
 /** What the world before has made of the same, or something new. */
-export const takeOver = <T>(before: Made<T> | undefined, from: unknown, make: () => T): Made<T> =>
-  before && isDeepStrictEqual(before.from, from) ? before : { value: make(), from }
+export const reuseOrCreate = <T>(before: Reusable<T> | undefined, from: unknown, make: () => T): Reusable<T> =>
+  before && isDeepStrictEqual(before.builtFrom, from) ? before : { value: make(), builtFrom: from }

@@ -7,13 +7,13 @@ import { vetUrl } from '../policy/guards/url.ts'
 import type { SandboxFetch } from '../sandbox/host-calls.ts'
 import { readBody } from '../tools/native/fetch/body.ts'
 import { pinned } from '../tools/native/fetch/pinned.ts'
-import { type Made, type Surroundings, takeOver } from './context.ts'
+import { type GenerationContext, type Reusable, reuseOrCreate } from './context.ts'
 import { moduleFile } from './package-paths.ts'
 
 /** What runs models and programs. Each goes on in the next world unless its own part of the configuration changes. */
 export interface Engines {
-  readonly models: Made<Models>
-  readonly executor: Made<Executor>
+  readonly models: Reusable<Models>
+  readonly executor: Reusable<Executor>
 }
 
 export interface Models extends AsyncDisposable {
@@ -22,14 +22,14 @@ export interface Models extends AsyncDisposable {
 
 export function createEngines(
   config: Config,
-  { profiles, clock, log }: Surroundings,
+  { profiles, clock, log }: GenerationContext,
   before: Engines | undefined,
 ): Engines {
   return {
-    models: takeOver(before?.models, config.models, () =>
+    models: reuseOrCreate(before?.models, config.models, () =>
       openModels(createModels(config.models, { profiles, clock, log })),
     ),
-    executor: takeOver(before?.executor, config.sandbox, () => openExecutor(config.sandbox, { clock, log })),
+    executor: reuseOrCreate(before?.executor, config.sandbox, () => openExecutor(config.sandbox, { clock, log })),
   }
 }
 
@@ -41,7 +41,10 @@ const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
 })
 
 /** Where programs of agents run, by the configuration. */
-export function openExecutor(config: Config['sandbox'], { clock, log }: Pick<Surroundings, 'clock' | 'log'>): Executor {
+export function openExecutor(
+  config: Config['sandbox'],
+  { clock, log }: Pick<GenerationContext, 'clock' | 'log'>,
+): Executor {
   const fetch = config.allowNetwork.length > 0 ? { fetch: sandboxFetch(config.allowNetwork, clock) } : {}
   return lazyExecutor(async () => {
     const { createExecutor } = await import('../sandbox/executor.ts')

@@ -23,23 +23,37 @@ import { keptAuditKey } from '../stores/audit-key.ts'
 import type { Tool } from '../tools/define.ts'
 import { registeredTools } from '../tools/registered.ts'
 import { accountOfAll } from './admin/overview.ts'
-import { createFanOut } from './cluster.ts'
-import { mayTell } from './config-difference.ts'
-import type { Surroundings } from './context.ts'
-import { beginWorld, buildWorld, endWorld, prepare, type Watching, type World } from './generation.ts'
-import { explain, gatewayStatus, mayInspect, type NamedIn, namedEnvironment, offersTo } from './generation-queries.ts'
-import { packageFile, version } from './package-paths.ts'
-import { openLasting } from './process-state.ts'
+import { createCluster } from './cluster.ts'
+import { mayShowValue } from './config-difference.ts'
+import type { GenerationContext } from './context.ts'
 import {
-  createHistory,
+  buildGeneration,
+  disposeGeneration,
+  type Generation,
+  type GenerationListeners,
+  prepareConfig,
+  startGeneration,
+} from './generation.ts'
+import {
+  environmentOf,
+  explainDecision,
+  gatewayStatus,
+  mayInspect,
+  offersTo,
+  type ToolInvocation,
+} from './generation-queries.ts'
+import { packageFile, version } from './package-paths.ts'
+import { openProcessState } from './process-state.ts'
+import {
+  createConfigAudit,
+  createGenerations,
   createReload,
-  createWorlds,
+  createReloadHistory,
+  type Generations,
   type ReloadStatus,
-  recordConfiguration,
-  type Worlds,
 } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
-import type { Shared } from './workers/worker.ts'
+import type { SharedServices } from './workers/worker.ts'
 
 export interface GatewayOptions {
   readonly log: Log
@@ -49,7 +63,7 @@ export interface GatewayOptions {
   /** Whether changes of the files are noticed; otherwise only `reload` takes them over. */
   readonly watch?: boolean
   /** What this process shares with others, where it is one of several workers on this machine. */
-  readonly shared?: Shared | undefined
+  readonly shared?: SharedServices | undefined
   /** Tools that run in this process, made by `defineTool`; served beside the native ones, as server `native`. */
   readonly tools?: readonly Tool[]
   /** Prints to standard output, where that is not the line to a client: there is a sink for it. */
@@ -78,7 +92,7 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   /** Asks every server again what it offers; settles when each has answered or failed. */
   refresh(): Promise<void>
   /** How many configurations still have calls under way, the present one among them. */
-  worlds(): number
+  generations(): number
   /** How taking over changed configurations has gone. */
   reloadStatus(): ReloadStatus
   /**
@@ -94,7 +108,7 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
 
 const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
 
-/** The composition root: with `world.ts`, which it builds one configuration with, the only place that knows everybody. */
+/** The composition root: with `generation.ts`, which builds all that belongs to one configuration, the only place that knows everybody. */
 export async function createGateway(first: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
   const { log, clock = systemClock, load = async () => first } = options
   const { config } = first
@@ -102,12 +116,12 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const startedAt = clock.now()
   await using open = new AsyncDisposableStack()
   let door: HttpDoor | undefined
-  const lasting = open.use(
-    await openLasting(config, () => worlds.present, {
+  const processState = open.use(
+    await openProcessState(config, () => generations.current, {
       ...{ clock, log, shared: options.shared },
       sessions: () => door?.sessions ?? 0,
       reloads: () => reload.status(),
-      tokens: () => accountOfAll(worlds.present),
+      tokens: () => accountOfAll(generations.current),
     }),
   )
   const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
@@ -118,21 +132,21 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const access: Access = {
     handle: within(({ pipeline }) => pipeline.handle),
     complete: within(({ pipeline }) => pipeline.complete),
-    relay: (method, call) => worlds.within(({ pipeline }) => pipeline.relay(method, call)),
-    subscribe: (...asked) => worlds.within(({ pipeline }) => pipeline.subscribe(...asked)),
-    view: (caller) => worlds.present.pipeline.view(caller),
+    relay: (method, call) => generations.run(({ pipeline }) => pipeline.relay(method, call)),
+    subscribe: (...asked) => generations.run(({ pipeline }) => pipeline.subscribe(...asked)),
+    view: (caller) => generations.current.pipeline.view(caller),
     rejected(who) {
-      lasting.metrics.rejected(who.code)
-      worlds.present.pipeline.rejected(who)
+      processState.metrics.rejected(who.code)
+      generations.current.pipeline.rejected(who)
     },
-    agentOf: (credential, asked) => worlds.present.policy.agentOf(credential, asked),
-    offers: (caller) => offersTo(caller, worlds.present),
+    agentOf: (credential, asked) => generations.current.policy.agentOf(credential, asked),
+    offers: (caller) => offersTo(caller, generations.current),
     notifyServers(caller, method) {
-      lasting.cache.callersChanged()
-      for (const server of new Set(worlds.living.flatMap(serversOf))) server.inform(caller, method)
+      processState.cache.callersChanged()
+      for (const server of new Set(generations.alive.flatMap(serversOf))) server.inform(caller, method)
     },
     sessionEnded(caller) {
-      for (const server of new Set(worlds.living.flatMap(serversOf))) server.left(caller)
+      for (const server of new Set(generations.alive.flatMap(serversOf))) server.left(caller)
     },
     onChange(listener) {
       // Wrapped, so that one function registered twice is two listeners.
@@ -141,54 +155,54 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
   }
-  const surroundings: Surroundings = {
-    ...lasting,
+  const context: GenerationContext = {
+    ...processState,
     access,
-    servedUri: (server, uri) => worlds.present.catalog.servedUri(server, uri),
-    policy: () => worlds.present.policy,
-    redact: (text) => worlds.present.redactor.text(text),
+    servedUri: (server, uri) => generations.current.catalog.servedUri(server, uri),
+    policy: () => generations.current.policy,
+    redact: (text) => generations.current.redactor.text(text),
     tools,
     print: options.print,
     status: (caller) =>
-      mayInspect(worlds.present, caller) ? gatewayStatus(worlds.present, reload.status()) : undefined,
+      mayInspect(generations.current, caller) ? gatewayStatus(generations.current, reload.status()) : undefined,
   }
-  const worlds: Worlds<World> = open.use(
-    createWorlds<World>({
-      first: buildWorld(await prepare(first, surroundings), surroundings),
+  const generations: Generations<Generation> = open.use(
+    createGenerations<Generation>({
+      first: buildGeneration(await prepareConfig(first, context), context),
       clock,
-      end: (world) => endWorld(world, worlds.living),
+      end: (generation) => disposeGeneration(generation, generations.alive),
     }),
   )
-  const { breakers, bulkhead, pubSub, cache } = lasting
-  const present = () => worlds.present
-  const history = createHistory()
-  const record = recordConfiguration(lasting.audit, await keptAuditKey(config.stores.path), surroundings.redact)
+  const { breakers, bulkhead, pubSub, cache } = processState
+  const current = () => generations.current
+  const history = createReloadHistory()
+  const record = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
   /** Only what serves clients starts and stops; a command that lists tools does neither. */
   const startServing = () => {
     if (serving) return
     serving = true
-    record.started(worlds.present.loaded.config)
-    running.defer(() => record.stopped(worlds.present.loaded.config))
+    record.started(generations.current.loaded.config)
+    running.defer(() => record.stopped(generations.current.loaded.config))
   }
   const reload = createReload({
     history,
     record,
-    mayTell,
-    current: () => worlds.present.loaded,
+    mayShow: mayShowValue,
+    current: () => current().loaded,
     load: () =>
       load().catch((thrown: unknown) => {
         // A secret that is not there yet comes by itself: nobody touches the configuration again for it.
-        if (thrown instanceof ConfigError) files?.follow([...placesOf(worlds.present), ...thrown.places])
+        if (thrown instanceof ConfigError) files?.follow([...placesOf(generations.current), ...thrown.places])
         throw thrown
       }),
     async apply(loaded) {
       refuseUnauthenticated(loaded)
-      const before = worlds.present
-      const chosen = await prepare(loaded, surroundings, before)
-      const next = buildWorld(chosen, surroundings, before)
-      await beginWorld(next, before, watching)
-      worlds.follow(next)
+      const before = generations.current
+      const chosen = await prepareConfig(loaded, context, before)
+      const next = buildGeneration(chosen, context, before)
+      await startGeneration(next, before, watching)
+      generations.replace(next)
       for (const [name, { server }] of before.servers) {
         if (next.servers.get(name)?.server !== server) breakers.forget(name)
       }
@@ -200,17 +214,17 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     clock,
     log,
   })
-  open.use(breakers.onChange((server) => present().servers.get(server)?.server.breakerChanged()))
-  const fanOut = open.use(createFanOut({ pubSub, breakers, present, reload: reload.now, clock, log }))
-  const watching: Watching = { present, cache, changed: tell, added: fanOut.watch, log }
+  open.use(breakers.onChange((server) => current().servers.get(server)?.server.breakerChanged()))
+  const cluster = open.use(createCluster({ pubSub, breakers, current, reload: reload.now, clock, log }))
+  const watching: GenerationListeners = { current, cache, changed: tell, serverAdded: cluster.watch, log }
   const files = options.watch
-    ? open.use(watchPlaces(placesOf(worlds.present), clock, () => void reload.now()))
+    ? open.use(watchPlaces(placesOf(generations.current), clock, () => void reload.now()))
     : undefined
-  await beginWorld(worlds.present, undefined, watching)
+  await startGeneration(generations.current, undefined, watching)
 
   const chat = chatWithin(
-    () => worlds.present.chat,
-    (work) => worlds.within((world) => work(world.chat)),
+    () => generations.current.chat,
+    (work) => generations.run((generation) => work(generation.chat)),
   )
   const running = open.move()
   return {
@@ -218,43 +232,43 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     ...programAccess({ access, localAs }),
     chat,
     get loaded() {
-      return worlds.present.loaded
+      return generations.current.loaded
     },
     get local() {
       return localAs(undefined)
     },
     localAs,
     get token() {
-      return worlds.present.token
+      return generations.current.token
     },
     why,
-    servers: () => worlds.present.catalog.summaries(),
+    servers: () => generations.current.catalog.summaries(),
     async refresh() {
-      await Promise.all(serversOf(worlds.present).map((server) => server.refresh()))
+      await Promise.all(serversOf(generations.current).map((server) => server.refresh()))
     },
-    worlds: () => worlds.living.length,
+    generations: () => generations.alive.length,
     reloadStatus: reload.status,
     async reload() {
-      await fanOut.reload()
+      await cluster.reload()
       return reload.status()
     },
     async listen() {
-      refuseUnauthenticated(worlds.present.loaded)
+      refuseUnauthenticated(generations.current.loaded)
       // What is remembered is made ready to be sent before anybody can ask for it.
-      worlds.present.catalog.view(localAs(undefined)).page('tool')
-      const authenticate: Authenticate = (...given) => worlds.present.entrance.authenticate(...given)
+      generations.current.catalog.view(localAs(undefined)).page('tool')
+      const authenticate: Authenticate = (...given) => generations.current.inboundAuth.authenticate(...given)
       const { shared } = options
-      const page = shared?.pages(lasting.metrics.page) ?? lasting.metrics.page
+      const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
-      const people = async (open: OpenDoor) => {
+      const adminRoutes = async (open: OpenDoor) => {
         // Loaded when somebody comes to look: most of the time only programs do.
-        const { forPeople } = await import('./admin/index.ts')
+        const { createAdminRoutes: forPeople } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
-        const reloading = { ...reload, now: fanOut.reload, history }
-        const admin = { ...own, present, reload: reloading, why, metrics, worker: shared }
-        return forPeople({ ...lasting, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
+        const reloading = { ...reload, now: cluster.reload, history }
+        const admin = { ...own, current, reload: reloading, why, metrics, worker: shared }
+        return forPeople({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
-      const traced = () => worlds.present.traces !== undefined
+      const traced = () => generations.current.traces !== undefined
       const opening = {
         config: config.server,
         authenticate,
@@ -262,18 +276,18 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         info,
         ready: () => true,
         chat: () => (chat.models().length > 0 ? chat : undefined),
-        ...{ membership: lasting.membership, workers: shared },
-        environmentOf: (...called: NamedIn) => namedEnvironment(worlds.present, ...called),
-        jwt: () => worlds.present.entrance.auth.jwt,
-        failures: () => worlds.present.entrance.auth,
-        people,
+        ...{ membership: processState.membership, workers: shared },
+        environmentOf: (...called: ToolInvocation) => environmentOf(generations.current, ...called),
+        jwt: () => generations.current.inboundAuth.config.jwt,
+        failures: () => generations.current.inboundAuth.config,
+        adminRoutes,
         traced,
         clock,
         log,
       }
       startServing()
       door = running.use(await openHttpDoor(opening))
-      await Promise.all([lasting.membership?.join(door.address), shared?.join(door.address)])
+      await Promise.all([processState.membership?.join(door.address), shared?.join(door.address)])
       return door
     },
     stdio(input, output, agent) {
@@ -284,17 +298,17 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 
-  function within(handlerOf: (world: World) => Handler): Handler {
-    return (call) => worlds.within((world) => handlerOf(world)(call))
+  function within(handlerOf: (generation: Generation) => Handler): Handler {
+    return (call) => generations.run((generation) => handlerOf(generation)(call))
   }
 
   function why(agent: string, tool: string, { authenticated = true } = {}): Promise<Why> {
-    return explain(worlds.present, { agent, tool, authenticated }, { ...local, agent })
+    return explainDecision(generations.current, { agent, tool, authenticated }, { ...local, agent })
   }
 
   function localAs(agent: string | undefined): Caller {
     const asked = agent === undefined ? {} : { asked: agent }
-    return { ...local, ...asked, agent: worlds.present.policy.agentOf(local, agent) }
+    return { ...local, ...asked, agent: generations.current.policy.agentOf(local, agent) }
   }
 }
 
@@ -313,4 +327,4 @@ const local: Omit<Caller, 'agent'> = {
 }
 
 /** The files that a change of makes another world. */
-const placesOf = ({ loaded, plugins }: World): readonly string[] => [...loaded.places, ...plugins.value.places]
+const placesOf = ({ loaded, plugins }: Generation): readonly string[] => [...loaded.places, ...plugins.value.places]

@@ -9,13 +9,13 @@ import { codeTool, environmentAsked } from '../tools/code/environment.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
 import { type Advice, joinOffers } from '../upstream/listing/offers.ts'
 import type { Server } from '../upstream/server.ts'
-import type { World } from './generation.ts'
+import type { Generation } from './generation.ts'
 import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
 /** Whose decision is asked about. Where nobody has shown a credential, they may be refused the agent. */
-export interface Asked {
+export interface WhyQuery {
   readonly agent: string
   /** In any spelling. */
   readonly tool: string
@@ -23,9 +23,13 @@ export interface Asked {
 }
 
 /** Whether an agent may use a tool in a world, and by which rule. `operator` is who asks. */
-export async function explain(world: World, { agent, tool, authenticated }: Asked, operator: Caller): Promise<Why> {
-  const { policy, catalog, token, entrance, loaded } = world
-  const credential = authenticated || token !== undefined ? operator : await entrance.authenticate(undefined)
+export async function explainDecision(
+  generation: Generation,
+  { agent, tool, authenticated }: WhyQuery,
+  operator: Caller,
+): Promise<Why> {
+  const { policy, catalog, token, inboundAuth, loaded } = generation
+  const credential = authenticated || token !== undefined ? operator : await inboundAuth.authenticate(undefined)
   const asked = policy.agents.size === 0 ? agent : policy.agentOf(credential, agent)
   const view = catalog.view({ ...operator, agent: asked })
   // What is closed to an agent is not waited for on its behalf, but the operator may ask about it.
@@ -41,7 +45,10 @@ export async function explain(world: World, { agent, tool, authenticated }: Aske
 }
 
 /** What `get_gateway_status` tells (G5). */
-export function gatewayStatus({ loaded: { config, files }, warnings }: World, reload: ReloadStatus): GatewayStatus {
+export function gatewayStatus(
+  { loaded: { config, files }, warnings }: Generation,
+  reload: ReloadStatus,
+): GatewayStatus {
   return {
     version,
     reload_status: { ...reload, warnings },
@@ -55,38 +62,44 @@ export function gatewayStatus({ loaded: { config, files }, warnings }: World, re
 }
 
 /** Who is told. */
-export const mayInspect = ({ policy }: World, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
+export const mayInspect = ({ policy }: Generation, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
 
 /** What the servers of a world offer a caller beside entries; those that it may use nothing of offer it nothing. */
-export const offersTo = (caller: Caller, world: World): Offers =>
+export const offersTo = (caller: Caller, generation: Generation): Offers =>
   joinOffers(
-    serversOf(world)
-      .filter((server) => mayUseSome(caller, server, world))
-      .map((server) => advice(server, world)),
+    serversOf(generation)
+      .filter((server) => mayUseSome(caller, server, generation))
+      .map((server) => advice(server, generation)),
   )
 
 /** Instructions that are quarantined are as good as none. */
-function advice({ name, capabilities, instructions }: Server, { pins }: World): Advice {
+function advice({ name, capabilities, instructions }: Server, { pins }: Generation): Advice {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
 }
 
-function mayUseSome(caller: Caller, server: Server, { policy: { decide, closed } }: World): boolean {
+function mayUseSome(caller: Caller, server: Server, { policy: { decide, closed } }: Generation): boolean {
   const entries = server.entries()
   if (entries.length === 0) return closed(caller, server.name) === undefined
   return entries.some((entry) => decide(caller, entry).allowed)
 }
 
 /** Who calls which tool, and how. */
-export type NamedIn = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
+export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
 
 /** The environment that a call of a tool names, by whichever spelling. Nobody waits for calls that name none. */
-export function namedEnvironment(world: World, ...called: NamedIn): Promise<string | undefined> | undefined {
+export function environmentOf(
+  generation: Generation,
+  ...called: ToolInvocation
+): Promise<string | undefined> | undefined {
   const [, , args] = called
-  return args.environment === undefined ? undefined : look(world, called)
+  return args.environment === undefined ? undefined : look(generation, called)
 }
 
-async function look({ catalog, loaded }: World, [caller, tool, args]: NamedIn): Promise<string | undefined> {
+async function look(
+  { catalog, loaded }: Generation,
+  [caller, tool, args]: ToolInvocation,
+): Promise<string | undefined> {
   const view = catalog.view(caller)
   // What is no tool of theirs is refused where it is called.
   const { entry } = (await view.resolve('tool', tool).catch(() => undefined)) ?? {}

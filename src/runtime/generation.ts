@@ -37,21 +37,21 @@ import { callLog, logsCalls } from '../telemetry/log.ts'
 import { type ChosenTraces, chooseTraces } from '../telemetry/traces/settings.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
 import type { Server } from '../upstream/server.ts'
-import type { Made, Surroundings } from './context.ts'
+import type { GenerationContext, Reusable } from './context.ts'
 import { createEngines, type Engines } from './engines.ts'
-import { choosePlugins, ownSources } from './local-sources.ts'
+import { createLocalSources, reuseOrLoadPlugins } from './local-sources.ts'
 import { version } from './package-paths.ts'
-import type { Lasting } from './process-state.ts'
-import { createListsChanged, type Servers, serversOf, tendAll } from './upstream-servers.ts'
+import type { ProcessState } from './process-state.ts'
+import { buildServers, type ConfiguredServers, createListChangeDetector, serversOf } from './upstream-servers.ts'
 
 /** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
-export interface World extends Chosen, Engines {
+export interface Generation extends PreparedConfig, Engines {
   readonly warnings: readonly string[]
   readonly policy: Policy
   readonly catalog: Catalog
   readonly pipeline: Pipeline
-  readonly servers: Servers
-  readonly entrance: Entrance
+  readonly servers: ConfiguredServers
+  readonly inboundAuth: InboundAuth
   readonly chat: Chat & AsyncDisposable
   /** Knows the secrets of the configuration. */
   readonly redactor: Redactor
@@ -68,16 +68,16 @@ export interface World extends Chosen, Engines {
 }
 
 /** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
-export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: World): World {
+export function buildGeneration(chosen: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
   const { loaded, token, pins, traces, doubts } = chosen
   const { config } = loaded
-  const { access, clock, log } = surroundings
+  const { access, clock, log } = context
   const guards = guardsOf(config.mcpServers, clock)
   const quarantines = config.policy.pins === 'quarantine'
   const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
-  const servers = tendAll(config, surroundings, before?.servers)
-  const engines = createEngines(config, surroundings, before)
-  const own = ownSources({ config, policy, engines, plugins: chosen.plugins.value }, surroundings)
+  const servers = buildServers(config, context, before?.servers)
+  const engines = createEngines(config, context, before)
+  const own = createLocalSources({ config, policy, engines, plugins: chosen.plugins.value }, context)
   const alikeFlags = createAlikeNames(serversOf({ servers }), log)
   const catalog = createCatalogs({
     sources: [...own, ...[...servers.values()].map(({ server }) => server)],
@@ -92,32 +92,31 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     log,
   })
   const secrets = secretsOf(config, [token ?? '', ...loaded.secrets, ...Object.values(traces?.settings.headers ?? {})])
-  const redactor = createRedactor({ secrets, tokens: surroundings.oauth.tokens, keys: config.audit.redact })
+  const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
   const redactName = remember(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)
   const tracer = traces?.tracer({ redact: redactName, servers })
-  const observers = [...surroundings.observers, ...(tracer ? [tracer] : [])]
+  const observers = [...context.observers, ...(tracer ? [tracer] : [])]
   if (logsCalls(log)) observers.push(callLog(log, redactName))
   const validate = argumentValidator({ log })
   const pipeline = createPipeline({
     view: (caller) => catalog.view(caller),
     watch: { observers, tracing: tracer, clock },
-    audit: surroundings.audit,
-    refusals: surroundings.refusals,
+    audit: context.audit,
+    refusals: context.refusals,
     decide: policy.decide,
     hideDenied: config.policy.hideDenied,
     actAs: policy.actAs,
     validate,
     guards,
-    limits: { limitsOf: compileLimits(config), buckets: surroundings.buckets, clock },
+    limits: { limitsOf: compileLimits(config), buckets: context.buckets, clock },
     needsApproval,
-    recheck: (call) =>
-      surroundings.policy() === policy ? undefined : surroundings.policy().decide(call.caller, call.entry),
-    cache: surroundings.cache.interceptor(cacheRules(config, needsApproval)),
+    recheck: (call) => (context.policy() === policy ? undefined : context.policy().decide(call.caller, call.entry)),
+    cache: context.cache.interceptor(cacheRules(config, needsApproval)),
     scan: config.scan.results === 'off' ? undefined : scanResults({ mode: config.scan.results, log }),
     retry: retry({ ...config.retry, clock }),
-    breaker: surroundings.breakers.interceptor,
-    bulkhead: surroundings.bulkhead.interceptor,
+    breaker: context.breakers.interceptor,
+    bulkhead: context.bulkhead.interceptor,
     clock,
     log,
   })
@@ -130,10 +129,10 @@ export function buildWorld(chosen: Chosen, surroundings: Surroundings, before?: 
     catalog,
     pipeline,
     servers,
-    entrance: entranceOf(chosen, surroundings, before),
+    inboundAuth: createInboundAuth(chosen, context, before),
     chat: lazyChat({
       ...{ access, models: engines.models.value.byName, config: config.chat, validate },
-      ...{ handovers: surroundings.handovers, clock, log },
+      ...{ handovers: context.handovers, clock, log },
     }),
     breakerOf: breakerConfigs(config),
     concurrencyOf: {
@@ -155,7 +154,7 @@ const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
   )
 
 /** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
-export interface Chosen extends ChosenTraces {
+export interface PreparedConfig extends ChosenTraces {
   readonly loaded: LoadedConfig
   readonly token: string | undefined
   readonly pins: Pins
@@ -163,15 +162,15 @@ export interface Chosen extends ChosenTraces {
   readonly origins: ReadonlyMap<string, ServerOrigin>
   /** What checks the tokens of an identity provider; loaded only where there is one. */
   readonly createVerifier: typeof CreateVerifier | undefined
-  readonly plugins: Made<Plugins>
+  readonly plugins: Reusable<Plugins>
 }
 
 /** Fetches what a configuration needs. Pins go on where the same ones are wanted. */
-export async function prepare(
+export async function prepareConfig(
   loaded: LoadedConfig,
-  { clock, log }: Pick<Lasting, 'clock' | 'log'>,
-  before?: Chosen,
-): Promise<Chosen> {
+  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
+  before?: PreparedConfig,
+): Promise<PreparedConfig> {
   const { auth, stores, policy, mcpServers } = loaded.config
   const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
   const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
@@ -182,28 +181,28 @@ export async function prepare(
   const createVerifier = provided ? (await import('../serve/authenticate/jwt.ts')).createJwtVerifier : undefined
   const tracing = { env: process.env, before: before?.traces, version, clock, log }
   const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
-  const plugins = await choosePlugins(loaded.config.native.plugins, { clock, log }, before?.plugins)
+  const plugins = await reuseOrLoadPlugins(loaded.config.native.plugins, { clock, log }, before?.plugins)
   return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
 }
 
 /** Who may come in, and the part of the configuration that says so. */
-interface Entrance {
+interface InboundAuth {
   readonly authenticate: Authenticate & AsyncDisposable
-  readonly auth: Config['auth']
+  readonly config: Config['auth']
 }
 
 /** Taken over from the world before where nothing has changed about it. */
-function entranceOf(
-  { loaded: { config }, token, createVerifier }: Chosen,
-  surroundings: Surroundings,
-  before: (Chosen & { readonly entrance: Entrance }) | undefined,
-): Entrance {
+function createInboundAuth(
+  { loaded: { config }, token, createVerifier }: PreparedConfig,
+  context: GenerationContext,
+  before: (PreparedConfig & { readonly inboundAuth: InboundAuth }) | undefined,
+): InboundAuth {
   const { auth, stores } = config
-  const { clock, log } = surroundings
-  if (before && before.token === token && isDeepStrictEqual(before.entrance.auth, auth)) return before.entrance
+  const { clock, log } = context
+  if (before && before.token === token && isDeepStrictEqual(before.inboundAuth.config, auth)) return before.inboundAuth
   const keys = createKeys({ configured: auth.keys, folder: stores.path, clock, log })
   const verify = auth.jwt && createVerifier?.({ config: auth.jwt, clock, log })
-  return { auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
+  return { config: auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
 }
 
 /** A chat that is loaded when somebody first asks something: most gateways only carry calls. */
@@ -225,35 +224,42 @@ function lazyChat(options: ChatOptions): Chat & AsyncDisposable {
 }
 
 /** Closes what a world has and none of those that still live has taken over. */
-export async function endWorld(world: World, living: readonly World[]) {
-  const { catalog, servers, entrance, pins, traces, chat, models, executor, plugins } = world
+export async function disposeGeneration(generation: Generation, living: readonly Generation[]) {
+  const { catalog, servers, inboundAuth, pins, traces, chat, models, executor, plugins } = generation
   catalog[Symbol.dispose]()
   await chat[Symbol.asyncDispose]()
-  const gone = [...servers.values()].filter((one) => !living.some((world) => [...world.servers.values()].includes(one)))
+  const gone = [...servers.values()].filter(
+    (one) => !living.some((generation) => [...generation.servers.values()].includes(one)),
+  )
   // All at once: each may have a stubborn process to wait for.
   await Promise.all(gone.map(({ server }) => server[Symbol.asyncDispose]()))
   for (const key of ['models', 'executor', 'plugins'] as const) {
     const { value } = { models, executor, plugins }[key]
     if (!living.some((other) => other[key].value === value)) await value[Symbol.asyncDispose]()
   }
-  if (!living.some((world) => world.entrance === entrance)) await entrance.authenticate[Symbol.asyncDispose]()
-  if (!living.some((world) => world.pins === pins)) await pins[Symbol.asyncDispose]()
-  if (!living.some((world) => world.traces === traces)) await traces?.[Symbol.asyncDispose]()
+  if (!living.some((generation) => generation.inboundAuth === inboundAuth))
+    await inboundAuth.authenticate[Symbol.asyncDispose]()
+  if (!living.some((generation) => generation.pins === pins)) await pins[Symbol.asyncDispose]()
+  if (!living.some((generation) => generation.traces === traces)) await traces?.[Symbol.asyncDispose]()
 }
 
 /** What hears of whatever happens in a world, and outlives it. */
-export interface Watching {
-  present(): World
+export interface GenerationListeners {
+  current(): Generation
   readonly cache: Pick<Cache, 'invalidate'>
   /** Lists of callers may have changed. */
   readonly changed: ChangeListener
   /** A server that was not there before. */
-  added(name: string, server: Server): void
+  serverAdded(name: string, server: Server): void
   readonly log: Log
 }
 
 /** Starts what is new in a world, and says what there is to say about it. */
-export async function beginWorld(next: World, before: World | undefined, watching: Watching): Promise<void> {
+export async function startGeneration(
+  next: Generation,
+  before: Generation | undefined,
+  watching: GenerationListeners,
+): Promise<void> {
   const { servers, catalog, pins, origins } = next
   watching.log.conceal?.(next.redactor.line)
   announce(next, before, watching.log)
@@ -266,7 +272,7 @@ export async function beginWorld(next: World, before: World | undefined, watchin
 }
 
 /** Says what there is to say about a configuration, as far as it was not said about the one before. */
-function announce({ warnings, loaded }: World, before: World | undefined, log: Log): void {
+function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
     log.info({ tools: cached }, 'results of these tools are cached')
@@ -277,16 +283,16 @@ function announce({ warnings, loaded }: World, before: World | undefined, log: L
 // What listens for long is set up in functions of its own: closures of one function share all that any of them
 // holds, and nothing that outlives a world may hold the one before it.
 
-function watchPins(pins: Pins, { cache, present }: Watching): void {
+function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
   pins.onChange((changed) => {
     for (const name of changed) cache.invalidate(name)
-    present().catalog.reconsider()
+    current().catalog.reconsider()
   })
 }
 
-function watchServer(name: string, server: Server, { cache, present, added }: Watching): void {
-  watchDefinitions(server, { check: (entry) => present().pins.check(entry) })
-  const listsChanged = createListsChanged(server)
+function watchServer(name: string, server: Server, { cache, current, serverAdded: added }: GenerationListeners): void {
+  watchDefinitions(server, { check: (entry) => current().pins.check(entry) })
+  const listsChanged = createListChangeDetector(server)
   server.onChange(() => {
     if (listsChanged()) cache.invalidate(name)
   })

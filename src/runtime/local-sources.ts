@@ -14,13 +14,13 @@ import { nativeTools } from '../tools/native/index.ts'
 import { loadPlugins, type Plugins } from '../tools/plugins/index.ts'
 import { createSinks } from '../tools/sinks/index.ts'
 import { toolSource } from '../tools/source.ts'
-import type { Made, Surroundings } from './context.ts'
+import type { GenerationContext, Reusable } from './context.ts'
 import type { Engines } from './engines.ts'
 import { moduleFile } from './package-paths.ts'
-import type { Lasting } from './process-state.ts'
+import type { ProcessState } from './process-state.ts'
 
 /** What our own tools are made with. */
-export interface OwnParts {
+export interface LocalSourcesOptions {
   readonly config: Config
   readonly policy: Policy
   readonly engines: Engines
@@ -28,13 +28,13 @@ export interface OwnParts {
 }
 
 /** The sources of what is not forwarded: meta-tools, native tools and those of plugins and programs, sinks. */
-export function ownSources(parts: OwnParts, surroundings: Surroundings): readonly Source[] {
+export function createLocalSources(parts: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = parts
-  const { access, clock, log, print } = surroundings
+  const { access, clock, log, print } = context
   const source = (name: string, description: string, tools: readonly Tool[]) =>
     toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
-  const meta = metaTools({ access, asAgent: policy.actAs, status: surroundings.status, clock })
-  const native = [...builtIn(parts, surroundings), ...plugins.tools, ...surroundings.tools]
+  const meta = metaTools({ access, asAgent: policy.actAs, status: context.status, clock })
+  const native = [...builtInTools(parts, context), ...plugins.tools, ...context.tools]
   const sinks = createSinks({
     sinks: config.sinks,
     custom: plugins.sinks,
@@ -50,15 +50,18 @@ export function ownSources(parts: OwnParts, surroundings: Surroundings): readonl
   ]
 }
 
-function builtIn({ config, engines }: OwnParts, { access, claims, clock, log }: Surroundings): Tool[] {
+function builtInTools(
+  { config, engines }: LocalSourcesOptions,
+  { access, leases, clock, log }: GenerationContext,
+): Tool[] {
   const { tools: names, fetch } = config.native
   const vet = (url: string) => vetUrl(url, { allowPrivate: fetch.allowPrivate, clock })
   const models = engines.models.value.byName
   const languages = likelyLanguages(config.sandbox.languages)
   const sandbox = { ...config.sandbox, languages: [...languages] }
-  const claiming = claims ? { claim: claims.acquire } : {}
+  const claiming = leases ? { claim: leases.acquire } : {}
   const others = [
-    ...inferenceTools({ config, models, read: readAnswer, vet, clock, log }),
+    ...inferenceTools({ config, models, read: parseModelAnswer, vet, clock, log }),
     ...(languages.length > 0
       ? [executeCode({ executor: engines.executor.value, access, config: sandbox, ...claiming, clock })]
       : []),
@@ -66,14 +69,14 @@ function builtIn({ config, engines }: OwnParts, { access, claims, clock, log }: 
   return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })
 }
 
-type Found = { readonly value: unknown } | { readonly problem: string }
+type ParsedAnswer = { readonly value: unknown } | { readonly problem: string }
 
 /** Makes a value of what a model wrote, mended where that is possible, and holds it to the schema that was asked for. */
-async function readAnswer(
+async function parseModelAnswer(
   text: string,
   schema: Readonly<Record<string, unknown>>,
   restore: (value: unknown) => unknown,
-): Promise<Found> {
+): Promise<ParsedAnswer> {
   // Loaded when it is needed: few gateways have a model that is asked for JSON.
   const { repair } = await import('../chat/repair/repair.ts')
   const found = repair(text, { accepts: () => true })
@@ -89,21 +92,21 @@ async function readAnswer(
 /** Loads plugins with what they need of ours; throws `PluginsRefused` where one of them cannot be. */
 export function openPlugins(
   paths: readonly string[],
-  { clock, log }: Pick<Lasting, 'clock' | 'log'>,
+  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
 ): Promise<Plugins> {
   const modules = { library: moduleFile('tools/plugins/library'), child: moduleFile('tools/plugins/isolated/child') }
   return loadPlugins(paths, { modules, clock, log })
 }
 
 /** Plugins go on where neither their list nor any of their files has changed. */
-export async function choosePlugins(
+export async function reuseOrLoadPlugins(
   paths: readonly string[],
-  surroundings: Pick<Lasting, 'clock' | 'log'>,
-  known: Made<Plugins> | undefined,
-): Promise<Made<Plugins>> {
-  if (known && isDeepStrictEqual(known.from, await stateOf(paths, known.value.places))) return known
-  const value = await openPlugins(paths, surroundings)
-  return { value, from: await stateOf(paths, value.places) }
+  context: Pick<ProcessState, 'clock' | 'log'>,
+  known: Reusable<Plugins> | undefined,
+): Promise<Reusable<Plugins>> {
+  if (known && isDeepStrictEqual(known.builtFrom, await stateOf(paths, known.value.places))) return known
+  const value = await openPlugins(paths, context)
+  return { value, builtFrom: await stateOf(paths, value.places) }
 }
 
 /** What tells one state of files from another. */

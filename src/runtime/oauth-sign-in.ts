@@ -13,7 +13,7 @@ import { sameState } from '../upstream/oauth/sign-in.ts'
 
 export type { KeptGrant, OAuth } from '../upstream/oauth/oauth.ts'
 
-interface Around {
+interface OAuthContext {
   readonly clock: Clock
   readonly log: Log
 }
@@ -22,13 +22,13 @@ interface Around {
  * The tokens for the servers of a configuration: in the safe that replicas share, or else in its state folder. The
  * gateway and commands find the same ones.
  */
-export function oauthIn(safe: RedisSafe | undefined, { stores }: Config, around: Around): OAuth {
+export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, around: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
   return createOAuth({ vault, locks, placeOf, ...around })
 }
 
 /** The same for a command, which has nothing open. */
-export async function openOAuth(config: Config, around: Around): Promise<OAuth & AsyncDisposable> {
+export async function openOAuth(config: Config, around: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()
   let safe: RedisSafe | undefined
@@ -37,7 +37,7 @@ export async function openOAuth(config: Config, around: Around): Promise<OAuth &
     safe = open.use(await openRedisSafe({ url: redis.url, key, ...around }))
   }
   const running = open.move()
-  return { ...oauthIn(safe, config, around), [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return { ...createServerOAuth(safe, config, around), [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
 
 export interface SignInOptions {

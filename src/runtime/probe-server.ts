@@ -22,7 +22,7 @@ import type { OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 
 /** What was found out about a server by trying it once, apart from any gateway. */
-export interface Examination {
+export interface ProbeResult {
   /** How it was reached in the end. */
   readonly transport: ServerConfig['transport']
   /** What each step took, in milliseconds; absent for those it did not come to. */
@@ -46,10 +46,10 @@ export interface Examination {
   /** The last lines that it wrote beside the protocol. */
   readonly stderr: readonly string[]
   readonly stdout: readonly string[]
-  readonly failure?: ExaminedFailure
+  readonly failure?: ProbeFailure
 }
 
-export interface ExaminedFailure {
+export interface ProbeFailure {
   readonly message: string
   /** What the system or the network calls it: ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
   readonly code?: string
@@ -60,12 +60,12 @@ export interface ExaminedFailure {
   readonly signIn?: string
 }
 
-export interface Examiner extends AsyncDisposable {
+export interface ServerProber extends AsyncDisposable {
   /** Never rejects, unless the signal is aborted: what goes wrong is what it is about. */
-  examine(name: string, config: ServerConfig, withinMs: number, signal: AbortSignal): Promise<Examination>
+  probe(name: string, config: ServerConfig, withinMs: number, signal: AbortSignal): Promise<ProbeResult>
 }
 
-export interface ExaminerOptions {
+export interface ServerProberOptions {
   /** Takes secrets out of what servers write and say. */
   redact(text: string): string
   /** Where tokens come from, for servers that want OAuth. */
@@ -81,12 +81,12 @@ const identity = { name: 'toolway', version }
 const maxLines = 50
 
 /** Tries servers, and leaves nothing of them behind: no process, no file. */
-export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): Examiner {
+export function createServerProber({ redact, oauth, clock, log }: ServerProberOptions): ServerProber {
   // Not where the gateway keeps its own: that may be what is wrong.
   const folder = join(tmpdir(), `toolway-examiner-${randomUUID()}`)
   const leftovers = createLeftovers({ folder, log, clock })
   return {
-    async examine(name, config, withinMs, signal) {
+    async probe(name, config, withinMs, signal) {
       const heard = listener(log, redact)
       const start = stopwatch(leftovers, () => connect.stderr?.().length ?? 0)
       const connect: Connect = createConnect({
@@ -99,7 +99,7 @@ export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): 
         clock,
         log: heard.log,
       })
-      let found: Partial<Examination> = {}
+      let found: Partial<ProbeResult> = {}
       const unusable: string[] = []
       using limit = deadline(clock, withinMs, () => new Error(`no answer within ${withinMs / 1000} s`), signal)
       const begun = performance.now()
@@ -148,12 +148,12 @@ export function createExaminer({ redact, oauth, clock, log }: ExaminerOptions): 
 }
 
 /** What is wrong with plugins, found out by loading them as a gateway does; a sentence each. */
-export async function examinePlugins(
+export async function probePlugins(
   paths: readonly string[],
-  surroundings: Pick<ExaminerOptions, 'clock' | 'log'>,
+  context: Pick<ServerProberOptions, 'clock' | 'log'>,
 ): Promise<readonly string[]> {
   try {
-    await using _plugins = await openPlugins(paths, surroundings)
+    await using _plugins = await openPlugins(paths, context)
     return []
   } catch (thrown) {
     if (thrown instanceof PluginsRefused) return thrown.problems
@@ -162,11 +162,11 @@ export async function examinePlugins(
 }
 
 /** Which programs of agents can be run here, found out by running some. */
-export async function examineSandbox(
+export async function probeSandbox(
   config: Config['sandbox'],
-  surroundings: Pick<ExaminerOptions, 'clock' | 'log'>,
+  context: Pick<ServerProberOptions, 'clock' | 'log'>,
 ): Promise<Isolation> {
-  await using executor = openExecutor(config, surroundings)
+  await using executor = openExecutor(config, context)
   return await executor.probe()
 }
 
@@ -222,7 +222,7 @@ function listener(log: Log, redact: (text: string) => string) {
   return { log: own, remarks, stdout }
 }
 
-function failureOf(thrown: unknown, timedOut: boolean, redact: (text: string) => string): ExaminedFailure {
+function failureOf(thrown: unknown, timedOut: boolean, redact: (text: string) => string): ProbeFailure {
   const code = codeOf(thrown)
   const status = statusOf(thrown)
   return {

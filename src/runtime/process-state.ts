@@ -36,12 +36,12 @@ import type { Readings, ServerReading } from '../telemetry/metrics/readings.ts'
 import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
 import { createLeftovers, type Leftovers } from '../upstream/connection/orphan-reaper.ts'
 import type { Server } from '../upstream/server.ts'
-import { type OAuth, oauthIn } from './oauth-sign-in.ts'
+import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
-import type { Shared } from './workers/worker.ts'
+import type { SharedServices } from './workers/worker.ts'
 
 /** What outlives configurations: what is open, what is counted, what is kept. */
-export interface Lasting extends AsyncDisposable {
+export interface ProcessState extends AsyncDisposable {
   readonly audit: AuditLog
   /** The audit records of all replicas, where they are kept together. */
   readonly archive: PostgresAudit | undefined
@@ -62,7 +62,7 @@ export interface Lasting extends AsyncDisposable {
   /** What it tells them, and hears of them. */
   readonly pubSub: PubSub | undefined
   /** Which of what only one replica can hold is held by this one. */
-  readonly claims: Leases | undefined
+  readonly leases: Leases | undefined
   readonly store: DescriptorStore
   /** Conversations that clients will come back to with the results of their own tools. */
   readonly handovers: Handovers
@@ -77,7 +77,7 @@ export interface Lasting extends AsyncDisposable {
 }
 
 /** What is asked of the present world: numbers and words that may change while all this goes on. */
-export interface Present {
+export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: Server }>
   readonly describe: Describe
@@ -89,19 +89,19 @@ export interface Present {
   redactName(text: string): string
 }
 
-export interface LastingOptions extends Required<Pick<Readings, 'sessions' | 'reloads' | 'tokens'>> {
+export interface ProcessStateOptions extends Required<Pick<Readings, 'sessions' | 'reloads' | 'tokens'>> {
   /** What workers of one machine share; Redis takes its place where there is one. */
-  readonly shared?: Shared | undefined
+  readonly shared?: SharedServices | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
 /** Opens it by the first configuration. Numbers that may change while it runs are asked of the present world. */
-export async function openLasting(
+export async function openProcessState(
   config: Config,
-  present: () => Present,
-  { shared: workers, clock, log, sessions, reloads, tokens }: LastingOptions,
-): Promise<Lasting> {
+  current: () => CurrentSettings,
+  { shared: workers, clock, log, sessions, reloads, tokens }: ProcessStateOptions,
+): Promise<ProcessState> {
   const { audit: auditing, stores } = config
   await using open = new AsyncDisposableStack()
   const own: { audit?: AuditLog } = {}
@@ -116,27 +116,27 @@ export async function openLasting(
       ...(archive && { copied: archive.shipped }),
       key: await keptAuditKey(stores.path),
       marks: marksFolder(stores.path, auditing.path),
-      describe: (args) => present().describe(args),
-      redact: (text) => present().redactName(text),
+      describe: (args) => current().describe(args),
+      redact: (text) => current().redactName(text),
       version,
       clock,
       log,
     }),
   )
   own.audit = audit
-  const redact = (text: string) => present().redactName(text)
+  const redact = (text: string) => current().redactName(text)
   const stats = createStats({ clock, redact })
   const calls = createRecentCalls({ clock, redact })
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
-  const sharing = { limits: bounds(present), local, ownSecret, clock, log }
+  const sharing = { limits: bounds(current), local, ownSecret, clock, log }
   const redis = open.use(await openShared(stores, sharing))
   const besides = await workers?.open(sharing)
   const shared = redis ?? besides
   const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
   const counted = {
-    cache: cache({ store: shared?.cache ?? memoryCache(bounds(present)), members, clock }),
-    bulkhead: bulkhead({ ...places(present), clock }),
+    cache: cache({ store: shared?.cache ?? memoryCache(bounds(current)), members, clock }),
+    bulkhead: bulkhead({ ...places(current), clock }),
   }
   const metrics = open.use(
     createMetrics({
@@ -146,7 +146,7 @@ export async function openLasting(
       readings: {
         load: counted.bulkhead.stats,
         cache: counted.cache.stats,
-        servers: () => [...present().servers.values()].map(({ server }) => readingOf(server)),
+        servers: () => [...current().servers.values()].map(({ server }) => readingOf(server)),
         audit: audit.status,
         sessions,
         reloads,
@@ -159,7 +159,7 @@ export async function openLasting(
       },
     }),
   )
-  const lasting = {
+  const processState = {
     audit,
     archive,
     ...counted,
@@ -170,12 +170,12 @@ export async function openLasting(
     // After the log, so that it is closed first: it has something left to write.
     refusals: open.use(createRefusals({ audit, clock })),
     buckets: shared?.buckets ?? local,
-    breakers: open.use(createBreakers({ configOf: (server) => present().breakerOf(server), clock, log })),
+    breakers: open.use(createBreakers({ configOf: (server) => current().breakerOf(server), clock, log })),
     seal,
     membership: shared?.membership,
-    claims: open.use(shared && createLeases(shared.membership)),
+    leases: open.use(shared && createLeases(shared.membership)),
     pubSub: shared?.pubSub,
-    oauth: oauthIn(redis?.safe, config, { clock, log }),
+    oauth: createServerOAuth(redis?.safe, config, { clock, log }),
     handovers: createHandovers({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
     profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),
@@ -184,7 +184,7 @@ export async function openLasting(
     log,
   }
   const running = open.move()
-  return { ...lasting, [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return { ...processState, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
 
 /** What replicas share, where the configuration names a place for it. */
@@ -214,18 +214,18 @@ function readingOf(server: Server): ServerReading {
   return { name: server.name, health, breaker, connections, restarts }
 }
 
-const bounds = (present: () => Present) => ({
+const bounds = (current: () => CurrentSettings) => ({
   get maxEntries() {
-    return present().loaded.config.cache.maxEntries
+    return current().loaded.config.cache.maxEntries
   },
   get maxBytes() {
-    return present().loaded.config.cache.maxBytes
+    return current().loaded.config.cache.maxBytes
   },
 })
 
-const places = (present: () => Present) => ({
-  serverLimit: (server: string) => present().concurrencyOf.servers.get(server),
-  agentLimit: (agent: string) => present().concurrencyOf.agent(agent),
-  total: () => present().loaded.config.limits.concurrency,
-  queue: () => present().loaded.config.limits.queue,
+const places = (current: () => CurrentSettings) => ({
+  serverLimit: (server: string) => current().concurrencyOf.servers.get(server),
+  agentLimit: (agent: string) => current().concurrencyOf.agent(agent),
+  total: () => current().loaded.config.limits.concurrency,
+  queue: () => current().loaded.config.limits.queue,
 })

@@ -2,8 +2,8 @@ import { userInfo } from 'node:os'
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
-import { differenceOf } from './config-difference.ts'
-import { recordConfiguration } from './reload.ts'
+import { compareConfigs } from './config-difference.ts'
+import { createConfigAudit } from './reload.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as unknown as Config
 
@@ -13,7 +13,7 @@ function setUp() {
     records.push(event)
     return undefined
   }
-  const record = recordConfiguration({ begin: keep, end: keep }, 'a secret', (text) =>
+  const record = createConfigAudit({ begin: keep, end: keep }, 'a secret', (text) =>
     text.replace('hunter2', '[redacted]'),
   )
   return { record, records }
@@ -24,7 +24,7 @@ test('F11: start, stop and each reload are written down, with a hash of the conf
   const before = configOf({})
   const after = configOf({ mcpServers: { a: { command: 'x' } } })
   record.started(before)
-  record.applied(after, differenceOf(before, after))
+  record.applied(after, compareConfigs(before, after))
   record.refused('line 3: password hunter2 is wrong')
   await record.stopped(after)
   const given = records.map((event) => ('arguments' in event ? event.arguments : undefined))

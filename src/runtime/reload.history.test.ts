@@ -3,14 +3,14 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { configSchema } from '../config/schema.ts'
 import { silentLog } from '../core/log.ts'
-import { createHistory, createReload } from './reload.ts'
+import { createReload, createReloadHistory } from './reload.ts'
 
 const loadedOf = (written: object = {}) =>
   ({ config: configSchema.parse(written), files: [] }) as unknown as LoadedConfig
 const eventAt = (at: number) => ({ at, ok: true, error: null, changes: [] })
 
 test('G8: the history of reloads is bounded, newest first, and tells each event once', () => {
-  const history = createHistory(2)
+  const history = createReloadHistory(2)
   const heard: number[] = []
   const listening = history.onEvent(({ at }) => heard.push(at))
   for (const at of [1, 2, 3]) history.add(eventAt(at))
@@ -22,7 +22,7 @@ test('G8: the history of reloads is bounded, newest first, and tells each event 
 
 test('G8: a reload writes down what it changed, and a failed one why it changed nothing', async () => {
   const clock = createManualClock()
-  const history = createHistory()
+  const history = createReloadHistory()
   let current = loadedOf()
   let next = async () => loadedOf({ limits: { perMinute: 5 } })
   const reload = createReload({
@@ -32,7 +32,7 @@ test('G8: a reload writes down what it changed, and a failed one why it changed 
       current = loaded
     },
     history,
-    mayTell: () => true,
+    mayShow: () => true,
     clock,
     log: silentLog,
   })

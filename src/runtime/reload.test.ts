@@ -3,7 +3,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { configSchema } from '../config/schema.ts'
 import { silentLog } from '../core/log.ts'
-import { differenceOf } from './config-difference.ts'
+import { compareConfigs } from './config-difference.ts'
 import { createReload } from './reload.ts'
 
 const loadedOf = (written: object = {}, files: readonly string[] = []) =>
@@ -130,7 +130,7 @@ test('G8: a difference names servers, sections, and what has to wait for the nex
     server: { port: 9 },
     agents: { one: {} },
   })
-  expect(differenceOf(before as never, after as never)).toEqual({
+  expect(compareConfigs(before as never, after as never)).toEqual({
     servers: { added: ['d'], removed: ['c'], changed: ['b'] },
     sections: ['agents'],
     atNextStart: ['server.port'],

@@ -7,20 +7,20 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { osUser } from '../core/os-user.ts'
 import {
-  changesInWords,
-  type Difference,
-  differenceOf,
+  type ConfigDifference,
+  compareConfigs,
+  describeChanges,
   isEmpty,
-  type MayTell,
-  untilNextStart,
+  keepFixedSettings,
+  type MayShow,
 } from './config-difference.ts'
 
 /** One attempt to put another configuration into force. */
-export interface Attempt {
+export interface ReloadAttempt {
   readonly at: string
   /** Why nothing has changed; none where it has. */
   readonly error?: string
-  readonly difference?: Difference
+  readonly difference?: ConfigDifference
 }
 
 export interface ReloadStatus {
@@ -31,7 +31,7 @@ export interface ReloadStatus {
   readonly last_error_at: string | null
   readonly last_success_at: string | null
   /** The latest attempts, newest first. */
-  readonly history: readonly Attempt[]
+  readonly history: readonly ReloadAttempt[]
 }
 
 export interface Reload {
@@ -49,9 +49,9 @@ export interface ReloadOptions {
   apply(loaded: LoadedConfig): Promise<void>
   /** Where it is told what has changed, and of which values; nowhere, if absent. */
   readonly history?: ReloadHistory
-  readonly mayTell?: MayTell
+  readonly mayShow?: MayShow
   /** Where each attempt is written down. */
-  readonly record?: Pick<ConfigurationRecord, 'applied' | 'refused'>
+  readonly record?: Pick<ConfigAudit, 'applied' | 'refused'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -60,16 +60,16 @@ const maxAttempts = 20
 
 /** Takes another configuration over, one at a time; whatever is wrong with it leaves the old one in force (G8). */
 export function createReload(options: ReloadOptions): Reload {
-  const { current, load, apply, history: told, mayTell = () => false, clock, log } = options
+  const { current, load, apply, history: told, mayShow: mayTell = () => false, clock, log } = options
   let attempts = 0
   let successes = 0
   let lastError: { readonly text: string; readonly at: string } | undefined
   let lastSuccessAt: string | null = null
-  const history: Attempt[] = []
+  const history: ReloadAttempt[] = []
   let running: Promise<void> | undefined
   let again = false
 
-  const keep = (attempt: Attempt) => {
+  const keep = (attempt: ReloadAttempt) => {
     history.unshift(attempt)
     history.length = Math.min(history.length, maxAttempts)
   }
@@ -81,10 +81,10 @@ export function createReload(options: ReloadOptions): Reload {
     try {
       const loaded = await load()
       const before = current()
-      refuseGone(before, loaded)
-      const changes = told ? changesInWords(before.config, loaded.config, mayTell) : []
-      const difference = differenceOf(before.config, loaded.config)
-      const config = untilNextStart(before.config, loaded.config)
+      requireFiles(before, loaded)
+      const changes = told ? describeChanges(before.config, loaded.config, mayTell) : []
+      const difference = compareConfigs(before.config, loaded.config)
+      const config = keepFixedSettings(before.config, loaded.config)
       await apply({ ...loaded, config })
       successes++
       lastSuccessAt = at
@@ -131,13 +131,13 @@ export function createReload(options: ReloadOptions): Reload {
 }
 
 /** A file that went away takes its rules with it, and whatever is found in its place may have none. */
-function refuseGone(before: LoadedConfig, after: LoadedConfig): void {
+function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
   if (gone) throw new Error(`${gone.path} is gone; put it back (with {} in it for the defaults), or start again`)
 }
 
 /** One attempt to put another configuration into force, as people read about it. */
-export interface Reloaded {
+export interface ReloadOutcome {
   readonly at: number
   readonly ok: boolean
   /** Why nothing has changed; null where it has. */
@@ -149,16 +149,16 @@ export interface Reloaded {
 /** The latest attempts, for whoever wants to know what has happened to the configuration and when. */
 export interface ReloadHistory {
   /** Newest first. */
-  readonly events: readonly Reloaded[]
-  add(event: Reloaded): void
-  onEvent(listener: (event: Reloaded) => void): Disposable
+  readonly events: readonly ReloadOutcome[]
+  add(event: ReloadOutcome): void
+  onEvent(listener: (event: ReloadOutcome) => void): Disposable
 }
 
 const maxEvents = 50
 
-export function createHistory(most = maxEvents): ReloadHistory {
-  const listeners = new Set<(event: Reloaded) => void>()
-  let events: readonly Reloaded[] = []
+export function createReloadHistory(most = maxEvents): ReloadHistory {
+  const listeners = new Set<(event: ReloadOutcome) => void>()
+  let events: readonly ReloadOutcome[] = []
   return {
     get events() {
       return events
@@ -169,7 +169,7 @@ export function createHistory(most = maxEvents): ReloadHistory {
     },
     onEvent(listener) {
       // Wrapped, so that one function registered twice is two listeners.
-      const own = (event: Reloaded) => listener(event)
+      const own = (event: ReloadOutcome) => listener(event)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
@@ -177,9 +177,9 @@ export function createHistory(most = maxEvents): ReloadHistory {
 }
 
 /** Writes down what happens to the configuration (F11): which one a gateway starts and stops with, and each reload. */
-interface ConfigurationRecord {
+interface ConfigAudit {
   started(config: Config): void
-  applied(config: Config, difference: Difference): void
+  applied(config: Config, difference: ConfigDifference): void
   refused(error: string): void
   stopped(config: Config): Promise<void>
 }
@@ -188,11 +188,7 @@ interface ConfigurationRecord {
  * `secret` keys the hash of a configuration: it holds passwords, and a plain hash would let anybody who reads the log
  * try them out.
  */
-export function recordConfiguration(
-  audit: Audit,
-  secret: string,
-  redact: (text: string) => string,
-): ConfigurationRecord {
+export function createConfigAudit(audit: Audit, secret: string, redact: (text: string) => string): ConfigAudit {
   const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config, sorted)).digest('hex')
 
   const write = (operation: string, given: Record<string, unknown>, error?: string): Promise<void> | undefined => {
@@ -234,19 +230,19 @@ const sorted = (_: string, value: unknown): unknown =>
     : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 
 /** Worlds that follow one another: what runs in one ends there, whatever comes after it. */
-export interface Worlds<World> extends AsyncDisposable {
+export interface Generations<G> extends AsyncDisposable {
   /** The one that whatever begins now begins in. */
-  readonly present: World
+  readonly current: G
   /** All that are not over: the present one first. */
-  readonly living: readonly World[]
+  readonly alive: readonly G[]
   /** Does something in the present world, which is not ended before that is done. */
-  within<T>(work: (world: World) => Promise<T>): Promise<T>
+  run<T>(work: (generation: G) => Promise<T>): Promise<T>
   /** Another one is the present one from now on. */
-  follow(next: World): void
+  replace(next: G): void
 }
 
-interface Place<World> {
-  readonly world: World
+interface Slot<G> {
+  readonly generation: G
   running: number
   /** No longer the present one, and since long enough. */
   old: boolean
@@ -256,48 +252,48 @@ interface Place<World> {
 const graceMs = 1_000
 
 /** Keeps a world until nothing runs in it any more, and ends it then. */
-export function createWorlds<World>(options: {
-  readonly first: World
+export function createGenerations<G>(options: {
+  readonly first: G
   /** Called once for each world, when it is no longer among the living ones. */
-  end(world: World): Promise<void>
+  end(generation: G): Promise<void>
   readonly clock: Clock
-}): Worlds<World> {
-  let present: Place<World> = { world: options.first, running: 0, old: false }
-  let places = [present]
+}): Generations<G> {
+  let current: Slot<G> = { generation: options.first, running: 0, old: false }
+  let slots = [current]
   const ending = new Set<Promise<void>>()
   const timers = new Set<Disposable>()
 
-  const end = (place: Place<World>) => {
-    places = places.filter((other) => other !== place)
-    const done = options.end(place.world).finally(() => ending.delete(done))
+  const end = (slot: Slot<G>) => {
+    slots = slots.filter((other) => other !== slot)
+    const done = options.end(slot.generation).finally(() => ending.delete(done))
     ending.add(done)
   }
 
-  const leave = (place: Place<World>) => {
-    place.running--
-    if (place.old && place.running === 0 && places.includes(place)) end(place)
+  const leave = (slot: Slot<G>) => {
+    slot.running--
+    if (slot.old && slot.running === 0 && slots.includes(slot)) end(slot)
   }
 
   return {
-    get present() {
-      return present.world
+    get current() {
+      return current.generation
     },
-    get living() {
-      return places.map(({ world }) => world)
+    get alive() {
+      return slots.map(({ generation }) => generation)
     },
-    async within(work) {
-      const place = present
-      place.running++
+    async run(work) {
+      const slot = current
+      slot.running++
       try {
-        return await work(place.world)
+        return await work(slot.generation)
       } finally {
-        leave(place)
+        leave(slot)
       }
     },
-    follow(next) {
-      const before = present
-      present = { world: next, running: 0, old: false }
-      places = [present, ...places]
+    replace(next) {
+      const before = current
+      current = { generation: next, running: 0, old: false }
+      slots = [current, ...slots]
       const timer = options.clock.after(graceMs, () => {
         timers.delete(timer)
         before.old = true
@@ -307,7 +303,7 @@ export function createWorlds<World>(options: {
     },
     async [Symbol.asyncDispose]() {
       for (const timer of timers) timer[Symbol.dispose]()
-      for (const place of places) end(place)
+      for (const slot of slots) end(slot)
       await Promise.all(ending)
     },
   }

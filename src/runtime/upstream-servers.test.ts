@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { fakeSource } from '../catalog/source.fixture.ts'
-import { createListsChanged } from './upstream-servers.ts'
+import { createListChangeDetector } from './upstream-servers.ts'
 
 test('F13, B10: to be heard for the first time is no change of a list, nor is it that a server goes down or comes back', () => {
   const [plain, capable] = [fakeSource('files', { tools: ['read'] }), fakeSource('files', { tools: ['read', 'ask'] })]
   const kinds = new Map([['{}', plain]])
-  const changed = createListsChanged({ kinds: () => kinds })
+  const changed = createListChangeDetector({ kinds: () => kinds })
   expect(changed()).toBe(false)
   plain.become('unhealthy', 'it is down')
   expect(changed()).toBe(false)

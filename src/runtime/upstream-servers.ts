@@ -4,13 +4,13 @@ import type { Entry } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import { createConnect } from '../upstream/connection/connect.ts'
 import { createServer, type Server } from '../upstream/server.ts'
-import type { Surroundings } from './context.ts'
+import type { GenerationContext } from './context.ts'
 import { version } from './package-paths.ts'
 
 /** A server and all that made it what it is. */
-export interface Tended {
+export interface ConfiguredServer {
   readonly server: Server
-  readonly made: {
+  readonly builtFrom: {
     readonly config: ServerConfig
     readonly timeoutMs: number
     readonly maxTimeoutMs: number
@@ -20,9 +20,9 @@ export interface Tended {
   }
 }
 
-export type Servers = ReadonlyMap<string, Tended>
+export type ConfiguredServers = ReadonlyMap<string, ConfiguredServer>
 
-export const serversOf = ({ servers }: { readonly servers: Servers }): Server[] =>
+export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }): Server[] =>
   [...servers.values()].map(({ server }) => server)
 
 /** The servers of a configuration, without Toolway itself. */
@@ -37,20 +37,29 @@ const configured = (config: Config, log: Log): string[] =>
  * The servers of a world, those of the one before taken over where nothing has changed. A function of its own, because
  * whatever lives as long as a world must not hold on to the one before it.
  */
-export const tendAll = (config: Config, surroundings: Surroundings, before: Servers | undefined): Servers =>
-  new Map(configured(config, surroundings.log).map((name) => [name, tend(name, config, surroundings, before)]))
+export const buildServers = (
+  config: Config,
+  context: GenerationContext,
+  before: ConfiguredServers | undefined,
+): ConfiguredServers =>
+  new Map(configured(config, context.log).map((name) => [name, buildServer(name, config, context, before)]))
 
-function tend(name: string, config: Config, surroundings: Surroundings, before: Servers | undefined): Tended {
+function buildServer(
+  name: string,
+  config: Config,
+  context: GenerationContext,
+  before: ConfiguredServers | undefined,
+): ConfiguredServer {
   const server = config.mcpServers[name] as ServerConfig
   const { timeout: timeoutMs, maxTimeout: maxTimeoutMs } = config.defaults
   const refreshMs = server.refresh ?? config.discovery.refresh
   const { health } = config
-  const made = { config: server, timeoutMs, maxTimeoutMs, refreshMs, mode: config.discovery.mode, health }
+  const builtFrom = { config: server, timeoutMs, maxTimeoutMs, refreshMs, mode: config.discovery.mode, health }
   const known = before?.get(name)
-  if (known && isDeepStrictEqual(known.made, made)) return known
-  const { store, seal, leftovers, oauth, clock, log } = surroundings
+  if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
+  const { store, seal, leftovers, oauth, clock, log } = context
   return {
-    made,
+    builtFrom,
     server: createServer({
       name,
       config: server,
@@ -59,18 +68,18 @@ function tend(name: string, config: Config, surroundings: Surroundings, before: 
       refreshMs,
       discovery: config.discovery.mode,
       health,
-      decide: (caller, entry) => surroundings.policy().decide(caller, entry),
-      judgesDefinitions: () => surroundings.policy().judgesDefinitions,
-      breaker: () => surroundings.breakers.stateOf(name),
+      decide: (caller, entry) => context.policy().decide(caller, entry),
+      judgesDefinitions: () => context.policy().judgesDefinitions,
+      breaker: () => context.breakers.stateOf(name),
       store,
-      servedUri: (uri) => surroundings.servedUri(name, uri),
+      servedUri: (uri) => context.servedUri(name, uri),
       connect: createConnect({
         name,
         config: server,
         identity: { name: 'toolway', version },
         leftovers,
         oauth,
-        redact: surroundings.redact,
+        redact: context.redact,
         clock,
         log,
       }),
@@ -96,7 +105,7 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
  * heard for the first time is no change, and how a server is has nothing to do with it: what it has answered is as good
  * as before.
  */
-export function createListsChanged(server: Pick<Server, 'kinds'>): () => boolean {
+export function createListChangeDetector(server: Pick<Server, 'kinds'>): () => boolean {
   const before = new Map<string, readonly Entry[]>()
   return () => {
     let changed = false

@@ -3,7 +3,7 @@ import { systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { didYouMean } from '../../core/near.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
-import { createExaminer, type Examiner, examineSandbox } from '../../runtime/probe-server.ts'
+import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { agentCheck } from '../doctor/agents.ts'
 import { auditChecks, auditLockCheck } from '../doctor/audit.ts'
@@ -54,7 +54,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
   })
   const { understood } = situation
   await using oauth = understood && (await openOAuth(understood, { clock: systemClock, log }))
-  await using examiner = createExaminer({ redact: redactor.text, oauth, clock: systemClock, log })
+  await using examiner = createServerProber({ redact: redactor.text, oauth, clock: systemClock, log })
   const found = await looked(checksFor(situation, { examiner, log }, shell, options), shell)
   const checks = found.map(concealer(redactor))
   const fine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))
@@ -65,7 +65,7 @@ export async function doctor(shell: Shell, options: DoctorOptions): Promise<Exit
 
 /** What it looks with. */
 interface Means {
-  readonly examiner: Examiner
+  readonly examiner: ServerProber
   readonly log: Log
 }
 
@@ -91,7 +91,7 @@ function checksFor(situation: Situation, { examiner, log }: Means, shell: Shell,
     ...servers.checks,
     // After the servers, which it waits for: the checks before it are under way by then.
     agentCheck(config, servers.tools, command),
-    sandboxCheck(config.sandbox, () => examineSandbox(config.sandbox, { clock: systemClock, log })),
+    sandboxCheck(config.sandbox, () => probeSandbox(config.sandbox, { clock: systemClock, log })),
     clientCheck(shell),
   ]
 }

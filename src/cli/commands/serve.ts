@@ -4,7 +4,7 @@ import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
-import { thisWorker } from '../../runtime/workers/worker.ts'
+import { currentWorker } from '../../runtime/workers/worker.ts'
 import { type Banner, banner } from '../banner.ts'
 import { type ExitCode, exit } from '../exit.ts'
 import { releaseWhenIdle } from '../idle-memory.ts'
@@ -24,7 +24,7 @@ export interface ServeOptions extends CommonOptions {
 
 /** Serves over HTTP until it is told to stop. */
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
-  const worker = thisWorker(shell.env)
+  const worker = currentWorker(shell.env)
   if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
   // Loaded by whoever serves: the one that only looks after workers stays small.
   const { openWatching } = await import('../open.ts')

@@ -34,7 +34,7 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
 async function tryPlugins(loaded: LoadedConfig, shell: Shell): Promise<void> {
   const { plugins } = loaded.config.native
   if (plugins.length === 0) return
-  const { examinePlugins } = await import('../../runtime/probe-server.ts')
+  const { probePlugins: examinePlugins } = await import('../../runtime/probe-server.ts')
   const problems = await examinePlugins(plugins, { clock: systemClock, log: openLog(shell, loaded, 'silent') })
   const found = problems.map((message) => loaded.problemAt(['native', 'plugins'], message))
   if (found.length > 0) throw new ConfigError(found)

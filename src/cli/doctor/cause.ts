@@ -1,11 +1,11 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Examination, ExaminedFailure } from '../../runtime/probe-server.ts'
+import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 
 /** A server that was tried, and what is needed to say what to do about it. */
 export interface Tried {
   readonly name: string
   readonly config: ServerConfig
-  readonly examination: Examination
+  readonly examination: ProbeResult
   readonly withinMs: number
   /** The environment of whoever asks: servers get little of it. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -14,7 +14,7 @@ export interface Tried {
 /** One that failed. */
 export interface Failed<Config extends ServerConfig = ServerConfig> extends Tried {
   readonly config: Config
-  readonly failure: ExaminedFailure
+  readonly failure: ProbeFailure
 }
 
 /** Why it failed and what to do. */

@@ -1,5 +1,5 @@
 import { matches } from '../../core/wildcard.ts'
-import type { Examination } from '../../runtime/probe-server.ts'
+import type { ProbeResult } from '../../runtime/probe-server.ts'
 import { type Diagnosis, diagnose, type Failed, type Tried } from './cause.ts'
 import { type Finding, ok, problem, warning } from './finding.ts'
 import { httpCauses } from './http-causes.ts'
@@ -33,7 +33,7 @@ function cause(failed: Failed): Diagnosis {
 }
 
 /** `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
-function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Examination): string {
+function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: ProbeResult): string {
   const { startMs, handshakeMs = 0, listMs = 0 } = times
   const steps = [
     ...(startMs === undefined ? [] : [`start ${took(startMs)}`]),

@@ -1,7 +1,7 @@
 import type { HttpConfig, ServerConfig } from '../../config/schema.ts'
 import { keyPath } from '../../config/tree.ts'
 import { matches } from '../../core/wildcard.ts'
-import type { Examiner } from '../../runtime/probe-server.ts'
+import type { ServerProber } from '../../runtime/probe-server.ts'
 import { type Check, ok, problem, warning } from './finding.ts'
 import { serverFinding } from './server.ts'
 import type { Situation } from './situation.ts'
@@ -16,7 +16,7 @@ export interface ServerCheckOptions {
   readonly situation: Situation
   /** All that are configured, unless one is named. */
   readonly only: string | undefined
-  readonly examiner: Examiner
+  readonly examiner: ServerProber
   readonly withinMs: number
   /** The environment of whoever asks: servers get little of it. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -42,7 +42,7 @@ export function serverChecks({ situation, only, examiner, withinMs, env }: Serve
     if (variable !== undefined) {
       return problem(`was not tried: the variable ${variable} of its configuration is not set`, `export ${variable}=…`)
     }
-    const examination = await examiner.examine(name, server, withinMs, signal)
+    const examination = await examiner.probe(name, server, withinMs, signal)
     if (examination.tools)
       known.set(
         name,

@@ -1,11 +1,11 @@
 import { loadConfig } from '../../config/load.ts'
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Examination, ExaminedFailure } from '../../runtime/probe-server.ts'
+import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 import { folder } from '../folder.fixture.ts'
 import type { Finding } from './finding.ts'
 import { serverFinding } from './server.ts'
 
-type Seen = Partial<Omit<Examination, 'failure'>> & { readonly failure?: Partial<ExaminedFailure> }
+type Seen = Partial<Omit<ProbeResult, 'failure'>> & { readonly failure?: Partial<ProbeFailure> }
 
 /** What is said of a server, as the configuration has it with every default, that was found to be so. */
 export async function findingOf(
@@ -18,6 +18,6 @@ export async function findingOf(
   const config = loaded.config.mcpServers.it as ServerConfig
   const nothing = { transport: config.transport, remarks: [], stderr: [], stdout: [] }
   const failure = failed && { failure: { message: 'it ended.', timedOut: false, ...failed } }
-  const examination: Examination = { ...nothing, ...seen, ...failure }
+  const examination: ProbeResult = { ...nothing, ...seen, ...failure }
   return serverFinding({ name: 'it', config, examination, withinMs: 30_000, env })
 }

@@ -5,13 +5,13 @@ import { lineage } from '../../policy/lineage.ts'
 import type { AgentView, Matrix, WhyView } from '../../serve/admin/contract.ts'
 import type { ToolsAsked } from '../../serve/admin/port.ts'
 import { agentFor } from '../../serve/agent.ts'
-import type { World } from '../generation.ts'
-import type { AdminParts } from './context.ts'
+import type { Generation } from '../generation.ts'
+import type { AdminContext } from './context.ts'
 import { accountOf } from './overview.ts'
-import { partsOf, select } from './visibility.ts'
+import { selectTools, splitTools } from './visibility.ts'
 
 /** The agents that there are; with no rules there is one. */
-export const agentsOf = ({ policy }: World): readonly string[] =>
+export const agentsOf = ({ policy }: Generation): readonly string[] =>
   policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
 
 /** A caller with a credential that acts as this agent. */
@@ -26,15 +26,15 @@ export const asAgent = (agent: string): Caller => ({
 })
 
 /** The agent that somebody acts as, or another that they ask for; refused where they may not be that one. */
-export const chosenAgent = (access: Access, caller: Caller, asked: string | undefined): string =>
+export const resolveAgent = (access: Access, caller: Caller, asked: string | undefined): string =>
   asked === undefined ? caller.agent : agentFor(access, caller, asked)
 
-export function agentViews({ present, stats }: AdminParts): readonly AgentView[] {
-  const world = present()
-  const { policy, catalog, concurrencyOf, loaded } = world
+export function agentViews({ current, stats }: AdminContext): readonly AgentView[] {
+  const generation = current()
+  const { policy, catalog, concurrencyOf, loaded } = generation
   const { agents, defaults, limits } = loaded.config
   const fallback = defaults.agent ?? (defaults.denyOnMissingAgent ? undefined : defaultAgent)
-  return agentsOf(world).map((name) => {
+  return agentsOf(generation).map((name) => {
     const family = lineage(name, policy.agents)
     const view = catalog.view(asAgent(name))
     const perMinute = family.map((one) => agents[one]?.perMinute).find((limit) => limit !== undefined)
@@ -43,7 +43,7 @@ export function agentViews({ present, stats }: AdminParts): readonly AgentView[]
       inherits: family[1] ?? null,
       expose: policy.exposureOf(name),
       isDefault: policy.agents.size === 0 || name === fallback,
-      tools: partsOf(view.list('tool')).tools.length,
+      tools: splitTools(view.list('tool')).tools.length,
       tokens: accountOf(view),
       perMinute: perMinute ?? limits.perMinute ?? null,
       concurrency: concurrencyOf.agent(name) ?? null,
@@ -52,26 +52,26 @@ export function agentViews({ present, stats }: AdminParts): readonly AgentView[]
   })
 }
 
-export function matrixOf({ present }: AdminParts, asked: ToolsAsked): Matrix {
-  const world = present()
-  const agents = agentsOf(world)
+export function matrixOf({ current }: AdminContext, asked: ToolsAsked): Matrix {
+  const generation = current()
+  const agents = agentsOf(generation)
   const callers = agents.map(asAgent)
-  const { tools, ...page } = select(partsOf(world.catalog.everything('tool')).tools, asked)
+  const { tools, ...page } = selectTools(splitTools(generation.catalog.everything('tool')).tools, asked)
   const rows = tools.map(({ entry }) => ({
     server: entry.server,
     tool: entry.name,
-    allowed: callers.map((caller) => world.policy.decide(caller, entry).allowed),
+    allowed: callers.map((caller) => generation.policy.decide(caller, entry).allowed),
   }))
   return { agents, rows, ...page }
 }
 
 /** Why an agent may use a tool, or why not. Who is no admin may ask about the agents that they may be. */
 export async function whyFor(
-  { access, why }: AdminParts,
+  { access, why }: AdminContext,
   caller: Caller,
   asked: { readonly agent?: string | undefined; readonly tool: string },
 ): Promise<WhyView> {
-  const agent = caller.admin ? (asked.agent ?? caller.agent) : chosenAgent(access, caller, asked.agent)
+  const agent = caller.admin ? (asked.agent ?? caller.agent) : resolveAgent(access, caller, asked.agent)
   // What they ask for in vain is counted and written down, as if they had called it.
   if (!caller.admin) await access.view({ ...caller, agent }).resolve('tool', asked.tool)
   const authenticated = caller.admin || caller.authenticated

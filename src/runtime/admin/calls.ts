@@ -3,17 +3,17 @@ import type { Caller, Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { CallDetail, CallView, TryResult } from '../../serve/admin/contract.ts'
 import type { CallsAsked, Trial } from '../../serve/admin/port.ts'
-import { chosenAgent } from './agents.ts'
+import { resolveAgent } from './agents.ts'
 import type { AuditDesk } from './audit-queries.ts'
-import type { AdminParts } from './context.ts'
+import type { AdminContext } from './context.ts'
 
 /** The latest calls, as far as somebody may see them: admins all of them, others those of their agent. */
-export interface Calls {
+export interface CallsAdmin {
   list(caller: Caller, asked: CallsAsked): readonly CallView[]
   one(caller: Caller, id: string): Promise<CallDetail | undefined>
 }
 
-export function createCalls({ calls, log }: AdminParts, desk: AuditDesk): Calls {
+export function createCallsAdmin({ calls, log }: AdminContext, desk: AuditDesk): CallsAdmin {
   return {
     list(caller, { limit, ...filter }) {
       if (caller.admin) return calls.list(filter, limit)
@@ -47,13 +47,13 @@ const none: CallDetail['audit'] = { begin: null, end: null }
  * is configured for the agent hold for it. Nobody can be asked on the way, so that what needs a person's yes is refused.
  */
 export async function tryTool(
-  { access }: AdminParts,
+  { access }: AdminContext,
   caller: Caller,
   name: string,
   { arguments: given, agent: asked }: Trial,
   signal: AbortSignal,
 ): Promise<TryResult> {
-  const acting = { ...caller, agent: chosenAgent(access, caller, asked) }
+  const acting = { ...caller, agent: resolveAgent(access, caller, asked) }
   const { entry } = await access.view(acting).resolve('tool', name)
   const id = randomUUID().slice(19)
   const input = { arguments: given, meta: {} }

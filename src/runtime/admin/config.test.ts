@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
 import { type Config, configSchema } from '../../config/schema.ts'
-import { changesInWords, mayTell } from '../config-difference.ts'
-import { shownConfig } from './config.ts'
+import { describeChanges, mayShowValue } from '../config-difference.ts'
+import { redactConfig } from './config.ts'
 import { secretIn, secretive } from './secrets.fixture.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as unknown as Config
 
 const shown = (config: Config) =>
-  shownConfig(config, createRedactor({ secrets: secretsOf(config), keys: config.audit.redact }))
+  redactConfig(config, createRedactor({ secrets: secretsOf(config), keys: config.audit.redact }))
 
 describe('B6: the configuration as it is shown', () => {
   const config = configOf(secretive(7))
@@ -22,7 +22,7 @@ describe('B6: the configuration as it is shown', () => {
   test('holds none of them, also where the redactor knows nothing', () => {
     expect(JSON.stringify(shown(config))).not.toMatch(secretIn(7))
     const ignorant = createRedactor({ secrets: [], keys: [] })
-    const { sinks: _, ...others } = shownConfig(config, ignorant)
+    const { sinks: _, ...others } = redactConfig(config, ignorant)
     expect(JSON.stringify(others)).not.toMatch(secretIn(7))
   })
 
@@ -55,7 +55,7 @@ describe('B6: the configuration as it is shown', () => {
 })
 
 test('B6: what a reload changed is told without any of them', () => {
-  const told = changesInWords(configOf(secretive(7)), configOf(secretive(8)), mayTell).join('\n')
+  const told = describeChanges(configOf(secretive(7)), configOf(secretive(8)), mayShowValue).join('\n')
   expect(told).not.toMatch(secretIn(7))
   expect(told).not.toMatch(secretIn(8))
   for (const key of [

@@ -4,25 +4,25 @@ import type { Caller } from '../../core/call.ts'
 import { isSecretName } from '../../core/secret-name.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import type { ConfigView, ReloadEvent } from '../../serve/admin/contract.ts'
-import type { Reloaded } from '../reload.ts'
-import { type AdminParts, recorded } from './context.ts'
+import type { ReloadOutcome } from '../reload.ts'
+import { type AdminContext, audited } from './context.ts'
 import { reloadView } from './overview.ts'
 
 /** The configuration in force, and how it came to be. */
-export interface Configuration {
+export interface ConfigAdmin {
   view(): ConfigView
   last(): ReloadEvent | undefined
   reload(caller: Caller): Promise<ReloadEvent>
   onReload(listener: (event: ReloadEvent) => void): Disposable
 }
 
-export function createConfiguration(parts: AdminParts): Configuration {
-  const { present, reload, audit, clock } = parts
+export function createConfigAdmin(context: AdminContext): ConfigAdmin {
+  const { current, reload, audit, clock } = context
   const { history } = reload
 
   /** What is wrong with a file may quote it. */
-  const shown = ({ error, changes, ...event }: Reloaded): ReloadEvent => {
-    const { text } = present().redactor
+  const shown = ({ error, changes, ...event }: ReloadOutcome): ReloadEvent => {
+    const { text } = current().redactor
     return { ...event, error: error === null ? null : text(error), changes: changes.map(text) }
   }
 
@@ -30,18 +30,18 @@ export function createConfiguration(parts: AdminParts): Configuration {
 
   return {
     view() {
-      const { loaded, warnings, redactor } = present()
+      const { loaded, warnings, redactor } = current()
       return {
         files: loaded.files.map(({ path, dialect }) => ({ path, dialect })),
-        config: shownConfig(loaded.config, redactor),
+        config: redactConfig(loaded.config, redactor),
         warnings: warnings.map(redactor.text),
-        reload: reloadView(parts, true),
+        reload: reloadView(context, true),
         history: history.events.map(shown),
       }
     },
     last,
     async reload(caller) {
-      await recorded(audit, caller, { operation: 'reload_config' }, () => reload.now())
+      await audited(audit, caller, { operation: 'reload_config' }, () => reload.now())
       return last() ?? { at: clock.now(), ok: true, error: null, changes: [] }
     },
     onReload: (listener) => history.onEvent((event) => listener(shown(event))),
@@ -66,7 +66,7 @@ const addresses: ReadonlySet<string> = new Set(['url', 'baseUrl', 'otlp', 'jwksU
  * A configuration as an operator may see it, and whoever looks over their shoulder: what is a secret by its place is
  * replaced, and everything else goes past the redactor, which knows the secrets in whatever text they are.
  */
-export function shownConfig(config: Config, redactor: Redactor): Record<string, unknown> {
+export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
   const show = (value: unknown, key: string): unknown => {
     if (covered.has(key) && isRecord(value)) return mapped(value, () => hidden)
     if (typeof value === 'string') {

@@ -8,13 +8,13 @@ import type { Log } from '../../core/log.ts'
 import type { Why } from '../../policy/explanation.ts'
 import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { RecentCalls } from '../../telemetry/calls/recent.ts'
-import type { World } from '../generation.ts'
+import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
-import type { Lasting } from '../process-state.ts'
+import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
 
 /** What is counted of calls. */
-export interface Counted {
+export interface CallCounters {
   of(by: Stats['by'], name: string): Figures
   recent(ms: number): Figures
   table(by: Stats['by']): Stats
@@ -22,13 +22,13 @@ export interface Counted {
 }
 
 /** All that the admin API is put together from. */
-export interface AdminParts extends Pick<Lasting, 'archive' | 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
+export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
   readonly access: Access
   /** Tokens for servers that want OAuth. */
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
   /** What the present configuration has made. */
-  present(): World
-  readonly stats: Counted
+  current(): Generation
+  readonly stats: CallCounters
   readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
   readonly reload: {
     status(): ReloadStatus
@@ -52,13 +52,13 @@ export interface AdminParts extends Pick<Lasting, 'archive' | 'audit' | 'breaker
 }
 
 /** What an operator did, in the words of the audit log. */
-interface Deed {
+interface AdminAction {
   readonly operation: string
   readonly server?: string
 }
 
 /** Does something that an operator asked for, and writes down who it was and how it went, as for every call (F11). */
-export async function recorded<T>(audit: Audit, caller: Caller, deed: Deed, work: () => Promise<T>): Promise<T> {
+export async function audited<T>(audit: Audit, caller: Caller, deed: AdminAction, work: () => Promise<T>): Promise<T> {
   const { agent, principal, authenticated, address } = caller
   const subject = {
     call: randomUUID(),

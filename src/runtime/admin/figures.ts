@@ -2,11 +2,11 @@ import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { Range } from '../../serve/admin/port.ts'
-import type { AdminParts } from './context.ts'
-import { seesAllFigures } from './visibility.ts'
+import type { AdminContext } from './context.ts'
+import { maySeeAllFigures } from './visibility.ts'
 
 /** What was counted, as far as somebody may see it: everything, or the calls of their own agent. */
-export interface SeenFigures {
+export interface VisibleFigures {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
   series(caller: Caller, range: Range): Series
@@ -18,8 +18,8 @@ const latelyMs = 60_000
 const hourMs = 3_600_000
 const keptMs = 500
 
-export function createFigures({ stats, calls, present, clock }: AdminParts): SeenFigures {
-  const all = (caller: Caller) => seesAllFigures(caller, present())
+export function createFigures({ stats, calls, current, clock }: AdminContext): VisibleFigures {
+  const all = (caller: Caller) => maySeeAllFigures(caller, current())
   let latest: { readonly agent: string; readonly at: number; readonly calls: readonly CallView[] } | undefined
   /** One answer may need the figures of many servers: the calls are looked for once. */
   const own = ({ agent }: Caller): readonly CallView[] => {

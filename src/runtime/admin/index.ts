@@ -4,33 +4,33 @@ import { type AdminDoor, type AdminDoorOptions, createAdminDoor, type OpenDoor }
 import type { Admin, AuditAsked } from '../../serve/admin/port.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createAuditDesk, createChain } from './audit-queries.ts'
-import { createCalls, tryTool } from './calls.ts'
-import { createConfiguration } from './config.ts'
-import type { AdminParts } from './context.ts'
+import { createCallsAdmin, tryTool } from './calls.ts'
+import { createConfigAdmin } from './config.ts'
+import type { AdminContext } from './context.ts'
 import { createFigures } from './figures.ts'
 import { createOverview } from './overview.ts'
-import { createServers } from './servers.ts'
-import { createTools } from './tools.ts'
+import { createServersAdmin } from './servers.ts'
+import { createToolsAdmin } from './tools.ts'
 
 /** Puts the admin API together from the parts of a gateway. */
-function createAdmin(parts: AdminParts): Admin & AsyncDisposable {
-  const { audit, calls: recent, present, clock, log } = parts
-  const figures = createFigures(parts)
-  const servers = createServers(parts, figures)
-  const tools = createTools(parts, figures)
+function createAdmin(context: AdminContext): Admin & AsyncDisposable {
+  const { audit, calls: recent, current, clock, log } = context
+  const figures = createFigures(context)
+  const servers = createServersAdmin(context, figures)
+  const tools = createToolsAdmin(context, figures)
   const desk = createAuditDesk({
     // The log stays where it was opened, whatever the configuration says since.
-    folder: present().loaded.config.audit.path,
-    marks: marksFolder(present().loaded.config.stores.path, present().loaded.config.audit.path),
+    folder: current().loaded.config.audit.path,
+    marks: marksFolder(current().loaded.config.stores.path, current().loaded.config.audit.path),
     flushed: () => audit.flushed(),
-    ...(parts.archive && { archive: parts.archive }),
+    ...(context.archive && { archive: context.archive }),
     clock,
   })
-  const chain = createChain({ desk, auditKey: parts.auditKey, clock, log })
-  const calls = createCalls(parts, desk)
-  const configuration = createConfiguration(parts)
+  const chain = createChain({ desk, auditKey: context.auditKey, clock, log })
+  const calls = createCallsAdmin(context, desk)
+  const configuration = createConfigAdmin(context)
   return {
-    overview: createOverview(parts, figures),
+    overview: createOverview(context, figures),
     series: figures.series,
     stats: figures.stats,
     servers: servers.list,
@@ -40,15 +40,15 @@ function createAdmin(parts: AdminParts): Admin & AsyncDisposable {
     signedIn: servers.signedIn,
     tools: tools.list,
     tool: tools.one,
-    tryTool: (...asked) => tryTool(parts, ...asked),
+    tryTool: (...asked) => tryTool(context, ...asked),
     calls: calls.list,
     call: calls.one,
     audit: (asked) => desk.search(queryOf(asked)),
     chain: chain.state,
     verifyChain: chain.verify,
-    agents: () => agentViews(parts),
-    matrix: (asked) => matrixOf(parts, asked),
-    why: (caller, asked) => whyFor(parts, caller, asked),
+    agents: () => agentViews(context),
+    matrix: (asked) => matrixOf(context, asked),
+    why: (caller, asked) => whyFor(context, caller, asked),
     config: configuration.view,
     lastReload: configuration.last,
     reload: configuration.reload,
@@ -65,13 +65,13 @@ function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditAsked): A
 }
 
 /** What the gateway knows before its door is open. */
-export interface PeopleOptions
-  extends Omit<AdminParts, 'sessions' | 'endpoint'>,
+export interface AdminRoutesOptions
+  extends Omit<AdminContext, 'sessions' | 'endpoint'>,
     Pick<AdminDoorOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}
 
 /** Everything for people, to be opened with the HTTP door and closed with it. */
-export const forPeople =
-  (options: PeopleOptions) =>
+export const createAdminRoutes =
+  (options: AdminRoutesOptions) =>
   ({ url, port, hosts, admit, bodies, sessions, chat }: OpenDoor): AdminDoor => {
     const admin = createAdmin({ ...options, sessions, endpoint: () => url })
     const door = createAdminDoor({ ...options, admin, admit, bodies, port, hosts, chat })

@@ -3,17 +3,17 @@ import type { Caller } from '../../core/call.ts'
 import { costOf } from '../../core/costs.ts'
 import { defaultAgent } from '../../policy/agents.ts'
 import type { Health, Overview, ReloadView, TokenAccount } from '../../serve/admin/contract.ts'
-import type { World } from '../generation.ts'
-import type { AdminParts } from './context.ts'
-import type { SeenFigures } from './figures.ts'
-import { seesAllFigures, serversSeenBy, toolsSeenBy } from './visibility.ts'
+import type { Generation } from '../generation.ts'
+import type { AdminContext } from './context.ts'
+import type { VisibleFigures } from './figures.ts'
+import { maySeeAllFigures, visibleServers, visibleTools } from './visibility.ts'
 
 /** The gateway as a whole, or as much of it as concerns the agent of who asks. */
-export function createOverview(parts: AdminParts, figures: SeenFigures): (caller: Caller) => Overview {
-  const { present, breakers, version, startedAt, worker } = parts
+export function createOverview(context: AdminContext, figures: VisibleFigures): (caller: Caller) => Overview {
+  const { current, breakers, version, startedAt, worker } = context
   return (caller) => {
-    const world = present()
-    const servers = serversSeenBy(caller, world)
+    const generation = current()
+    const servers = visibleServers(caller, generation)
     const health: Record<Health, number> = {
       healthy: 0,
       degraded: 0,
@@ -28,19 +28,19 @@ export function createOverview(parts: AdminParts, figures: SeenFigures): (caller
     return {
       version,
       startedAt,
-      endpoint: parts.endpoint(),
+      endpoint: context.endpoint(),
       ...(worker && { worker: { number: worker.number, of: worker.of } }),
       calls: figures.lately(caller),
-      ...loadFor(caller, parts),
-      tokens: tokenAccount(caller, world),
+      ...loadFor(caller, context),
+      tokens: tokenAccount(caller, generation),
       servers: health,
-      tools: toolsSeenBy(caller, world).length,
+      tools: visibleTools(caller, generation).length,
       breakers: failing.map(({ name, status }) => ({
         server: name,
         state: status.breaker,
         since: breakers.stateOf(name).since,
       })),
-      reload: reloadView(parts, caller.admin),
+      reload: reloadView(context, caller.admin),
     }
   }
 }
@@ -48,9 +48,9 @@ export function createOverview(parts: AdminParts, figures: SeenFigures): (caller
 type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
 
 /** How busy it is; of others, only admins are told. */
-function loadFor(caller: Caller, parts: AdminParts): Load {
-  const { bulkhead, cache, calls, sessions, present } = parts
-  if (!seesAllFigures(caller, present())) {
+function loadFor(caller: Caller, context: AdminContext): Load {
+  const { bulkhead, cache, calls, sessions, current } = context
+  if (!maySeeAllFigures(caller, current())) {
     const inFlight = calls.list({ agent: caller.agent, outcome: 'running' }, Number.MAX_SAFE_INTEGER).length
     const queued = bulkhead.stats().agents[caller.agent]?.queued ?? 0
     return { inFlight, queued, sessions: 0, cache: { hits: 0, misses: 0, joined: 0, hitRate: null } }
@@ -62,20 +62,20 @@ function loadFor(caller: Caller, parts: AdminParts): Load {
 }
 
 /** How reloads have gone. Why one failed is told to admins: it may quote the configuration. */
-export function reloadView({ reload, present }: AdminParts, admin: boolean): ReloadView {
+export function reloadView({ reload, current }: AdminContext, admin: boolean): ReloadView {
   const { attempts, successes } = reload.status()
   const [latest] = reload.history.events
   const error = latest?.error ?? null
-  const lastError = admin && error !== null ? present().redactor.text(error) : null
+  const lastError = admin && error !== null ? current().redactor.text(error) : null
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
 
 /** What tools cost a model's context (B8): for admins of a client that may use everything, for others of their own. */
-const tokenAccount = (caller: Caller, world: World): TokenAccount =>
-  caller.admin ? accountOfAll(world, caller.agent) : accountOf(world.catalog.view(caller))
+const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
+  caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 
 /** The account of a client that may use everything, and is shown tools as this agent is. */
-export const accountOfAll = ({ catalog, policy }: World, agent: string = defaultAgent): TokenAccount =>
+export const accountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent): TokenAccount =>
   accountOf({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
 
 /** What all of the tools cost, what is shown of them, and what that saves. */

@@ -5,12 +5,12 @@ import type { ServerSummary } from '../../core/source-status.ts'
 import type { ServerDetail, ServerView, SignInView } from '../../serve/admin/contract.ts'
 import type { ServerAction } from '../../serve/admin/port.ts'
 import type { Server } from '../../upstream/server.ts'
-import { type AdminParts, recorded } from './context.ts'
-import type { SeenFigures } from './figures.ts'
-import { serversSeenBy } from './visibility.ts'
+import { type AdminContext, audited } from './context.ts'
+import type { VisibleFigures } from './figures.ts'
+import { visibleServers } from './visibility.ts'
 
 /** The servers, and what an operator can do with them. */
-export interface Servers {
+export interface ServersAdmin {
   list(caller: Caller): readonly ServerView[]
   one(caller: Caller, name: string): ServerDetail
   control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
@@ -21,9 +21,9 @@ export interface Servers {
 /** A server that takes longer to come back is waited for by looking at it. */
 const patienceMs = 15_000
 
-export function createServers(parts: AdminParts, figures: SeenFigures): Servers {
-  const { present, breakers, audit, oauth, clock } = parts
-  const serverOf = (name: string): Server | undefined => present().servers.get(name)?.server
+export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
+  const { current, breakers, audit, oauth, clock } = context
+  const serverOf = (name: string): Server | undefined => current().servers.get(name)?.server
 
   /** Processes are nobody's business but the operator's. */
   const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
@@ -40,7 +40,7 @@ export function createServers(parts: AdminParts, figures: SeenFigures): Servers 
   }
 
   const find = (caller: Caller, name: string): ServerSummary => {
-    const servers = serversSeenBy(caller, present())
+    const servers = visibleServers(caller, current())
     const found = servers.find((server) => server.name === name)
     if (found) return found
     const hint = didYouMean(
@@ -71,7 +71,7 @@ export function createServers(parts: AdminParts, figures: SeenFigures): Servers 
   }
 
   return {
-    list: (caller) => serversSeenBy(caller, present()).map((server) => viewOf(caller, server)),
+    list: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
     one(caller, name) {
       const found = viewOf(caller, find(caller, name))
       return { ...found, stderr: caller.admin ? (serverOf(name)?.control.stderr() ?? []) : [] }
@@ -80,17 +80,17 @@ export function createServers(parts: AdminParts, figures: SeenFigures): Servers 
       find(caller, name)
       const server = serverOf(name)
       if (!server) throw notOurs(name)
-      if (present().loaded.config.mcpServers[name]?.disabled) throw disabled(name)
+      if (current().loaded.config.mcpServers[name]?.disabled) throw disabled(name)
       const deed = { operation: `${action}_server`, server: name }
-      await recorded(audit, caller, deed, () => settled(actions[action](server)))
+      await audited(audit, caller, deed, () => settled(actions[action](server)))
       return viewOf(caller, find(caller, name))
     },
     async signIn(caller, name, redirect) {
       find(caller, name)
-      const config = present().loaded.config.mcpServers[name]
+      const config = current().loaded.config.mcpServers[name]
       if (!config || !oauth) throw notOurs(name)
       const deed = { operation: 'sign_in_server', server: name }
-      const url = await recorded(audit, caller, deed, () => oauth.beginHere(name, config, redirect))
+      const url = await audited(audit, caller, deed, () => oauth.beginHere(name, config, redirect))
       return { url }
     },
     async signedIn(answer) {

@@ -5,22 +5,22 @@ import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import type { Permission, ToolDetail, ToolPage, ToolView } from '../../serve/admin/contract.ts'
 import type { ToolsAsked } from '../../serve/admin/port.ts'
-import type { World } from '../generation.ts'
+import type { Generation } from '../generation.ts'
 import { agentsOf, asAgent } from './agents.ts'
-import type { AdminParts } from './context.ts'
-import type { SeenFigures } from './figures.ts'
-import { select, toolsSeenBy } from './visibility.ts'
+import type { AdminContext } from './context.ts'
+import type { VisibleFigures } from './figures.ts'
+import { selectTools, visibleTools } from './visibility.ts'
 
 /** The tools as somebody sees them. */
-export interface Tools {
+export interface ToolsAdmin {
   list(caller: Caller, asked: ToolsAsked): ToolPage
   one(caller: Caller, name: string): Promise<ToolDetail>
 }
 
-export function createTools({ present, access }: AdminParts, figures: SeenFigures): Tools {
+export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures): ToolsAdmin {
   /** In any spelling; for who is no admin as if they had called it. */
   const find = async (caller: Caller, name: string): Promise<Served> => {
-    const { catalog, policy } = present()
+    const { catalog, policy } = current()
     if (caller.admin) return catalog.view(caller).resolve('tool', name)
     const served = await access.view(caller).resolve('tool', name)
     const decision = policy.decide(caller, served.entry)
@@ -30,25 +30,25 @@ export function createTools({ present, access }: AdminParts, figures: SeenFigure
 
   return {
     list(caller, asked) {
-      const world = present()
-      const { tools, ...page } = select(toolsSeenBy(caller, world), asked)
-      return { tools: tools.map((tool) => viewOf(tool, world)), ...page }
+      const generation = current()
+      const { tools, ...page } = selectTools(visibleTools(caller, generation), asked)
+      return { tools: tools.map((tool) => viewOf(tool, generation)), ...page }
     },
     async one(caller, name) {
       const served = await find(caller, name)
-      const world = present()
+      const generation = current()
       const { entry, definition } = served
       return {
-        ...viewOf(served, world),
+        ...viewOf(served, generation),
         definition,
-        agents: permissions(caller, entry, world),
+        agents: permissions(caller, entry, generation),
         calls: figures.of(caller, 'tool', `${entry.server}.${entry.name}`),
       }
     },
   }
 }
 
-function viewOf({ name, entry }: Served, { pins }: World): ToolView {
+function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
   const { title, description = '', annotations } = entry.definition
   const { title: older } = (annotations ?? {}) as { title?: unknown }
   const shown = [title, older].find((text) => typeof text === 'string')
@@ -72,7 +72,7 @@ function accessOf({ traits, definition }: Entry): ToolView['access'] {
   return destructiveHint === true ? 'destructive' : 'write'
 }
 
-function pinOf(entry: Entry, pins: World['pins']): ToolView['pin'] {
+function pinOf(entry: Entry, pins: Generation['pins']): ToolView['pin'] {
   const { state } = pins.check(entry)
   if (!state) return 'off'
   if (state.quarantined) return 'quarantined'
@@ -81,11 +81,11 @@ function pinOf(entry: Entry, pins: World['pins']): ToolView['pin'] {
 }
 
 /** Of every agent for admins, else of those that the caller may be. */
-function permissions(caller: Caller, entry: Entry, world: World): Permission[] {
+function permissions(caller: Caller, entry: Entry, generation: Generation): Permission[] {
   const own = new Set(caller.agents === '*' ? [caller.agent] : [caller.agent, ...caller.agents])
-  const agents = agentsOf(world).filter((agent) => caller.admin || own.has(agent))
+  const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))
   return agents.map((agent) => {
-    const { allowed, rule } = world.policy.decide(asAgent(agent), entry)
+    const { allowed, rule } = generation.policy.decide(asAgent(agent), entry)
     return { agent, allowed, rule }
   })
 }

@@ -4,39 +4,40 @@ import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import type { ToolsAsked } from '../../serve/admin/port.ts'
-import type { World } from '../generation.ts'
+import type { Generation } from '../generation.ts'
 
 /** The servers that somebody sees: every one for admins, those of their agent for others. */
-export const serversSeenBy = (caller: Caller, { catalog }: World): readonly ServerSummary[] =>
+export const visibleServers = (caller: Caller, { catalog }: Generation): readonly ServerSummary[] =>
   caller.admin ? catalog.summaries() : catalog.view(caller).servers()
 
 /** The tools of these servers; the tools about tools are not among them. The same list until something changes. */
-export const toolsSeenBy = (caller: Caller, { catalog }: World): readonly Served[] =>
-  partsOf(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool')).tools
+export const visibleTools = (caller: Caller, { catalog }: Generation): readonly Served[] =>
+  splitTools(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool')).tools
 
 /** Whether somebody sees the numbers of everybody: where there are no agents, everybody is the same one. */
-export const seesAllFigures = (caller: Caller, { policy }: World): boolean => caller.admin || policy.agents.size === 0
+export const maySeeAllFigures = (caller: Caller, { policy }: Generation): boolean =>
+  caller.admin || policy.agents.size === 0
 
-interface Parts {
+interface SplitTools {
   readonly tools: readonly Served[]
   /** The tools about tools. */
   readonly meta: readonly Served[]
 }
 
-const known = new WeakMap<readonly Served[], Parts>()
+const known = new WeakMap<readonly Served[], SplitTools>()
 
 /** Divided once: dashboards ask every second, and there may be thousands. */
-export function partsOf(all: readonly Served[]): Parts {
+export function splitTools(all: readonly Served[]): SplitTools {
   const before = known.get(all)
   if (before) return before
   const isMeta = ({ entry }: Served) => entry.server === metaSource
-  const parts = { tools: all.filter((one) => !isMeta(one)), meta: all.filter(isMeta) }
-  known.set(all, parts)
-  return parts
+  const context = { tools: all.filter((one) => !isMeta(one)), meta: all.filter(isMeta) }
+  known.set(all, context)
+  return context
 }
 
 /** Some of the tools that fit. */
-interface Selected {
+interface SelectedTools {
   readonly tools: readonly Served[]
   /** How many fit on all pages. */
   readonly total: number
@@ -44,7 +45,7 @@ interface Selected {
 }
 
 /** The tools that somebody looks for, a page at a time, in the order in which they are served. */
-export function select(tools: readonly Served[], { query, server, cursor, limit }: ToolsAsked): Selected {
+export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsAsked): SelectedTools {
   const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const fitting = tools.filter(
     (tool) => (server === undefined || tool.entry.server === server) && words.every((word) => mentions(tool, word)),

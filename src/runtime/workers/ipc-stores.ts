@@ -6,7 +6,7 @@ import { createTopicListeners, type PubSub, type TopicListeners } from '../../co
 import type { TtlStore } from '../../core/ttl-store.ts'
 import { createSeal } from '../../lib/seal.ts'
 import type { Line } from './line.ts'
-import { asBuffer, type DeskAnswers, type Member } from './primary-services.ts'
+import { asBuffer, type PrimaryServiceMethods, type WorkerMember } from './primary-services.ts'
 
 /** A mark that nothing is ever kept under. */
 const away: Found = { mark: '' }
@@ -15,7 +15,7 @@ const away: Found = { mark: '' }
 const maxValueBytes = 1024 * 1024
 
 /** Results that all workers share (F13, B10). While the first process does not answer, nothing is kept. */
-export function ipcCache(line: Line<DeskAnswers>, limits: CacheLimits): CacheStore {
+export function ipcCache(line: Line<PrimaryServiceMethods>, limits: CacheLimits): CacheStore {
   let usage: CacheUsage = { entries: 0, bytes: 0, evicted: 0 }
   const look = async () => {
     usage = (await line.ask('usage')) ?? usage
@@ -46,7 +46,7 @@ export function ipcCache(line: Line<DeskAnswers>, limits: CacheLimits): CacheSto
 }
 
 /** Buckets that all workers draw from (F8, B10). While the first process does not answer, each counts alone. */
-export function ipcBuckets(line: Line<DeskAnswers>, local: Buckets): Buckets {
+export function ipcBuckets(line: Line<PrimaryServiceMethods>, local: Buckets): Buckets {
   return {
     take: async (buckets, now) => (await line.ask('take', buckets, now)) ?? local.take(buckets, now),
   }
@@ -56,7 +56,7 @@ export function ipcBuckets(line: Line<DeskAnswers>, local: Buckets): Buckets {
 const longest = 1024 * 1024
 
 /** Keepsakes that all workers find (B10). While the first process does not answer there are none. */
-export function ipcTtlStore(line: Line<DeskAnswers>): TtlStore {
+export function ipcTtlStore(line: Line<PrimaryServiceMethods>): TtlStore {
   return {
     set(key, text, ttlMs) {
       if (text.length <= longest) line.tell('keepsake', key, text, ttlMs)
@@ -66,22 +66,24 @@ export function ipcTtlStore(line: Line<DeskAnswers>): TtlStore {
 }
 
 /** What the first process does for a worker that tells something. */
-export type Spreads = {
+export type PublishMethods = {
   spread(topic: string, text: string): void
 }
 
 /** What a worker is told by the first process. */
-export type Hears = {
+export type DeliverMethods = {
   hear(topic: string, text: string): void
 }
 
 /** What one worker tells all the others, by way of the first process. */
-export function ipcPubSub(line: Line<Spreads>, log: Log): PubSub & Pick<TopicListeners, 'deliver'> {
+export function ipcPubSub(line: Line<PublishMethods>, log: Log): PubSub & Pick<TopicListeners, 'deliver'> {
   return { ...createTopicListeners(log), publish: (topic, text) => line.tell('spread', topic, text) }
 }
 
 /** In the first process: passes on what a worker tells. */
-export const spreadTo = (others: () => Iterable<{ readonly line: Line<Hears> }>): Spreads['spread'] => {
+export const broadcastTo = (
+  others: () => Iterable<{ readonly line: Line<DeliverMethods> }>,
+): PublishMethods['spread'] => {
   return (topic, text) => {
     for (const { line } of others()) line.tell('hear', topic, text)
   }
@@ -92,15 +94,15 @@ export interface IpcMembership extends Membership, AsyncDisposable {
   /** Tells the others where this one takes requests. */
   join(address: string): Promise<void>
   /** Those that take requests have changed. */
-  heard(members: readonly Member[]): void
+  heard(members: readonly WorkerMember[]): void
   /** Where the oldest other one takes requests, which answers what only one can; undefined where that is this one. */
   lead(): string | undefined
 }
 
 /** `secret` is what all workers share, and nobody else knows; `self` is a name that no worker had before. */
-export function ipcMembership(line: Line<DeskAnswers>, secret: string, self: string): IpcMembership {
+export function ipcMembership(line: Line<PrimaryServiceMethods>, secret: string, self: string): IpcMembership {
   const seal = createSeal(secret)
-  let members: readonly Member[] = []
+  let members: readonly WorkerMember[] = []
 
   return {
     self,

@@ -3,9 +3,9 @@ import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import type { PubSub } from '../../core/pub-sub.ts'
-import { type Hears, ipcPubSub, spreadTo } from './ipc-stores.ts'
+import { broadcastTo, type DeliverMethods, ipcPubSub } from './ipc-stores.ts'
 import { type Answers, createLine, type Line, type Port } from './line.ts'
-import { createDesk, type Desk, type DeskAnswers } from './primary-services.ts'
+import { createPrimaryServices, type PrimaryServiceMethods, type PrimaryServices } from './primary-services.ts'
 
 const over = (port: MessagePort): Port => ({
   send: (message) => port.postMessage(message),
@@ -17,20 +17,26 @@ const over = (port: MessagePort): Port => ({
 })
 
 export interface TestLine extends Disposable {
-  readonly line: Line<DeskAnswers>
+  readonly line: Line<PrimaryServiceMethods>
   readonly log: KeptLog
 }
 
 /** A worker's line to a desk, over a channel that copies whatever goes through it. */
-export function lineToDesk(desk: Desk = createDesk(systemClock), name = 'one'): TestLine {
-  return lineTo(desk.answersFor(name, () => {}))
+export function lineToDesk(services: PrimaryServices = createPrimaryServices(systemClock), name = 'one'): TestLine {
+  return lineTo(services.methodsFor(name, () => {}))
 }
 
 export function lineTo(answers: Answers, clock: Clock = systemClock): TestLine {
   const { port1, port2 } = new MessageChannel()
   const log = createKeptLog()
   createLine({ port: over(port1), answers, other: 'the worker', clock, log })
-  const line = createLine<DeskAnswers>({ port: over(port2), answers: {}, other: 'the first process', clock, log })
+  const line = createLine<PrimaryServiceMethods>({
+    port: over(port2),
+    answers: {},
+    other: 'the first process',
+    clock,
+    log,
+  })
   return { line, log, [Symbol.dispose]: () => port1.close() }
 }
 
@@ -42,12 +48,12 @@ export interface TestWorkers extends Disposable {
 export function workersOf(count: number): TestWorkers {
   const channels = Array.from({ length: count }, () => new MessageChannel())
   const common = { clock: systemClock, log: silentLog }
-  const hands: { readonly line: Line<Hears> }[] = channels.map(({ port1 }, index) => {
-    const answers = { spread: spreadTo(() => hands.filter((_, other) => other !== index)) }
-    return { line: createLine<Hears>({ ...common, port: over(port1), answers, other: `worker ${index}` }) }
+  const workers: { readonly line: Line<DeliverMethods> }[] = channels.map(({ port1 }, index) => {
+    const answers = { spread: broadcastTo(() => workers.filter((_, other) => other !== index)) }
+    return { line: createLine<DeliverMethods>({ ...common, port: over(port1), answers, other: `worker ${index}` }) }
   })
   const bulletins = channels.map(({ port2 }) => {
-    const answers: Hears = { hear: (topic, text) => pubSub.deliver(topic, text) }
+    const answers: DeliverMethods = { hear: (topic, text) => pubSub.deliver(topic, text) }
     const pubSub = ipcPubSub(createLine({ ...common, port: over(port2), answers, other: 'the first' }), silentLog)
     return pubSub
   })

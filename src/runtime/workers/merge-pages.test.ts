@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { readPage } from '../../telemetry/metrics/exposition.fixture.ts'
 import { metricsOf } from '../../telemetry/metrics/metrics.fixture.ts'
 import { tell } from '../../telemetry/metrics/observed.fixture.ts'
-import { mergePages } from './worker.ts'
+import { mergeMetrics } from './worker.ts'
 
 test('F15: the page of several workers is a page, and says of each value whose it is', () => {
   using one = metricsOf()
   using two = metricsOf()
   tell(one.observer, {}, {})
   tell(two.observer, {})
-  const { body, contentType } = mergePages([
+  const { body, contentType } = mergeMetrics([
     { number: 1, ...one.page() },
     { number: 2, ...two.page() },
   ])
@@ -28,7 +28,7 @@ test('F15: the page of several workers is a page, and says of each value whose i
 test('F15: in the other format it ends once', () => {
   using metrics = metricsOf()
   const page = metrics.page('application/openmetrics-text')
-  const { body } = mergePages([1, 2].map((number) => ({ number, ...page })))
+  const { body } = mergeMetrics([1, 2].map((number) => ({ number, ...page })))
   expect(body.match(/# EOF/g)).toHaveLength(1)
   expect(body.endsWith('# EOF\n')).toBe(true)
 })

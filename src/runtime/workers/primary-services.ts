@@ -7,7 +7,7 @@ import { memoryCache } from '../../stores/cache.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
 
 /** What workers can ask the first process for. */
-export type DeskAnswers = {
+export type PrimaryServiceMethods = {
   take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
   get(group: string, key: string, now: number): Found | Promise<Found>
   /** With the limits of the configuration in force, which only workers know. */
@@ -15,7 +15,7 @@ export type DeskAnswers = {
   drop(group: string): void
   clear(): void
   usage(): CacheUsage
-  join(member: Member): void
+  join(member: WorkerMember): void
   keep(session: string, record: string): void
   takeOver(session: string, unreachable: string): TakenOver
   forget(session: string): void
@@ -24,13 +24,13 @@ export type DeskAnswers = {
 }
 
 /** Holds what the workers of one machine share. */
-export interface Desk {
-  readonly registry: Registry
+export interface PrimaryServices {
+  readonly registry: WorkerRegistry
   /** The answers for one worker; `joined` hears where it takes requests. */
-  answersFor(name: string, joined: () => void): DeskAnswers
+  methodsFor(name: string, joined: () => void): PrimaryServiceMethods
 }
 
-export function createDesk(clock: Clock): Desk {
+export function createPrimaryServices(clock: Clock): PrimaryServices {
   const buckets: Buckets = memoryBuckets()
   let limits: CacheLimits = { maxEntries: 0, maxBytes: 0 }
   const cache: CacheStore = memoryCache({
@@ -41,15 +41,15 @@ export function createDesk(clock: Clock): Desk {
       return limits.maxBytes
     },
   })
-  const registry = createRegistry(clock)
+  const registry = createWorkerRegistry(clock)
   const ttlStore = memoryTtlStore(clock)
   return {
     registry,
-    answersFor: (name, joined) => ({
+    methodsFor: (name, joined) => ({
       take: (asked, now) => buckets.take(asked, now),
       get: (group, key, now) => cache.get(group, key, now),
-      put(group, key, answer, now, present) {
-        limits = present
+      put(group, key, answer, now, current) {
+        limits = current
         cache.put(group, key, { ...answer, bytes: asBuffer(answer.bytes) }, now)
         return cache.usage()
       },
@@ -74,17 +74,17 @@ export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** Which workers there are and where, and what one needs to go on with a session of another. */
-interface Registry {
+interface WorkerRegistry {
   /** Those that take requests, the oldest first. */
-  members(): readonly Member[]
-  join(member: Member): void
+  members(): readonly WorkerMember[]
+  join(member: WorkerMember): void
   leave(name: string): void
   keep(holder: string, session: string, record: string): void
   takeOver(taker: string, session: string, unreachable: string): TakenOver
   forget(session: string): void
 }
 
-export interface Member {
+export interface WorkerMember {
   readonly name: string
   /** Where it takes requests that others hand over. */
   readonly address: string
@@ -102,7 +102,7 @@ const sessionMs = 2 * 3_600_000
 const maxSessions = 200_000
 
 /** In memory: it lives as long as the workers do. */
-export function createRegistry(clock: Clock, { most = maxSessions } = {}): Registry {
+export function createWorkerRegistry(clock: Clock, { most = maxSessions } = {}): WorkerRegistry {
   const addresses = new Map<string, string>()
   /** The one that was heard of longest ago comes first. */
   const sessions = new Map<string, Kept>()

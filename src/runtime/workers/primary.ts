@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
-import { spreadTo } from './ipc-stores.ts'
+import { broadcastTo } from './ipc-stores.ts'
 import { createLine, type Line, type Port } from './line.ts'
-import { createDesk } from './primary-services.ts'
-import { type PrimaryAnswers, type Started, type WorkerAnswers, workerVariable } from './protocol.ts'
+import { createPrimaryServices } from './primary-services.ts'
+import { type PrimaryMethods, type WorkerIdentity, type WorkerMethods, workerVariable } from './protocol.ts'
 
 export interface PrimaryOptions {
   readonly workers: number
@@ -32,21 +32,21 @@ const maxPauseMs = 30_000
  */
 export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const { workers: of, interrupted, clock, log } = options
-  const desk = createDesk(clock)
+  const services = createPrimaryServices(clock)
   /** Those that live. */
-  const hands = new Set<Hand>()
+  const handles = new Set<WorkerHandle>()
   cluster.setupPrimary({ serialization: 'advanced' })
 
-  const others = (hand: Hand) => [...hands].filter((other) => other !== hand)
+  const others = (handle: WorkerHandle) => [...handles].filter((other) => other !== handle)
   const tellMembers = () => {
-    for (const { line } of hands) line.tell('members', desk.registry.members())
+    for (const { line } of handles) line.tell('members', services.registry.members())
   }
 
-  const answersFor = (hand: () => Hand, name: string): Omit<PrimaryAnswers, 'listening'> => ({
-    ...desk.answersFor(name, tellMembers),
-    spread: spreadTo(() => others(hand())),
+  const answersFor = (handle: () => WorkerHandle, name: string): Omit<PrimaryMethods, 'listening'> => ({
+    ...services.methodsFor(name, tellMembers),
+    spread: broadcastTo(() => others(handle())),
     async pages(accept) {
-      const asked = others(hand()).map(async ({ number, line }) => {
+      const asked = others(handle()).map(async ({ number, line }) => {
         const page = await line.ask('page', accept)
         return page ? [{ ...page, number }] : []
       })
@@ -55,26 +55,26 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   })
 
   /** Starts one in a place, and another whenever that has ended, until all are to end. */
-  const begin = (number: number, failures = 0): Hand => {
+  const begin = (number: number, failures = 0): WorkerHandle => {
     const begun = clock.monotonic()
-    const hand = startHand({ number, of, answers: (name) => answersFor(() => hand, name), clock, log })
-    hands.add(hand)
-    void hand.ended.then(({ code, signal }) => {
-      desk.registry.leave(hand.name)
-      hands.delete(hand)
+    const handle = startWorker({ number, of, answers: (name) => answersFor(() => handle, name), clock, log })
+    handles.add(handle)
+    void handle.ended.then(({ code, signal }) => {
+      services.registry.leave(handle.name)
+      handles.delete(handle)
       tellMembers()
-      if (hand.retired || interrupted.aborted) return
+      if (handle.retired || interrupted.aborted) return
       const fails = clock.monotonic() - begun > steadyMs ? 0 : failures
       const pauseMs = backoffMs(fails, { firstMs: firstPauseMs, maxMs: maxPauseMs })
       log.warn({ worker: number, code, signal, pauseMs }, 'a worker has ended; another one takes its place')
       clock.after(pauseMs, () => interrupted.aborted || begin(number, fails + 1))
     })
-    return hand
+    return handle
   }
 
   /** Another one takes each place in turn, and only then the one before it ends: for a new version (SIGUSR2). */
   const replaceAll = async () => {
-    for (const before of [...hands]) {
+    for (const before of [...handles]) {
       before.retired = true
       const next = begin(before.number)
       // Until it takes requests it has no place that another would have to take.
@@ -84,7 +84,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
       if (failed) {
         log.error({ worker: next.number, ...failed }, 'a new worker does not start; the old ones stay')
         before.retired = false
-        if (!hands.has(before)) begin(before.number)
+        if (!handles.has(before)) begin(before.number)
         return
       }
       next.retired = false
@@ -99,7 +99,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   }
 
   const killAll = () => {
-    for (const { kill } of hands) kill()
+    for (const { kill } of handles) kill()
   }
   // Windows knows no such signal, and would not let us listen for it.
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
@@ -117,8 +117,8 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
     await stop
     return 0
   } finally {
-    const left = [...hands]
-    for (const hand of left) hand.stop(options.patienceMs)
+    const left = [...handles]
+    for (const handle of left) handle.stop(options.patienceMs)
     await Promise.all(left.map(({ ended }) => ended))
     process.off('SIGUSR2', replace)
     process.off('exit', killAll)
@@ -126,13 +126,13 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
 }
 
 /** One worker, as the first process sees it. */
-interface Hand {
+interface WorkerHandle {
   readonly number: number
   readonly name: string
-  readonly line: Line<WorkerAnswers>
+  readonly line: Line<WorkerMethods>
   /** What it said when it began to take requests. */
   readonly listening: Promise<unknown>
-  readonly ended: Promise<Ending>
+  readonly ended: Promise<WorkerExit>
   /** Another one has its place: when it ends, nobody follows. */
   retired: boolean
   /** Lets it finish what it does; kills it where that takes longer. */
@@ -140,16 +140,16 @@ interface Hand {
   kill(): void
 }
 
-interface Ending {
+interface WorkerExit {
   readonly code: number | null
   readonly signal: string | null
 }
 
-interface HandOptions {
+interface WorkerHandleOptions {
   readonly number: number
   readonly of: number
   /** What a worker of this name may ask. */
-  answers(name: string): Omit<PrimaryAnswers, 'listening'>
+  answers(name: string): Omit<PrimaryMethods, 'listening'>
   readonly clock: Clock
   readonly log: Log
 }
@@ -157,12 +157,12 @@ interface HandOptions {
 /** A worker is asked for nothing but its metrics, which a busy one may take a moment for. */
 const pageMs = 2_000
 
-function startHand({ number, of, answers, clock, log }: HandOptions): Hand {
+function startWorker({ number, of, answers, clock, log }: WorkerHandleOptions): WorkerHandle {
   const name = randomBytes(6).toString('base64url')
-  const started: Started = { name, number, of }
+  const started: WorkerIdentity = { name, number, of }
   const worker = cluster.fork({ [workerVariable]: JSON.stringify(started) })
   const listening = Promise.withResolvers<unknown>()
-  const ended = Promise.withResolvers<Ending>()
+  const ended = Promise.withResolvers<WorkerExit>()
   worker.on('exit', (code, signal) => ended.resolve({ code, signal }))
   // A channel that breaks is told by the end of the process.
   worker.on('error', () => {})
@@ -171,9 +171,9 @@ function startHand({ number, of, answers, clock, log }: HandOptions): Hand {
     send: (message) => worker.isConnected() && worker.send(message as object),
     onMessage: (listener) => void worker.on('message', listener),
   }
-  const table: PrimaryAnswers = { ...answers(name), listening: listening.resolve }
+  const table: PrimaryMethods = { ...answers(name), listening: listening.resolve }
   const other = `worker ${number}`
-  const line = createLine<WorkerAnswers>({ port, answers: table, other, patienceMs: () => pageMs, clock, log })
+  const line = createLine<WorkerMethods>({ port, answers: table, other, patienceMs: () => pageMs, clock, log })
   return {
     number,
     name,

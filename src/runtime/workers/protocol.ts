@@ -1,11 +1,11 @@
-import type { Hears, Spreads } from './ipc-stores.ts'
-import type { DeskAnswers, Member } from './primary-services.ts'
+import type { DeliverMethods, PublishMethods } from './ipc-stores.ts'
+import type { PrimaryServiceMethods, WorkerMember } from './primary-services.ts'
 
 /** The variable by which the first process tells a worker who it is. */
 export const workerVariable = 'TOOLWAY_WORKER'
 
 /** What a worker is told at its start. */
-export interface Started {
+export interface WorkerIdentity {
   /** One that no worker had before: what that one has handed out must not be taken for its own. */
   readonly name: string
   readonly number: number
@@ -13,28 +13,28 @@ export interface Started {
 }
 
 /** What workers can ask the first process for. */
-export type PrimaryAnswers = DeskAnswers &
-  Spreads & {
+export type PrimaryMethods = PrimaryServiceMethods &
+  PublishMethods & {
     listening(facts: unknown): void
     /** Those of all workers but the one that asks. */
-    pages(accept?: string): Promise<readonly WorkerPage[]>
+    pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
 /** What the first process can ask of a worker. */
-export type WorkerAnswers = Hears & {
-  members(members: readonly Member[]): void
+export type WorkerMethods = DeliverMethods & {
+  members(members: readonly WorkerMember[]): void
   /** `replaced`: others go on at the same address, so that clients can be led there. */
   stop(replaced: boolean): void
-  page(accept?: string): Page | undefined
+  page(accept?: string): MetricsPage | undefined
 }
 
 /** What a scraper gets. */
-export interface Page {
+export interface MetricsPage {
   readonly contentType: string
   readonly body: string
 }
 
 /** The metrics of one worker. */
-export interface WorkerPage extends Page {
+export interface WorkerMetricsPage extends MetricsPage {
   readonly number: number
 }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { createRegistry } from './primary-services.ts'
+import { createWorkerRegistry } from './primary-services.ts'
 
 const registryOf = (most?: number) => {
   const clock = createManualClock()
-  const registry = createRegistry(clock, most === undefined ? {} : { most })
+  const registry = createWorkerRegistry(clock, most === undefined ? {} : { most })
   for (const name of ['a', 'b', 'c']) registry.join({ name, address: `http://${name}` })
   return { clock, registry }
 }

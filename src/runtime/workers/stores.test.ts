@@ -6,13 +6,13 @@ import { systemClock } from '../../core/clock.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
 import { ipcBuckets, ipcCache, ipcTtlStore } from './ipc-stores.ts'
 import { lineTo, lineToDesk } from './line.fixture.ts'
-import { createDesk, type Desk } from './primary-services.ts'
+import { createPrimaryServices, type PrimaryServices } from './primary-services.ts'
 
 const start = 1_800_000_000_000
 const roomy = { maxEntries: 100, maxBytes: 1 << 26 }
 const open = new DisposableStack()
 afterAll(() => open.dispose())
-const connect = (desk?: Desk, name?: string) => open.use(lineToDesk(desk, name)).line
+const connect = (services?: PrimaryServices, name?: string) => open.use(lineToDesk(services, name)).line
 
 /** Fails where it is asked: what the contract sees is what the other process counted. */
 const nobody: Buckets = {
@@ -25,8 +25,8 @@ bucketsContract('another process', () => ipcBuckets(connect(), nobody), { runs: 
 cacheContract('another process', (limits) => ipcCache(connect(), limits), { runs: 20 })
 
 test('B10: one worker finds what another has kept, and without the first process nobody does', async () => {
-  const desk = createDesk(systemClock)
-  const [one, other] = ['a', 'b'].map((name) => ipcTtlStore(connect(desk, name)))
+  const services = createPrimaryServices(systemClock)
+  const [one, other] = ['a', 'b'].map((name) => ipcTtlStore(connect(services, name)))
   await one?.set('a', 'a conversation', 1_000)
   await one?.set('b', 'x'.repeat(2 * 1024 * 1024), 1_000)
   expect(await one?.get('a', 1_000)).toBe('a conversation')
@@ -37,8 +37,8 @@ test('B10: one worker finds what another has kept, and without the first process
 })
 
 test('B10, F8: workers share one bucket, exactly', async () => {
-  const desk = createDesk(systemClock)
-  const workers = ['a', 'b', 'c'].map((name) => ipcBuckets(connect(desk, name), nobody))
+  const services = createPrimaryServices(systemClock)
+  const workers = ['a', 'b', 'c'].map((name) => ipcBuckets(connect(services, name), nobody))
   const from = [{ key: 'a', perMinute: 100 }]
   const taken = await Promise.all(Array.from({ length: 300 }, (_, n) => workers[n % 3]?.take(from, start)))
   expect(taken.filter((one) => one?.allowed)).toHaveLength(100)
@@ -53,8 +53,8 @@ test('B10, F8: where the first process does not answer, each worker counts alone
 })
 
 test('B10, F13: one worker finds what another has kept, and nothing that another has dropped', async () => {
-  const desk = createDesk(systemClock)
-  const [one, other] = ['a', 'b'].map((name) => ipcCache(connect(desk, name), roomy))
+  const services = createPrimaryServices(systemClock)
+  const [one, other] = ['a', 'b'].map((name) => ipcCache(connect(services, name), roomy))
   const { mark } = (await one?.get('files', 'a', start)) ?? { mark: '' }
   await one?.put('files', 'a', { bytes: Buffer.from('kept'), mark, ttlMs: 1_000 }, start)
   expect((await other?.get('files', 'a', start + 1))?.bytes?.toString()).toBe('kept')

@@ -8,17 +8,17 @@ import type { TtlStore } from '../../core/ttl-store.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import { createLine, type Line, type Port, usualMs } from './line.ts'
 import {
-  type Page,
-  type PrimaryAnswers,
-  type Started,
-  type WorkerAnswers,
-  type WorkerPage,
+  type MetricsPage,
+  type PrimaryMethods,
+  type WorkerIdentity,
+  type WorkerMethods,
+  type WorkerMetricsPage,
   workerVariable,
 } from './protocol.ts'
 
 /** This process as one of several workers. */
-export interface Worker {
-  readonly shared: Shared
+export interface WorkerProcess {
+  readonly shared: SharedServices
   /** Aborted when it is to end: the first process says so, or is gone. */
   readonly stopped: AbortSignal
   /** Settles when the first process has ended. */
@@ -33,18 +33,18 @@ export interface Worker {
 const pagesMs = 3_000
 
 /** Undefined in a process that is no worker. */
-export function thisWorker(env: Readonly<Record<string, string | undefined>>): Worker | undefined {
+export function currentWorker(env: Readonly<Record<string, string | undefined>>): WorkerProcess | undefined {
   const { worker } = cluster
   const told = env[workerVariable]
   if (worker === undefined || told === undefined) return undefined
-  const { name, number, of } = JSON.parse(told) as Started
+  const { name, number, of } = JSON.parse(told) as WorkerIdentity
   const stop = new AbortController()
   const gone = Promise.withResolvers<void>()
   let replaced = false
-  let line: Line<PrimaryAnswers> | undefined
+  let line: Line<PrimaryMethods> | undefined
   let membership: IpcMembership | undefined
   let board: Pick<TopicListeners, 'deliver'> | undefined
-  let page: ((accept?: string) => Page) | undefined
+  let page: ((accept?: string) => MetricsPage) | undefined
 
   // What is written to a channel whose other end has just gone is lost, which is told in a moment.
   worker.on('error', () => {})
@@ -56,7 +56,7 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
   })
   if (!worker.isConnected()) gone.resolve()
 
-  const answers: WorkerAnswers = {
+  const answers: WorkerMethods = {
     members: (members) => membership?.heard(members),
     stop(byAnother) {
       replaced = byAnother
@@ -66,12 +66,12 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
     page: (accept) => page?.(accept),
   }
 
-  const shared: Shared = {
+  const shared: SharedServices = {
     number,
     of,
     async open({ local, limits, ownSecret, clock, log }) {
       const secret = await ownSecret()
-      const opened = createLine<PrimaryAnswers>({
+      const opened = createLine<PrimaryMethods>({
         port: toParent,
         answers,
         other: 'the first process',
@@ -104,8 +104,8 @@ export function thisWorker(env: Readonly<Record<string, string | undefined>>): W
       page = own
       return async (accept) => {
         const others = (await line?.ask('pages', accept)) ?? []
-        const all: WorkerPage[] = [...others, { number, ...own(accept) }]
-        return mergePages(all.sort((a, b) => a.number - b.number))
+        const all: WorkerMetricsPage[] = [...others, { number, ...own(accept) }]
+        return mergeMetrics(all.sort((a, b) => a.number - b.number))
       }
     },
   }
@@ -126,11 +126,11 @@ const toParent: Port = {
 }
 
 /** What a gateway is given that is one of several workers: it shares with them what it would keep alone. */
-export interface Shared {
+export interface SharedServices {
   /** Which of them it is, from 1 on, and of how many. */
   readonly number: number
   readonly of: number
-  open(options: SharedOptions): Promise<SharedStores>
+  open(options: SharedServicesOptions): Promise<SharedStores>
   /** The workers of this machine, once it is open. */
   readonly membership: IpcMembership | undefined
   /** Where the others reach this one. */
@@ -138,10 +138,10 @@ export interface Shared {
   /** The worker that answers people, so that whoever logs in is known to it the next time; undefined where it is this one. */
   lead(): string | undefined
   /** The metrics of all workers, from those of this one. */
-  pages(own: (accept?: string) => Page): (accept?: string) => Promise<Page>
+  pages(own: (accept?: string) => MetricsPage): (accept?: string) => Promise<MetricsPage>
 }
 
-interface SharedOptions {
+interface SharedServicesOptions {
   /** Counts while the first process does not answer. */
   readonly local: Buckets
   readonly limits: CacheLimits
@@ -173,7 +173,7 @@ interface Family {
  * One page of several: each value gets a label that says whose it is, and what belongs together stands together, as the
  * format wants it. Nothing is added up: whoever asks can do that, and whoever wants to know which one it is can, too.
  */
-export function mergePages(pages: readonly WorkerPage[]): Page {
+export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
   const families = new Map<string, Family>()
   const familyOf = (name: string): Family => {
     const family = families.get(name) ?? { about: new Set(), samples: [] }

@@ -168,7 +168,7 @@ function createEpoch(clock: Clock): (at: number, start: number) => number {
 
 /** A server as traces see it. */
 export interface TracedServer {
-  readonly made: { readonly config: ServerConfig }
+  readonly builtFrom: { readonly config: ServerConfig }
   readonly server: { status(): Pick<SourceStatus, 'protocolVersion'> }
 }
 
@@ -181,7 +181,7 @@ interface ServerFacts {
 }
 
 /** How a server is reached; of its address nothing is told but host and port, since the rest may hold secrets. */
-export function serverFacts({ made: { config }, server }: TracedServer): ServerFacts {
+export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: text('network.transport', 'pipe'), protocolVersion }
   const { hostname, port, protocol } = new URL(config.url)

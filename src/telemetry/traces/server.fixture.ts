@@ -4,5 +4,5 @@ import type { TracedServer } from './call-spans.ts'
 /** A server as a world knows it, by what somebody has written of it. */
 export function serverOf(written: object, protocolVersion?: string): TracedServer {
   const { mcpServers } = configSchema.parse({ mcpServers: { one: written } })
-  return { made: { config: mcpServers.one as ServerConfig }, server: { status: () => ({ protocolVersion }) } }
+  return { builtFrom: { config: mcpServers.one as ServerConfig }, server: { status: () => ({ protocolVersion }) } }
 }
