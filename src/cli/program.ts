@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { version } from '../runtime/package-paths.ts'
 import { addCommands } from './commands/add-options.ts'
-import { count, filtered, placed } from './commands/audit-options.ts'
+import { count, filtered, placed } from './commands/audit/options.ts'
 import { clientCommands, collect } from './commands/connect-options.ts'
 import { durationMs } from './duration.ts'
 import { type ExitCode, exitCodeHelp } from './exit.ts'
@@ -191,24 +191,24 @@ Examples:
     .option('-n, --lines <count>', 'how many', count, 20)
     .option('-f, --follow', 'go on with those that come')
     .option('--raw', 'records instead of operations')
-    .action(action(async () => (await import('./commands/audit-tail.ts')).tailAudit))
+    .action(action(async () => (await import('./commands/audit/tail.ts')).tailAudit))
   filtered(placed(audit.command('query')))
     .description('find operations, newest first')
     .option('--limit <count>', 'how many', count, 50)
     .option('--before <cursor>', 'go on where an earlier answer ended')
     .option('--raw', 'records instead of operations')
     .option('--local', 'only what this machine recorded, also where PostgreSQL has the records of all replicas')
-    .action(action(async () => (await import('./commands/audit-query.ts')).queryAudit))
+    .action(action(async () => (await import('./commands/audit/query.ts')).queryAudit))
   placed(audit.command('verify'))
     .description('check that no record was changed, removed, moved or cut off')
     .option('--public-key <file>', 'check signatures with this key and no other')
-    .action(action(async () => (await import('./commands/audit-verify.ts')).verifyLog))
+    .action(action(async () => (await import('./commands/audit/verify.ts')).verifyLog))
   filtered(placed(audit.command('export')))
     .description('write operations out, oldest first')
     .addOption(formats.default('jsonl'))
     .option('--out <file>', 'where to (default: standard output)')
     .option('--raw', 'records instead of operations')
-    .action(action(async () => (await import('./commands/audit-export.ts')).exportAudit))
+    .action(action(async () => (await import('./commands/audit/export.ts')).exportAudit))
 
   program
     .command('why')

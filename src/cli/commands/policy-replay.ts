@@ -14,9 +14,8 @@ import { createOutput, type Output } from '../output.ts'
 import { createProgress } from '../progress.ts'
 import type { Shell } from '../shell.ts'
 import { table } from '../table.ts'
-import { askReplicas } from './audit-archive.ts'
-import { auditFolder, filterOf, hasRecords } from './audit-filter.ts'
-import type { PlaceOptions } from './audit-options.ts'
+import type { PlaceOptions } from './audit/options.ts'
+import { askReplicas, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
 
 export interface ReplayOptions extends CommonOptions, PlaceOptions {
   readonly policy: string

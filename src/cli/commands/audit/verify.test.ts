@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openAuditLog } from '../../audit/write/audit-log.ts'
-import { systemClock } from '../../core/clock.ts'
-import { silentLog } from '../../core/log.ts'
-import { keptAuditKey } from '../../stores/audit-key.ts'
-import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
+import { openAuditLog } from '../../../audit/write/audit-log.ts'
+import { systemClock } from '../../../core/clock.ts'
+import { silentLog } from '../../../core/log.ts'
+import { keptAuditKey } from '../../../stores/audit-key.ts'
+import { folder } from '../../folder.fixture.ts'
+import { toolway } from '../../shell.fixture.ts'
 
 describe('F11: toolway audit verify', () => {
   async function recorded(at: string, key = 'a secret of at least sixteen characters') {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { CommonOptions } from '../load.ts'
+import type { CommonOptions } from '../../load.ts'
 
 /** What `audit tail`, `query` and `export` let one choose by. */
 export interface FilterOptions {

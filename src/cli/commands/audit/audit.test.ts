@@ -2,12 +2,12 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { logFolder, start } from '../../audit/search/log.fixture.ts'
-import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
-import { widthOf } from '../width.ts'
-import { tailAudit } from './audit-tail.ts'
+import { createManualClock } from '../../../../tests/fixtures/clock.ts'
+import { logFolder, start } from '../../../audit/search/log.fixture.ts'
+import { folder } from '../../folder.fixture.ts'
+import { toolway } from '../../shell.fixture.ts'
+import { widthOf } from '../../width.ts'
+import { tailAudit } from './tail.ts'
 
 const minute = 60_000
 

@@ -1,0 +1,107 @@
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { lanesOf } from '../../../audit/log-files.ts'
+import type { Archive } from '../../../core/audit-archive.ts'
+import type { AuditFilter } from '../../../core/audit-filter.ts'
+import { ToolwayError } from '../../../core/errors.ts'
+import { archiveOf } from '../../../stores/postgres/archive.ts'
+import { connectPostgres, placeOf, reasonOf } from '../../../stores/postgres/connection.ts'
+import { type CommonOptions, load } from '../../load.ts'
+import type { Output } from '../../output.ts'
+import { near, type Shell } from '../../shell.ts'
+import { UsageError } from '../../usage.ts'
+import type { FilterOptions, PlaceOptions } from './options.ts'
+
+/** The log that the user means: the one at `--path`, whatever the configuration says, or the configured one. */
+export async function auditFolder(shell: Shell, options: CommonOptions & PlaceOptions): Promise<string> {
+  if (options.path === undefined) return (await load(shell, options)).config.audit.path
+  const folder = resolve(shell.cwd, options.path)
+  if (statSync(folder, { throwIfNoEntry: false })?.isFile()) {
+    throw new UsageError(`${options.path} is a file; --path takes the folder of a log.`)
+  }
+  return folder
+}
+
+/** Whether there is anything to read; if not, the user is told. */
+export function hasRecords(folder: string, output: Output, { cwd }: Shell): boolean {
+  if (lanesOf(folder).length > 0) return true
+  output.note(`There is no audit log in ${near(folder, cwd)} yet: nothing has been recorded.`)
+  return false
+}
+
+export function filterOf(options: FilterOptions, nowMs: number): AuditFilter {
+  const { since, until, decision, errors, agent, principal, server, tool } = options
+  const { reason, operation, code, call, parent, text } = options
+  const given = {
+    ...{ agent, principal, server, tool, reason, operation, code, call, parent, text },
+    since: since === undefined ? undefined : moment(since, nowMs, '--since'),
+    until: until === undefined ? undefined : moment(until, nowMs, '--until'),
+    decision: decision?.toUpperCase(),
+    is_error: errors,
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as AuditFilter
+}
+
+const factors: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+const calendar = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
+
+/** `7d` ago, or a date. */
+function moment(text: string, nowMs: number, option: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(s|m|h|d|w)$/.exec(text.trim()) ?? []
+  if (unit !== undefined) return Math.round(nowMs - Number(number) * (factors[unit] as number))
+  const time = calendar.test(text.trim()) ? Date.parse(text.trim()) : Number.NaN
+  if (!Number.isNaN(time)) return time
+  throw new UsageError(
+    `${option} ${text} is no time.`,
+    'Write it like 30m, 12h, 7d, 2026-03-01 or 2026-03-01T12:00:00Z.',
+  )
+}
+
+/** Where the records of all replicas are. */
+interface ConfiguredArchive {
+  /** Its address without the credentials. */
+  readonly where: string
+  /** Opens it for one question; throws what PostgreSQL threw. */
+  ask<T>(question: (archive: Archive) => Promise<T>): Promise<T>
+}
+
+/** The archive of the configuration; none where there is none, or where another log is meant. */
+export async function configuredArchive(
+  shell: Shell,
+  options: CommonOptions & PlaceOptions,
+): Promise<ConfiguredArchive | undefined> {
+  if (options.path !== undefined) return undefined
+  const { postgres } = (await load(shell, options)).config.stores
+  if (!postgres || postgres.disabled) return undefined
+  const { url } = postgres
+  return {
+    where: placeOf(url),
+    async ask(question) {
+      await using connection = await connectPostgres({ url })
+      return await question(archiveOf(connection))
+    },
+  }
+}
+
+async function wantedArchive(shell: Shell, options: CommonOptions & PlaceOptions): Promise<ConfiguredArchive> {
+  if (options.path !== undefined) throw new UsageError('--path names a log on disk; it does not go with --postgres.')
+  const archive = await configuredArchive(shell, options)
+  if (archive) return archive
+  throw new UsageError('No PostgreSQL is configured.', 'Set stores.postgres.url, or leave --postgres out.')
+}
+
+/**
+ * Asks the records of all replicas, for those who asked for them by name: where they cannot be asked, the log of this
+ * machine is no answer.
+ */
+export async function askReplicas<T>(
+  shell: Shell,
+  options: CommonOptions & PlaceOptions,
+  question: (archive: Archive, where: string) => Promise<T>,
+): Promise<T> {
+  const { where, ask } = await wantedArchive(shell, options)
+  return ask((archive) => question(archive, where)).catch((cause) => {
+    if (shell.interrupted.aborted || cause instanceof ToolwayError || cause instanceof UsageError) throw cause
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be read: ${reasonOf(cause)}.`, { cause })
+  })
+}
