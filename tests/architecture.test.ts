@@ -116,7 +116,7 @@ describe('the house', () => {
       'upstream/listing/server-listing.ts',
       'runtime/admin/figures.ts',
       'telemetry/traces/call-spans.ts',
-      'cli/doctor/keys.ts',
+      'cli/doctor/credentials.ts',
       'cli/doctor/port.ts',
     ]
     const measured = /clock\.now\(\) [-+]|[-+] clock\.now\(\)|(?:began|begun|started|start) = clock\.now\(\)/

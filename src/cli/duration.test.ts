@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { durationMs } from './duration.ts'
+import { durationMs } from './program.ts'
 
 test.each([
   ['500ms', 500],

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { type ErrorCode, errorKinds, ToolwayError } from '../core/errors.ts'
-import { exit, exitCodeHelp, exitCodeOf } from './exit.ts'
-import { UsageError } from './usage.ts'
+import { exit, exitCodeHelp, exitCodeOf, UsageError } from './kit.ts'
 
 const codes = Object.keys(errorKinds) as ErrorCode[]
 

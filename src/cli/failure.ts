@@ -1,8 +1,7 @@
 import { ConfigError } from '../config/problems.ts'
 import { CannotListen, type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
-import type { Output } from './output.ts'
-import { UsageError } from './usage.ts'
-import { oneLine, printable } from './width.ts'
+import { type Output, UsageError } from './kit.ts'
+import { oneLine, printable } from './table.ts'
 
 interface Failure {
   /** Absent where nobody has given the failure a name. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createInterrupt } from './interrupt.ts'
+import { createInterrupt } from './run.ts'
 
 function interruptAt() {
   let now = 0

@@ -1,6 +1,8 @@
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
-import type { Shell } from './shell.ts'
+import type { Log } from '../core/log.ts'
+import { createLog } from '../telemetry/log.ts'
+import type { Shell } from './kit.ts'
 
 /** The options that every command takes. */
 export interface CommonOptions {
@@ -18,3 +20,7 @@ export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Confi
   ...loaded,
   config: change(loaded.config),
 })
+
+/** The log of a command that serves for long: as much as the configuration says, or the command line. */
+export const openLog = ({ stderr }: Shell, { config }: LoadedConfig, level: string = config.telemetry.log): Log =>
+  createLog({ level, destination: stderr, pretty: stderr.isTTY === true })

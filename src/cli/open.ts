@@ -2,9 +2,8 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { labelledLog } from '../core/log.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../runtime/gateway.ts'
-import { adjusted, type CommonOptions, load } from './load.ts'
-import { openLog } from './open-log.ts'
-import type { Shell } from './shell.ts'
+import type { Shell } from './kit.ts'
+import { adjusted, type CommonOptions, load, openLog } from './load.ts'
 
 /** A gateway that serves for long: it logs as the configuration says. */
 const openGateway = (

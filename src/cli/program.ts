@@ -1,12 +1,9 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { clientKinds } from '../config/import/client-kind.ts'
+import { parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
-import { addCommands } from './commands/add-options.ts'
 import { count, filtered, placed } from './commands/audit/options.ts'
-import { clientCommands, collect } from './commands/connect-options.ts'
-import { durationMs } from './duration.ts'
-import { type ExitCode, exitCodeHelp } from './exit.ts'
-import { lifetimeMs } from './lifetime.ts'
-import { type Shell, spelling } from './shell.ts'
+import { type ExitCode, exitCodeHelp, type Shell, spelling } from './kit.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -81,7 +78,7 @@ ${exitCodeHelp}`,
     .description('serve all tools to one client over stdin and stdout')
     .addOption(agent())
     .option('--no-watch', 'do not take over changes of the configuration while it runs')
-    .action(action(async () => (await import('./commands/stdio.ts')).stdio))
+    .action(action(async () => (await import('./commands/serve.ts')).stdio))
 
   program
     .command('servers')
@@ -105,7 +102,7 @@ ${exitCodeHelp}`,
     .argument('<name>', 'in any spelling: server.tool, server__tool …')
     .addOption(agent())
     .addOption(wait())
-    .action(action(async () => (await import('./commands/show.ts')).showTool))
+    .action(action(async () => (await import('./commands/tools.ts')).showTool))
   tools
     .command('cost')
     .description("show what the tools cost a model's context in each exposure mode, and which cost the most")
@@ -113,7 +110,7 @@ ${exitCodeHelp}`,
     .option('--top <count>', 'how many tools to show, the most expensive first', count, 10)
     .addOption(agent())
     .addOption(wait())
-    .action(action(async () => (await import('./commands/tools-cost.ts')).showCost))
+    .action(action(async () => (await import('./commands/tools.ts')).showCost))
 
   program
     .command('call')
@@ -148,7 +145,7 @@ Examples:
     .addOption(agent())
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  git diff | ${name} chat "What does this change?" -`)
-    .action(action(async () => (await import('./commands/chat.ts')).chat))
+    .action(action(async () => (await import('./chat/chat.ts')).chat))
 
   program
     .command('auth')
@@ -177,7 +174,7 @@ Examples:
       new Option('--expires <time>', 'how long it is good for: 12h, 90d (default: for ever)').argParser(lifetimeMs),
     )
     .option('--hash-only', 'print a line for auth.keys of the configuration instead of keeping it')
-    .action(action(async () => (await import('./commands/create-key.ts')).createKey))
+    .action(action(async () => (await import('./commands/keys.ts')).createKey))
   keys
     .command('revoke')
     .description('take a key back')
@@ -231,14 +228,14 @@ Examples:
     .command('show')
     .description('compare the approved definition with the one that was seen last')
     .argument('<server.tool>', 'as `pins list` names it')
-    .action(action(async () => (await import('./commands/pins-show.ts')).showPin))
+    .action(action(async () => (await import('./commands/pins.ts')).showPin))
   pins
     .command('approve')
     .description('let the definition through that was seen last')
     .argument('[server.tool]', 'as `pins list` names it, or server.* for a whole server')
     .option('--all', 'everything that waits')
     .option('--hash <hash>', 'exactly this definition, as `pins show` names it')
-    .action(action(async () => (await import('./commands/pins-approve.ts')).approvePins))
+    .action(action(async () => (await import('./commands/pins.ts')).approvePins))
 
   const policy = program.command('policy').description('try a policy before it is in force')
   placed(policy.command('replay'))
@@ -247,7 +244,7 @@ Examples:
     .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')
     .option('--until <when>', 'only calls older than this')
     .option('--strict', 'exit with 4 where a call that was allowed would be denied or find nothing there')
-    .action(action(async () => (await import('./commands/policy-replay.ts')).replayPolicy))
+    .action(action(async () => (await import('./commands/policy.ts')).replayPolicy))
 
   program
     .command('stats')
@@ -279,9 +276,116 @@ Examples:
     .option('--server <server>', 'only this server')
     .addOption(timeout('how long each server may take', '30s'))
     .option('--strict', 'warnings count as problems, too')
-    .action(action(async () => (await import('./commands/doctor.ts')).doctor))
+    .action(action(async () => (await import('./doctor/doctor.ts')).doctor))
 
   clientCommands(program, action, name)
 
   return program
+}
+
+/** Milliseconds from `500ms`, `30s`, `5m` or `1h`, as in the configuration. */
+export function durationMs(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined) throw new InvalidArgumentError('Write it like 500ms, 30s, 5m or 1h.')
+  if (ms < 1 || ms > 2 ** 31 - 1) throw new InvalidArgumentError('It must be between 1ms and 24 days.')
+  return ms
+}
+
+const factors: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+const longest = 3_650
+
+/** Milliseconds from `30m`, `12h` or `90d`: for what outlives a process. */
+export function lifetimeMs(text: string): number {
+  const [, number, unit] = /^(\d+)(m|h|d)$/.exec(text.trim()) ?? []
+  if (number === undefined || unit === undefined) throw new InvalidArgumentError('Write it like 30m, 12h or 90d.')
+  const ms = Number(number) * (factors[unit] as number)
+  if (ms > 0 && ms <= longest * (factors.d as number)) return ms
+  throw new InvalidArgumentError(`It must be between 1m and ${longest}d.`)
+}
+
+/** Loads what a command does when it runs. */
+export type Action = (
+  runner: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>,
+) => (...given: unknown[]) => Promise<void>
+
+const secrets = (): Option =>
+  new Option('--secrets <where>', 'secrets go into files that only you can read, or stay out: you set variables')
+    .choices(['file', 'env'])
+    .default('file')
+
+/** Each use of an option adds to the ones before. */
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+
+const cautious = (command: Command): Command =>
+  command.option('--dry-run', 'show it and write nothing').option('--yes', 'do not ask')
+
+/** The commands that are about other programs' files: init, import and connect. */
+function clientCommands(program: Command, action: Action, name: string): void {
+  cautious(program.command('init'))
+    .description("write a configuration with the servers of this machine's clients, or a starter")
+    .option('--output <file>', 'where to', 'toolway.yaml')
+    .option('--from <client>', 'only the servers of this client; repeat it for several', collect)
+    .addOption(secrets())
+    .option('--force', 'replace a file that is there')
+    .action(action(async () => (await import('./commands/init.ts')).init))
+
+  cautious(program.command('import'))
+    .description("add the servers of another program's file to a configuration")
+    .argument('<file>', 'of Claude, Cursor, VS Code, Codex, OpenCode, Gemini CLI, Windsurf, Zed, Cline and others')
+    .option('--into <file>', 'the configuration to add to', 'toolway.yaml')
+    .addOption(secrets())
+    .action(action(async () => (await import('./commands/import.ts')).importServers))
+
+  cautious(program.command('connect'))
+    .description('point a client at Toolway; without one, list the clients and their state')
+    .argument('[client]', clientKinds.join(', '))
+    .option('--agent <agent>', 'the agent that it acts as; the default agent otherwise')
+    .option('--stdio', 'the client starts Toolway (default)')
+    .option('--http', 'the client reaches a Toolway that is serving')
+    .option('--with-token', 'with --http: write the token itself into the file of the client')
+    .option('--project', "the client's file in this folder, not the user's")
+    .option('--replace', "move the client's other servers behind Toolway")
+    .option('--remove', 'take our entry out again and leave the rest')
+    .option('--undo', 'put the file back as it was, to the byte')
+    .option('--force', 'with --undo: even if it has been changed since')
+    .addHelpText(
+      'after',
+      `\nExamples:\n  ${name} connect\n  ${name} connect cursor --replace\n  ${name} connect cursor --undo`,
+    )
+    .action(action(async () => (await import('./commands/connect.ts')).connect))
+}
+
+/** The commands that put one server into the configuration and take it out again. */
+function addCommands(program: Command, action: Action, name: string): void {
+  program
+    .command('add')
+    .description('add a server to the configuration (--config: to which file)')
+    .argument('<name>', 'what to call it: letters, digits and _ . -')
+    .argument('<target...>', 'its URL, or -- and the command that starts it, with its arguments')
+    .option('-e, --env <KEY=VALUE>', 'a variable for the command; repeat it for several', collect)
+    .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat it for several', collect)
+    .addOption(
+      new Option('-t, --transport <transport>', 'how to reach the URL (default: as it looks)').choices([
+        'http',
+        'sse',
+        'stdio',
+      ]),
+    )
+    .option('--force', 'replace the server of that name')
+    .option('--dry-run', 'show it and write nothing')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  ${name} add files -- npx -y @modelcontextprotocol/server-filesystem .
+  ${name} add docs https://mcp.example.com/mcp --header "Authorization: Bearer $DOCS_TOKEN"`,
+    )
+    .action(action(async () => (await import('./commands/add.ts')).addServer))
+
+  program
+    .command('remove')
+    .description('take a server out of the configuration (--config: out of which file)')
+    .argument('<name>', 'its name in the file')
+    .option('--dry-run', 'show it and write nothing')
+    .action(action(async () => (await import('./commands/add.ts')).removeServer))
 }

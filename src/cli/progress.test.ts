@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createProgress } from './progress.ts'
+import { createProgress } from './kit.ts'
 
 test('B11: progress is one line on a terminal, written again only when it changes, and vanishes', () => {
   const stderr = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 20 })

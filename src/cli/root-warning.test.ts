@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createOutput } from './output.ts'
-import { warnOfRoot } from './root-warning.ts'
+import { warnOfRoot } from './commands/serve.ts'
+import { createOutput } from './kit.ts'
 
 const said = (uid: number | undefined, json = false): string => {
   const stderr = new PassThrough()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { version } from '../runtime/package-paths.ts'
-import { toolway } from './shell.fixture.ts'
+import { toolway } from './kit.fixture.ts'
 
 describe('B11: help and version', () => {
   test('--version prints the version alone', async () => {

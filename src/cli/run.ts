@@ -1,10 +1,8 @@
 import { type Command, CommanderError } from 'commander'
+import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { type ExitCode, exit, exitCodeOf } from './exit.ts'
-import { createOutput } from './output.ts'
+import { createOutput, type ExitCode, exit, exitCodeOf, type Shell, spelling, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
-import { type Shell, spelling } from './shell.ts'
-import { UsageError } from './usage.ts'
 
 /** Prints and fails through the shell it was given, not through the process. Applies to all subcommands. */
 function bind(command: Command, shell: Shell): void {
@@ -57,5 +55,33 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
       report(failure, output, { command, cwd: shell.cwd, debug: log === 'debug' || log === 'trace' })
     }
     return exitCodeOf(failure)
+  }
+}
+
+interface Interrupt {
+  /** Aborted by the first signal: commands stop what they do and clean up. */
+  readonly signal: AbortSignal
+  /** Ends the work without a signal from outside. */
+  stop(): void
+  /** To be told of each SIGINT and SIGTERM. */
+  receive(): void
+}
+
+/** npm passes on the Ctrl+C that the terminal has already sent to us: one press arrives twice. */
+const echoMs = 400
+
+/** The first signal asks the command to stop; one more, and `leave` ends the process without waiting for it. */
+export function createInterrupt({ clock, leave }: { clock: Clock; leave: () => void }): Interrupt {
+  const controller = new AbortController()
+  let first: number | undefined
+  const stop = () => controller.abort(new ToolwayError('CANCELLED', 'Interrupted.'))
+  return {
+    signal: controller.signal,
+    stop,
+    receive() {
+      if (first !== undefined && clock.monotonic() - first > echoMs) return leave()
+      first ??= clock.monotonic()
+      stop()
+    },
   }
 }

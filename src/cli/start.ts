@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../core/clock.ts'
-import { exit } from './exit.ts'
-import { createInterrupt } from './interrupt.ts'
-import { run } from './run.ts'
+import { exit } from './kit.ts'
+import { createInterrupt, run } from './run.ts'
 
 const { stdout, stderr, env } = process
 const interrupt = createInterrupt({ clock: systemClock, leave: () => process.exit(exit.interrupted) })

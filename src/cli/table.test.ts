@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { table } from './table.ts'
-import { widthOf } from './width.ts'
+import { table, widthOf } from './table.ts'
 
 const columns = [
   { title: 'NAME', value: (row: readonly string[]) => row[0] as string },

@@ -1,4 +1,4 @@
-import { cut, oneLine, widthOf } from './width.ts'
+import { stripVTControlCharacters } from 'node:util'
 
 export interface Column<Row> {
   readonly title: string
@@ -60,3 +60,101 @@ export function table<Row>(
     ),
   ]
 }
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
+const plain = /^[\x20-\x7e]*$/
+const combining = /^[\p{Mark}\p{Default_Ignorable_Code_Point}]+$/u
+const emoji = /\p{Emoji_Presentation}|\ufe0f/u
+
+/** Ranges of code points that terminals draw two cells wide (East Asian Wide and Fullwidth, roughly). */
+const wide: readonly (readonly [number, number])[] = [
+  [0x1100, 0x115f],
+  [0x2e80, 0x303e],
+  [0x3041, 0xa4cf],
+  [0xa960, 0xa97c],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfaff],
+  [0xfe30, 0xfe6f],
+  [0xff01, 0xff60],
+  [0xffe0, 0xffe6],
+  [0x20000, 0x3fffd],
+]
+
+function cellsOf(grapheme: string): number {
+  if (combining.test(grapheme)) return 0
+  const point = grapheme.codePointAt(0) as number
+  return emoji.test(grapheme) || wide.some(([from, to]) => point >= from && point <= to) ? 2 : 1
+}
+
+/** How many terminal cells a text takes, roughly. */
+export function widthOf(text: string): number {
+  if (plain.test(text)) return text.length
+  let width = 0
+  for (const { segment } of graphemes.segment(text)) width += cellsOf(segment)
+  return width
+}
+
+/** Cuts a text to so many cells, with `…` in the place of what is missing. */
+export function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let kept = ''
+  let used = 1
+  for (const { segment } of graphemes.segment(text)) {
+    used += cellsOf(segment)
+    if (used > width) break
+    kept += segment
+  }
+  return width > 0 ? kept.trimEnd() + '…' : ''
+}
+
+const harmful = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu
+
+/** A server's text without what would move the cursor, change colours or hide words on the user's terminal. */
+export const printable = (text: string): string =>
+  stripVTControlCharacters(text).replaceAll('\r\n', '\n').replace(harmful, '')
+
+/** The same on one line, for table cells. */
+export const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' ')).trim()
+
+/** What a description begins with: enough to tell tools apart in a list. */
+export const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)|^.*/.exec(text.trim())?.[0] ?? ''
+
+const units = ['bytes', 'KB', 'MB', 'GB'] as const
+
+/** A number of bytes as people say it: `12 KB`. */
+export function sizeText(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000
+    unit++
+  }
+  const digits = unit === 0 || value >= 10 ? 0 : 1
+  return `${value.toFixed(digits)} ${bytes === 1 ? 'byte' : units[unit]}`
+}
+
+/** `1 tool`, `3 tools`. */
+export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
+
+/** `12 ms`, `1.5 s`. */
+export const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
+
+const spans: readonly (readonly [ms: number, name: string])[] = [
+  [86_400_000, 'day'],
+  [3_600_000, 'hour'],
+  [60_000, 'minute'],
+  [1_000, 'second'],
+]
+
+/** `3 hours`: how long, in the one unit that says enough. */
+export function span(ms: number): string {
+  const [unit, name] = spans.find(([size]) => ms >= size) ?? [1_000, 'second']
+  return count(Math.floor(ms / unit), name)
+}
+
+/** A word for a POSIX shell. */
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
+/** A command line to paste. */
+export const commandLine = (words: readonly string[]): string => words.map(quoted).join(' ')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cut, firstSentence, oneLine, printable, widthOf } from './width.ts'
+import { cut, firstSentence, oneLine, printable, widthOf } from './table.ts'
 
 describe('B11: text is measured in terminal cells', () => {
   test.each([

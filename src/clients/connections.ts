@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientKind } from '../config/import/client-kind.ts'
-import { look, remove, replace, type Snapshot } from './file.ts'
-import { FileProblem } from './file-problem.ts'
+import { FileProblem, look, remove, replace, type Snapshot } from './file.ts'
 
 /** What we did to a client's file, so that it can be undone. */
 interface Connection {

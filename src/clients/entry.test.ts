@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type ClientKind, clientKinds, clientLabels } from '../config/import/client-kind.ts'
 import { translate } from '../config/import/dialect.ts'
 import { parseDocument } from '../config/parse/document.ts'
-import { clientText, ownName } from './edit.ts'
-import { entryFor, type Way } from './entry.ts'
+import { clientText, entryFor, ownName, type Way } from './entry.ts'
 
 const stdio: Way = { kind: 'stdio', command: '/usr/bin/node', args: ['main.js', 'stdio', '--config', '/x.yaml'] }
 const http: Way = {

@@ -1,7 +1,6 @@
 import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { writeAtomic } from '../lib/atomic-write.ts'
-import { FileProblem } from './file-problem.ts'
 
 /** A file as it was when we looked at it; writing compares with that. */
 export interface Snapshot {
@@ -113,4 +112,15 @@ function foldersFrom(first: string, last: string): string[] {
     folders.push(folder)
   }
   return folders
+}
+
+/** A file that cannot be read, edited or put back as it is; nothing was lost. The sentence says what to do. */
+export class FileProblem extends Error {
+  override readonly name = 'FileProblem'
+  readonly hint: string | undefined
+
+  constructor(message: string, hint?: string) {
+    super(message)
+    this.hint = hint
+  }
 }

@@ -1,9 +1,9 @@
-import { fingerprint } from '../config/import/fingerprint.ts'
-import type { Definition } from '../config/import/read-servers.ts'
+import { dirname } from 'node:path'
+import { type ClientKind, clientLabels, folderOf } from '../config/import/client-kind.ts'
+import { dependsOnFolder, fingerprint } from '../config/import/fingerprint.ts'
+import type { Definition, ReadServer } from '../config/import/read-servers.ts'
 import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
-import { called, type FoundServer, freeName, type MergedServer, merge } from './merge.ts'
 import { type FindSecrets, type Keep, withoutSecrets } from './secrets.ts'
-import { tidy } from './tidy.ts'
 
 export interface ImportOptions {
   /** The servers that the configuration has already. */
@@ -63,3 +63,130 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
 /** Clients start a server for themselves alone; one that keeps state must stay so. */
 const withSession = (definition: Definition): Definition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
+
+/** What a server is comes first, then how to reach it, then the rest as it stood. */
+const order = ['description', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'transport', 'headers', 'auth']
+
+/** A definition as somebody would have written it: in a sensible order, without what goes without saying. */
+function tidy(definition: Definition): Definition {
+  const rank = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length)
+  const told = Object.entries(definition).filter(([key, value]) => !goesWithoutSaying(key, value, definition))
+  return Object.fromEntries(
+    told.sort(([a], [b]) => rank(a) - rank(b)).map(([key, value]) => [key, key === 'timeout' ? rounded(value) : value]),
+  )
+}
+
+/** `600000ms` is `10m`. */
+function rounded(time: unknown): unknown {
+  const count = Number(/^(\d+)ms$/.exec(String(time))?.[1] ?? Number.NaN)
+  if (count % 60_000 === 0) return `${count / 60_000}m`
+  return count % 1000 === 0 ? `${count / 1000}s` : time
+}
+
+function goesWithoutSaying(key: string, value: unknown, { url }: Definition): boolean {
+  if (key === 'disabled') return value === false
+  if (key === 'transport') return value === 'stdio' || (value === 'http' && !/\/sse\/?(\?|#|$)/.test(String(url)))
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+/** Where a server was found. */
+interface Origin {
+  readonly path: string
+  readonly client?: ClientKind
+  readonly scope: 'user' | 'project'
+}
+
+/** A server that was found, on its way into a configuration of ours. */
+export interface FoundServer {
+  readonly name: string
+  readonly definition: Definition
+  readonly origin: Origin
+}
+
+/** One server of the configuration to be. */
+interface MergedServer {
+  readonly name: string
+  readonly definition: Definition
+  /** Every place that has it, the first one first. */
+  readonly origins: readonly Origin[]
+}
+
+interface Merged {
+  readonly servers: readonly MergedServer[]
+  /** What became of servers that are in several places. */
+  readonly notes: readonly string[]
+}
+
+/** How people call the place that a server comes from. */
+export const called = ({ client, path }: Origin): string => (client ? clientLabels[client] : path)
+
+/** The same server in several places is one; another one under the same name is kept beside it, and both are said. */
+export function merge(found: readonly FoundServer[]): Merged {
+  const merged = new Map<string, MergedServer>()
+  const notes: string[] = []
+  for (const { name, definition, origin } of found) {
+    const mark = fingerprint(definition)
+    const twin = [...merged.values()].find(
+      (other) => fingerprint(other.definition) === mark && other.origins.every(({ path }) => path !== origin.path),
+    )
+    if (twin) {
+      if (twin.name !== name) notes.push(`${name} of ${called(origin)} is the same server as ${twin.name}`)
+      merged.set(twin.name, joined(twin, definition, origin))
+      continue
+    }
+    const free = freeName(name, origin, (other) => merged.has(other))
+    if (free !== name) notes.push(`${called(origin)} has another server ${name}, which is called ${free} here`)
+    merged.set(free, { name: free, definition, origins: [origin] })
+  }
+  return { servers: [...merged.values()], notes }
+}
+
+/** In use in one place is in use; whoever has more patience has a reason for it. */
+function joined(twin: MergedServer, definition: Definition, origin: Origin): MergedServer {
+  const { disabled: _, timeout: __, ...rest } = twin.definition
+  const disabled = twin.definition.disabled === true && definition.disabled === true
+  const timeout = longer(twin.definition.timeout, definition.timeout)
+  return {
+    name: twin.name,
+    definition: { ...rest, ...(disabled && { disabled }), ...(timeout !== undefined && { timeout }) },
+    origins: [...twin.origins, origin],
+  }
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+function longer(one: unknown, other: unknown): unknown {
+  const length = (time: unknown) => {
+    const [, count, unit] = /^([\d.]+)(ms|s|m|h)$/.exec(String(time)) ?? []
+    return unit === undefined ? -1 : Number(count) * (units[unit] as number)
+  }
+  return length(one) >= length(other) ? one : other
+}
+
+/** A name that nobody has yet: its own, or else one that says where the server comes from. */
+function freeName(name: string, { client, path }: Origin, taken: (name: string) => boolean): string {
+  if (!taken(name)) return name
+  const suffix = client ?? (path.replace(/^.*[\\/]|\.\w+$/g, '').replace(/[^\w-]+/g, '-') || 'imported')
+  const other = `${name.slice(0, 40)}-${suffix}`
+  for (let number = 1; ; number++) {
+    const candidate = number === 1 ? other : `${other}-${number}`
+    if (!taken(candidate)) return candidate
+  }
+}
+
+/**
+ * A server as it stands in a configuration at `into`. A folder that nobody wrote is carried over only where it may
+ * matter: for the servers of a project, and for words that mean something else elsewhere.
+ */
+export function placed(server: ReadServer, origin: Origin, into: string): FoundServer {
+  const { cwd, ...rest } = server.definition
+  const { impliedFolder } = server
+  const where = impliedFolder ?? cwd
+  const matters =
+    impliedFolder === undefined ||
+    origin.scope === 'project' ||
+    impliedFolder !== folderOf(origin.path) ||
+    dependsOnFolder(server.definition)
+  const kept = where !== undefined && matters && where !== dirname(into)
+  return { name: server.name, definition: kept ? { ...rest, cwd: where } : rest, origin }
+}

@@ -1,5 +1,5 @@
 import { type Node, type ParseError, parseTree } from 'jsonc-parser'
-import { FileProblem } from './file-problem.ts'
+import { FileProblem } from './file.ts'
 
 /** The text of a JSON file, with comments or without, in which a member is set or removed and nothing else changes. */
 export interface JsonText {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ClientKind } from '../config/import/client-kind.ts'
 import type { Definition, ReadServer } from '../config/import/read-servers.ts'
-import { type FoundServer, merge, placed } from './merge.ts'
+import { type FoundServer, merge, placed } from './import-plan.ts'
 
 const found = (name: string, definition: Definition, client: ClientKind): FoundServer => ({
   name,

@@ -2,9 +2,15 @@ import { mkdtempDisposable, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { fileKeeper, variableKeeper } from './keepers.ts'
-import { filesIn, type Secret, variablesIn, withoutSecrets } from './secrets.ts'
-import { writeSecrets } from './write-secrets.ts'
+import {
+  fileKeeper,
+  filesIn,
+  type Secret,
+  variableKeeper,
+  variablesIn,
+  withoutSecrets,
+  writeSecrets,
+} from './secrets.ts'
 
 const definition = {
   command: 'npx',

@@ -2,9 +2,11 @@ import { extname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { type ParseError, parse as parseJson } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
-import { FileProblem } from './file-problem.ts'
+import { syntaxOf } from '../config/parse/document.ts'
+import { FileProblem } from './file.ts'
 import { jsonText } from './json-edit.ts'
 import { tomlText } from './toml-edit.ts'
+import { addServers, documentOf, type NewServer, removeServer, replaceServer } from './yaml-servers.ts'
 
 export type Section = Readonly<Record<string, unknown>>
 
@@ -104,4 +106,34 @@ function plain(value: unknown): unknown {
       .map(([key, part]) => [key, plain(part)] as const)
       .filter(([, part]) => !(isSection(part) && Object.keys(part).length === 0)),
   )
+}
+
+/** A configuration of ours as text in which servers are set and removed without touching anything else in it. */
+export interface ServersText {
+  readonly names: readonly string[]
+  /** With this server: new, or in the place of the one of its name. */
+  set(server: NewServer): string
+  /** Without the server of this name, which is there. */
+  remove(name: string): string
+}
+
+/** The servers of a file in any of the three syntaxes, where our own form and that of most clients has them. */
+export function serversText(path: string, text: string): ServersText {
+  if (syntaxOf({ path, text }) === 'yaml') return yamlServers(text)
+  const { members, edited } = sectionText(path, text, () => ['mcpServers'])
+  return {
+    names: Object.keys(members),
+    set: ({ name, definition }) => edited({ [name]: definition }),
+    remove: (name) => edited({}, [name]),
+  }
+}
+
+function yamlServers(text: string): ServersText {
+  const servers = documentOf(text).toJS()?.mcpServers
+  const names = isSection(servers) ? Object.keys(servers) : []
+  return {
+    names,
+    set: (server) => (names.includes(server.name) ? replaceServer(text, server) : addServers(text, [server])),
+    remove: (name) => removeServer(text, name),
+  }
 }

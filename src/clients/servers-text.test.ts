@@ -3,7 +3,7 @@ import { parse as parseJson } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { serversText } from './servers-text.ts'
+import { serversText } from './section-text.ts'
 import { serversBlock } from './yaml-servers.ts'
 
 const yaml = (text: string) => serversText('toolway.yaml', text)

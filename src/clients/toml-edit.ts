@@ -1,5 +1,5 @@
 import { parse } from 'smol-toml'
-import { FileProblem } from './file-problem.ts'
+import { FileProblem } from './file.ts'
 
 /** A part of a TOML text: a header and what stands below it, up to the next one; or `key = value` alone. */
 interface Part {

@@ -3,10 +3,9 @@ import { type Dialect, isForeign, type Translation, translate } from './import/d
 import { rulesName, withCallerSessions } from './import/gateway-rules.ts'
 import { withPlainNames } from './import/plain-names.ts'
 import type { Environment } from './interpolate.ts'
-import { isFile } from './locate.ts'
+import { isFile, readSource } from './locate.ts'
 import { parseDocument } from './parse/document.ts'
 import { ConfigError, type ConfigProblem, fileProblem } from './problems.ts'
-import { readSource } from './read.ts'
 
 /** A file that was read, in our own shape. */
 export interface Document extends Translation {

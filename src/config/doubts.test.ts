@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { cachedTools } from './cached-tools.ts'
 import { project } from './project.fixture.ts'
+import { cachedTools } from './warnings.ts'
 
 const warningsOf = async (text: string) => (await (await project({ 'toolway.yaml': text })).load()).warnings
 

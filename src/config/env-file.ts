@@ -2,10 +2,9 @@ import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { inHome } from './absolute-paths.ts'
 import { type Environment, expand, isDisabled } from './interpolate.ts'
-import { mapServers, withMember } from './map-servers.ts'
+import { readSource } from './locate.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { readSource } from './read.ts'
-import { type Branch, branch, find, type Leaf, leaf, type Member, member } from './tree.ts'
+import { type Branch, branch, find, type Leaf, leaf, type Member, mapServers, member, withMember } from './tree.ts'
 
 interface WithEnvFiles {
   readonly tree: Branch

@@ -1,8 +1,8 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isSecretName } from '../core/secret-name.ts'
 import { inHome } from './absolute-paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { readSecretFile } from './secret-file.ts'
 import { type Branch, branch, keyPath, type Leaf, type Path, type Tree } from './tree.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -147,4 +147,43 @@ export function isDisabled(part: Tree, env: Environment = {}): boolean {
     return (value.finish?.(expansion.text) ?? expansion.text) === String(wanted)
   }
   return says('disabled', true) || says('enabled', false)
+}
+
+/** Longer than any key or certificate: whatever is larger was named by mistake. */
+const maxBytes = 64 * 1024
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ELOOP: 'this symbolic link leads back to itself',
+}
+
+/**
+ * Reads a secret that has a file to itself, without the line break at its end. What others on this machine could read
+ * is no secret, so such a file is refused; what is wrong never says a word of the content.
+ */
+export function readSecretFile(path: string): { readonly text: string } | { readonly fault: string } {
+  let descriptor: number
+  try {
+    // A pipe would never open otherwise.
+    descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  } catch (thrown) {
+    const code = (thrown as NodeJS.ErrnoException).code ?? ''
+    return { fault: `the file ${path} cannot be read: ${reasons[code] ?? code}` }
+  }
+  try {
+    const found = fstatSync(descriptor)
+    if (!found.isFile()) return { fault: `${path} is not a regular file` }
+    if (found.size > maxBytes) return { fault: `the file ${path} is larger than 64 KiB, which no secret is` }
+    if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
+      const mode = (found.mode & 0o777).toString(8)
+      return { fault: `the file ${path} is open to others (mode ${mode}); chmod 600 it` }
+    }
+    const text = readFileSync(descriptor, 'utf8').replace(/\r?\n$/, '')
+    return text === '' ? { fault: `the file ${path} is empty` } : { text }
+  } finally {
+    closeSync(descriptor)
+  }
 }

@@ -1,22 +1,21 @@
-import { basename } from 'node:path'
+import { createHash } from 'node:crypto'
+import { basename, dirname, join } from 'node:path'
+import type * as z from 'zod'
 import { homeOf } from '../core/home.ts'
 import { proxySecrets } from '../outbound/proxy.ts'
 import { absolutePaths } from './absolute-paths.ts'
-import { runCommands } from './commands.ts'
-import { withDefaultAgent } from './default-agent.ts'
-import { readDocuments, rulePlaces } from './documents.ts'
-import { doubts } from './doubts.ts'
+import { type Document, readDocuments, rulePlaces } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
-import { withFolders } from './folders.ts'
 import type { Dialect } from './import/dialect.ts'
 import { type Environment, interpolate } from './interpolate.ts'
-import { locate } from './locate.ts'
-import { merge } from './merge.ts'
+import { folder, locate } from './locate.ts'
 import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
-import type { Config } from './schema.ts'
-import { branch, keyPath, type Path, placeOf } from './tree.ts'
+import type { Config, configSchema } from './schema.ts'
+import { runCommands } from './secret-command.ts'
+import { type Branch, branch, keyPath, leaf, member, type Path, placeOf, type Tree } from './tree.ts'
 import { refuseUnauthenticated } from './unauthenticated.ts'
 import { validate } from './validate.ts'
+import { doubts } from './warnings.ts'
 
 export type { Dialect } from './import/dialect.ts'
 
@@ -95,4 +94,67 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   }
   refuseUnauthenticated(loaded)
   return loaded
+}
+
+/** A variable says who callers are by default; the older one counts only beside the rules that it belongs to. */
+function withDefaultAgent(tree: Branch, documents: readonly Document[], env: Environment): Branch {
+  const ruled = documents.some(({ dialect }) => dialect === 'gateway-rules')
+  const name = env.TOOLWAY_DEFAULT_AGENT ? 'TOOLWAY_DEFAULT_AGENT' : ruled ? 'GATEWAY_DEFAULT_AGENT' : undefined
+  const agent = name === undefined ? undefined : env[name]
+  if (!name || !agent) return tree
+  const at = { file: { path: name, text: agent }, offset: 0, key: 'defaults.agent' }
+  // What a variable holds is taken as it is: a `${` in it means nothing.
+  const value = leaf(
+    at,
+    agent.replaceAll('${', () => '$${'),
+  )
+  return merge(tree, branch(at, [['defaults', member(branch(at, [['agent', member(value)]]))]]))
+}
+
+/** Lays one document over another: objects merge, everything else is replaced; null takes a value away. */
+function merge(base: Branch, over: Branch): Branch {
+  const members = new Map(base.members)
+  for (const [key, entry] of over.members) {
+    const known = base.members.get(key)
+    members.set(key, known ? { at: entry.at, value: overlay(known.value, entry.value) } : entry)
+  }
+  return branch(over.at, members)
+}
+
+const overlay = (base: Tree, over: Tree): Tree =>
+  base.kind === 'branch' && over.kind === 'branch' ? merge(base, over) : over
+
+type Checked = z.output<typeof configSchema>
+
+interface Surroundings {
+  readonly tree: Tree
+  readonly paths: readonly string[]
+  readonly env: Environment
+  readonly home: string
+}
+
+/** Fills in the folders that depend on where the configuration was found. */
+function withFolders(config: Checked, { tree, paths, env, home }: Surroundings): Config {
+  const state = join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
+  const path = config.stores.path ?? join(state, nameOf(paths))
+  const common = config.stores.path ?? state
+  return {
+    ...config,
+    mcpServers: withWorkingFolders(config.mcpServers, tree),
+    stores: { ...config.stores, path, common },
+    audit: { ...config.audit, path: config.audit.path ?? join(path, 'audit') },
+  }
+}
+
+/** State lives in the user's own folder, apart for each configuration, so that no project is littered. */
+const nameOf = (paths: readonly string[]): string =>
+  paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
+
+/** A program starts in the folder of the file that names it, wherever the gateway itself was started. */
+function withWorkingFolders(servers: Checked['mcpServers'], tree: Tree): Checked['mcpServers'] {
+  const placed = Object.entries(servers).map(([name, server]) => {
+    if (server.transport !== 'stdio' || server.cwd !== undefined) return [name, server] as const
+    return [name, { ...server, cwd: dirname(placeOf(tree, ['mcpServers', name, 'command']).file.path) }] as const
+  })
+  return Object.fromEntries(placed)
 }

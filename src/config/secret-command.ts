@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process'
-import { changeableByOthers } from './changeable.ts'
-import type { Environment } from './interpolate.ts'
+import { constants, lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import { type Environment, interpolate, type RunCommand } from './interpolate.ts'
+import { type Branch, mapLeaves } from './tree.ts'
 
 /** What a command printed, or why there is nothing. */
 export type CommandOutcome = { readonly text: string } | { readonly fault: string }
@@ -95,3 +98,109 @@ function end(pid: number | undefined): void {
     // It has ended by itself.
   }
 }
+
+/**
+ * Why a program must not be run for a secret: other users of this machine could change it, a folder on its path, or a
+ * file among its arguments, such as the script of an interpreter. Undefined where nobody can.
+ */
+async function changeableByOthers(
+  words: readonly string[],
+  folder: string,
+  env: Environment,
+): Promise<string | undefined> {
+  // Other systems have no modes to go by.
+  if (process.platform === 'win32') return undefined
+  const [program = '', ...args] = words
+  const found = program.includes('/') ? resolve(folder, program) : await searched(program, env)
+  // What is not there cannot be started, and is told of as such.
+  const files = [found, ...args.map((word) => resolve(folder, word))].filter((path) => path !== undefined)
+  for (const path of files) {
+    if (!isFile(path)) continue
+    for (const place of new Set([path, realpathSync(path)])) {
+      const fault = faultOnPath(place)
+      if (fault !== undefined) return fault
+    }
+  }
+  return undefined
+}
+
+async function searched(program: string, env: Environment): Promise<string | undefined> {
+  for (const folder of (env.PATH ?? '').split(delimiter)) {
+    const path = join(folder, program)
+    const runnable = await access(path, constants.X_OK).then(
+      () => isFile(path),
+      () => false,
+    )
+    if (folder !== '' && runnable) return path
+  }
+  return undefined
+}
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+
+/** Looks at the file and at every folder above it: whoever can write in one of those can put another file there. */
+function faultOnPath(file: string): string | undefined {
+  let below: Stats | undefined
+  for (let path = file; ; path = dirname(path)) {
+    const found = lstatSync(path)
+    // The mode of a link means nothing: where it leads is looked at as well.
+    if (!found.isSymbolicLink()) {
+      if (othersCanWrite(found) && !isProtected(found, below)) {
+        const mode = (found.mode & 0o7777).toString(8)
+        return `other users can change ${path} (mode ${mode}); chmod go-w it`
+      }
+    }
+    below = found
+    if (path === dirname(path)) return undefined
+  }
+}
+
+const othersCanWrite = ({ mode, uid, gid }: Stats): boolean =>
+  (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !isTrustedGroup(uid, gid))
+
+/**
+ * Members of root's group, and of macOS's administrators (who own Homebrew), can become root anyway. A group with the
+ * number of the user is the user's own, where each user has such a group.
+ */
+const isTrustedGroup = (uid: number, gid: number): boolean =>
+  gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())
+
+/** In a folder with the sticky bit, such as /tmp, only its owner can replace a file. */
+const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
+  below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())
+
+const foreign =
+  'commands are run for toolway.yaml, or for a file that is named with --config, and this one was merely found here'
+
+/**
+ * Runs the commands that a configuration names by `${exec:COMMAND}`, each once and all at the same time, before it is
+ * read in earnest. `trusted` are the files of the operator: others may lie in any folder that somebody has checked out.
+ */
+export async function runCommands(
+  tree: Branch,
+  env: Environment,
+  trusted: ReadonlySet<string>,
+): Promise<RunCommand | undefined> {
+  if (!namesCommands(tree)) return undefined
+  const wanted = new Map<string, { readonly line: string; readonly file: string }>()
+  // What it would come to is not asked here: only which commands stand in what is not disabled.
+  interpolate(tree, env, '', (line, file) => {
+    wanted.set(keyOf(line, file), { line, file })
+    return { text: 'x' }
+  })
+  const run = async ({ line, file }: { line: string; file: string }): Promise<CommandOutcome> =>
+    trusted.has(file) ? runSecretCommand({ line, folder: dirname(file) }, env) : { fault: foreign }
+  const outcomes = new Map(await Promise.all([...wanted].map(async ([key, asked]) => [key, await run(asked)] as const)))
+  return (line, file) => outcomes.get(keyOf(line, file)) ?? { fault: 'the command was not run' }
+}
+
+function namesCommands(tree: Branch): boolean {
+  let found = false
+  mapLeaves(tree, (leaf) => {
+    found ||= typeof leaf.value === 'string' && leaf.value.includes('${exec:')
+    return leaf
+  })
+  return found
+}
+
+const keyOf = (line: string, file: string): string => JSON.stringify([dirname(file), line])

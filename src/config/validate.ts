@@ -1,8 +1,9 @@
 import type * as z from 'zod'
-import { problemsOf } from './issues.ts'
-import type { ConfigProblem } from './problems.ts'
+import { nearMiss } from '../core/near.ts'
+import { isSecretName } from '../core/secret-name.ts'
+import { type ConfigProblem, mayHoldSecret, problemAt } from './problems.ts'
 import { configSchema } from './schema.ts'
-import { branch, fits, type Leaf, mapLeaves, type Path, plain, type Tree } from './tree.ts'
+import { branch, find, fits, keyPath, type Leaf, mapLeaves, type Path, placeOf, plain, type Tree } from './tree.ts'
 
 type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly problems: readonly ConfigProblem[] }
 
@@ -50,4 +51,145 @@ function without(tree: Tree, paths: ReadonlySet<string>, path: Path = []): Tree 
     kept(key) ? [[key, { at, value: without(value, paths, [...path, key]) }] as const] : [],
   )
   return branch(tree.at, members)
+}
+
+type Issue = z.core.$ZodIssue
+
+const kinds: Readonly<Record<string, string>> = {
+  string: 'some text',
+  object: 'a section with keys of its own',
+  record: 'a section with keys of its own',
+  array: 'a list',
+}
+
+/** What the schema objects to, as sentences about the files that people wrote. */
+function problemsOf(issues: readonly Issue[], tree: Tree, schema: z.core.$ZodType): ConfigProblem[] {
+  const misspelt = new Set(
+    issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => keyPath(path as Path)),
+  )
+  return issues.flatMap((issue) => {
+    const path = issue.path as Path
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(tree, schema, path, key))
+    // A misspelt `command` is not a missing one as well.
+    if (issue.code === 'custom' && misspelt.has(keyPath(path))) return []
+    return [wrongValue(issue, tree, path)]
+  })
+}
+
+function unknownKey(tree: Tree, schema: z.core.$ZodType, path: Path, key: string): ConfigProblem {
+  const known = keysAt(schema, path)
+  return unknownKeyAt(placeOf(tree, [...path, key]), key, known, keyPath([...path, key]))
+}
+
+/** The complaint about a key that nobody knows. */
+export function unknownKeyAt(
+  place: Parameters<typeof problemAt>[0],
+  key: string,
+  known: readonly string[],
+  path?: string,
+) {
+  const suggestion = nearMiss(key, known)
+  const expected = `one of ${known.join(', ')}`
+  const help = suggestion === undefined ? `expected ${expected}` : `did you mean \`${suggestion}\`?`
+  return problemAt(place, `unknown key \`${key}\`; ${help}`, {
+    ...(path !== undefined && { key: path }),
+    expected,
+    found: key,
+    ...(suggestion !== undefined && { suggestion }),
+  })
+}
+
+function wrongValue(issue: Issue, tree: Tree, path: Path): ConfigProblem {
+  const key = keyPath(path)
+  const expected = expectation(issue)
+  const found = issue.code === 'invalid_key' ? JSON.stringify(path.at(-1)) : shown(tree, path)
+  const suggestion = suggest(issue, tree, path)
+  const help = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
+  return problemAt(placeOf(tree, path), `expected ${expected}, found ${found}${help}`, {
+    key,
+    expected,
+    found,
+    ...(suggestion !== undefined && { suggestion }),
+  })
+}
+
+function expectation(issue: Issue): string {
+  if (issue.code === 'invalid_key') return issue.issues[0]?.message ?? 'another name'
+  const options = optionsOf(issue)
+  if (options) return options.length === 1 ? String(options[0]) : `one of ${options.join(', ')}`
+  if (issue.code === 'too_small')
+    return `a list with at least ${issue.minimum === 1 ? 'one item' : `${issue.minimum} items`}`
+  // Messages of our own are expectations; the library's start like this.
+  if (!issue.message.startsWith('Invalid input')) return issue.message
+  return issue.code === 'invalid_type' ? (kinds[issue.expected] ?? issue.expected) : 'another value'
+}
+
+function optionsOf(issue: Issue): readonly unknown[] | undefined {
+  if (issue.code === 'invalid_value') return issue.values
+  return issue.code === 'invalid_union' && 'options' in issue ? (issue.options as readonly unknown[]) : undefined
+}
+
+function suggest(issue: Issue, tree: Tree, path: Path): string | undefined {
+  if (issue.code === 'custom') return issue.params?.hint as string | undefined
+  if (issue.code === 'invalid_key' && path.length === 2 && path[0] === 'mcpServers') return plainName(String(path[1]))
+  const options = optionsOf(issue)
+  const found = find(tree, path)
+  if (!options || found?.kind !== 'leaf' || found.variables === 'filled') return undefined
+  return nearMiss(String(found.value), options.map(String))
+}
+
+/** The nearest name that a server may have. */
+export function plainName(name: string): string | undefined {
+  const plain = name
+    .replace(/[^A-Za-z0-9_.-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+|-+$/g, '')
+    .slice(0, 64)
+  return plain === '' || plain === name ? undefined : plain
+}
+
+/** A value as errors show it: never what a variable held, nor what is likely to be a secret. */
+function shown(tree: Tree, path: Path): string {
+  const found = find(tree, path)
+  if (found === undefined) return 'nothing'
+  if (found.kind === 'list') return 'a list'
+  if (found.kind === 'branch')
+    return found.members.size === 0 ? 'an empty section' : `a section with ${[...found.members.keys()].join(', ')}`
+  if (found.value === null) return 'nothing'
+  const [around, name] = [path.at(-2), path.at(-1)].map(String) as [string, string]
+  if (isSecretName(name) || /^(headers|env|hash|key)$/.test(name) || /^(headers|env|keys)$/.test(around)) {
+    return found.value === '' ? 'an empty text' : `a ${typeof found.value === 'string' ? 'text' : typeof found.value}`
+  }
+  if (found.variables === 'filled') return `what the variables in ${found.written} hold`
+  if (found.value === '') return 'an empty text'
+  if (typeof found.value !== 'string') return String(found.value)
+  return mayHoldSecret(found.value) ? 'a text' : JSON.stringify(found.value)
+}
+
+interface Definition {
+  readonly type: string
+  readonly shape?: Readonly<Record<string, z.core.$ZodType>>
+  readonly innerType?: z.core.$ZodType
+  readonly in?: z.core.$ZodType
+  readonly valueType?: z.core.$ZodType
+  readonly element?: z.core.$ZodType
+  readonly options?: readonly z.core.$ZodType[]
+}
+
+/** What stands behind defaults, optionals and transformations; a union stands for all its options. */
+function unwrap(schema: z.core.$ZodType): Definition[] {
+  const definition = schema._zod.def as unknown as Definition
+  const inner = definition.innerType ?? definition.in
+  if (inner) return unwrap(inner)
+  return definition.options ? definition.options.flatMap(unwrap) : [definition]
+}
+
+/** The keys that a schema knows at a path; none where any key goes. */
+export function keysAt(schema: z.core.$ZodType, path: Path): string[] {
+  const definitions = unwrap(schema)
+  const [part, ...rest] = path
+  if (part === undefined) return [...new Set(definitions.flatMap(({ shape }) => Object.keys(shape ?? {})))]
+  return definitions.flatMap(({ shape, valueType, element }) => {
+    const next = shape ? shape[part] : (valueType ?? element)
+    return next ? keysAt(next, rest) : []
+  })
 }

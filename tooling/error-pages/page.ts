@@ -1,4 +1,4 @@
-import { exitCodeOf } from '../../src/cli/exit.ts'
+import { exitCodeOf } from '../../src/cli/kit.ts'
 import { type ErrorCode, errorKinds, ToolwayError } from '../../src/core/errors.ts'
 import { endingOf } from '../../src/pipeline/audit.ts'
 import type { Example, NoExample } from './example.ts'

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../../core/chat.ts'
+import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest, ChatStage } from '../../core/chat.ts'
+import { createOutput, createProgress, type ExitCode, exit, type Shell, type Stream } from '../kit.ts'
+import { cut, oneLine, printable } from '../table.ts'
 import type { Person } from './person.ts'
 
 /** How answers are wanted, for a whole conversation. */
@@ -21,7 +23,7 @@ export interface Asking {
 }
 
 /** Asks, and tells each event as it comes. */
-export async function answerTo(
+async function answerTo(
   { chat, person, wish }: Asking,
   messages: readonly ChatMessage[],
   signal: AbortSignal,
@@ -42,4 +44,135 @@ export async function answerTo(
   }
   signal.throwIfAborted()
   return { id, content, end, calls: [...calls.values()] }
+}
+
+/** Answers one message: as text while it comes, as one JSON document, or as events, one a line. */
+export async function answerOnce(
+  shell: Shell,
+  asking: Asking,
+  messages: readonly ChatMessage[],
+  form: 'text' | 'document' | 'events',
+): Promise<ExitCode> {
+  const { interrupted } = shell
+  if (form === 'text') {
+    await printAnswer(shell, asking, messages, interrupted)
+    return exit.ok
+  }
+  const line = (value: unknown) => shell.stdout.write(`${JSON.stringify(value)}\n`)
+  const { id, content, end, calls } = await answerTo(asking, messages, interrupted, (event, id) => {
+    if (form === 'events') line({ id, ...event })
+  })
+  if (form === 'document') {
+    const { kind, handed, ...rest } = end ?? {}
+    createOutput(shell, true).value({ id, content, ...rest, calls })
+  }
+  return exit.ok
+}
+
+/** Prints an answer while it comes; what of it was printed is kept even where it is cancelled. */
+export async function printAnswer(
+  shell: Pick<Shell, 'stdout' | 'stderr'>,
+  asking: Asking,
+  messages: readonly ChatMessage[],
+  signal: AbortSignal,
+): Promise<string> {
+  const typing = createTyping(shell.stdout)
+  using activity = createActivity(shell)
+  try {
+    const { content } = await answerTo(asking, messages, signal, (event) => {
+      if (event.kind !== 'text') typing.breakLine()
+      activity.tell(event)
+      if (event.kind === 'text') typing.write(event.text)
+    })
+    return content
+  } finally {
+    typing.breakLine()
+  }
+}
+
+/** An answer on its way to stdout, piece by piece. */
+interface Typing {
+  write(text: string): void
+  /** Ends a line that was begun, so that something else can be said. */
+  breakLine(): void
+}
+
+/** Half of a character, whose other half is in the next piece. */
+const half = /[\ud800-\udbff]$/
+
+/** A terminal gets what it can show and nothing that could lead it astray; a pipe gets every byte. */
+function createTyping(stdout: Stream): Typing {
+  const clean = stdout.isTTY ? printable : (text: string) => text
+  let kept = ''
+  let midLine = false
+  return {
+    write(piece) {
+      const text = kept + piece
+      kept = half.exec(text)?.[0] ?? ''
+      const shown = clean(kept === '' ? text : text.slice(0, -1))
+      if (shown === '') return
+      stdout.write(shown)
+      midLine = !shown.endsWith('\n')
+    },
+    breakLine() {
+      if (midLine) stdout.write('\n')
+      midLine = false
+    },
+  }
+}
+
+/** What happens beside the answer, told on stderr: which tools ran, and how. */
+interface Activity extends Disposable {
+  tell(event: ChatEvent): void
+  /** Takes away what is only shown while something is waited for. */
+  clear(): void
+}
+
+const stages: Readonly<Record<ChatStage, string>> = {
+  discover: 'Looking for tools',
+  select: 'Choosing tools',
+  call: 'Preparing calls',
+  execute: 'Running tools',
+  interpret: 'Reading results',
+  answer: 'Writing',
+}
+
+const longest = 200
+
+function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>): Activity {
+  const { note, paintNote } = createOutput(shell)
+  const progress = createProgress(shell)
+  const names = new Map<string, string>()
+  let waiting = false
+  const wait = (text: string) => {
+    waiting = true
+    progress.show(`${text} …`)
+  }
+  const clear = () => {
+    if (waiting) progress[Symbol.dispose]()
+    waiting = false
+  }
+
+  return {
+    clear,
+    tell(event) {
+      if (event.kind === 'stage') wait(stages[event.stage])
+      else if (event.kind === 'call') {
+        const called = `${event.name} ${JSON.stringify(event.arguments)}`
+        names.set(event.call, called)
+        wait(oneLine(called))
+      } else if (event.kind === 'result') {
+        clear()
+        const { isError, durationMs, call, text } = event
+        const sign = isError ? paintNote('red', '✗') : paintNote('green', '✓')
+        const told = cut(oneLine(names.get(call) ?? call), longest)
+        note(`${sign} ${told} ${paintNote('dim', `${Math.round(durationMs)} ms`)}${isError ? ` ${oneLine(text)}` : ''}`)
+      } else if (event.kind === 'end') {
+        clear()
+        const words = [...(event.reason === 'length' ? ['The answer was cut off at its longest.'] : []), ...event.notes]
+        for (const word of words) note(paintNote('dim', `note: ${oneLine(word)}`))
+      } else if (event.kind === 'text') clear()
+    },
+    [Symbol.dispose]: clear,
+  }
 }

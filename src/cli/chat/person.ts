@@ -1,7 +1,7 @@
 import type { Caller, Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { oneLine } from '../width.ts'
+import { oneLine } from '../table.ts'
 
 /** Puts a question to the person at the terminal. Rejects when the signal says that nobody waits any more. */
 export type Question = (text: string, signal: AbortSignal) => Promise<string>

@@ -1,22 +1,36 @@
+import { join } from 'node:path'
+import { type PlannedServer, placed } from '../../clients/import-plan.ts'
+import { type NewServer, serversBlock } from '../../clients/yaml-servers.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
 import type { Definition } from '../../config/import/read-servers.ts'
-import { type ExitCode, exit } from '../exit.ts'
-import { createOutput, type Output } from '../output.ts'
-import { type Shell, spelling } from '../shell.ts'
-import { told } from '../told.ts'
-import { UsageError } from '../usage.ts'
-import { type DefinitionOptions, definitionOf, refuseName } from './add-definition.ts'
-import { type Addition, planAddition } from './add-plan.ts'
+import { ConfigError } from '../../config/problems.ts'
+import { serverName } from '../../config/schema/mcp-servers.ts'
+import { keyPath } from '../../config/tree.ts'
+import { plainName } from '../../config/validate.ts'
+import { didYouMean } from '../../core/near.ts'
+import {
+  createOutput,
+  type ExitCode,
+  edited,
+  exit,
+  type Output,
+  type Shell,
+  spelling,
+  told,
+  UsageError,
+} from '../kit.ts'
 import {
   type ConfigFile,
   type EditConfigOptions,
   openConfig,
+  refuseWorse,
   secretsLeft,
   showChange,
+  starterWith,
   takenOver,
   writeConfig,
-} from './edit-config.ts'
-import { noteOf } from './import-prepare.ts'
+} from './config-file.ts'
+import { noteOf, type Prepared, prepare } from './import-prepare.ts'
 
 export interface AddOptions extends EditConfigOptions, DefinitionOptions {
   readonly force?: boolean
@@ -28,9 +42,9 @@ export const addServer = (
   name: string,
   words: readonly string[],
   options: AddOptions,
-): Promise<ExitCode> => told(() => run(shell, name, words, options))
+): Promise<ExitCode> => told(() => add(shell, name, words, options))
 
-async function run(shell: Shell, name: string, words: readonly string[], options: AddOptions): Promise<ExitCode> {
+async function add(shell: Shell, name: string, words: readonly string[], options: AddOptions): Promise<ExitCode> {
   const { json, dryRun, force } = options
   refuseName(name)
   const definition = definitionOf(words, options)
@@ -99,4 +113,136 @@ function settingsLost(
   { name, definition }: { name: string; definition: Definition },
 ): string[] {
   return Object.keys(servers.get(name) ?? {}).filter((key) => !said.includes(key) && !Object.hasOwn(definition, key))
+}
+
+/** What the command line says about a server. */
+interface DefinitionOptions {
+  readonly env?: readonly string[]
+  readonly header?: readonly string[]
+  readonly transport?: 'http' | 'sse' | 'stdio'
+}
+
+/** Refuses what the configuration would not take for a name. */
+function refuseName(name: string): void {
+  const { error } = serverName.safeParse(name)
+  if (!error) return
+  const near = plainName(name)
+  throw new UsageError(
+    `A server cannot be called ${JSON.stringify(name)}${near === undefined ? '.' : `; did you mean ${near}?`}`,
+    `Take ${error.issues[0]?.message ?? 'another name'}.`,
+  )
+}
+
+const isAddress = (word: string): boolean => /^[a-z][a-z\d+.-]*:\/\//i.test(word)
+
+/** The server that somebody describes: at an address, or a program with its words. */
+function definitionOf([first = '', ...rest]: readonly string[], options: DefinitionOptions): Definition {
+  const { transport } = options
+  const given = transport && { transport }
+  if (isAddress(first)) {
+    if (rest.length > 0) throw new UsageError('A URL stands alone.', 'Headers are given with --header "Name: value".')
+    if (options.env) throw new UsageError('--env is for a command.', 'What a URL wants to be sent is a --header.')
+    if (transport === 'stdio') throw new UsageError('--transport stdio needs a command, not a URL.')
+    return { url: first, ...given, headers: pairs(options.header, header) }
+  }
+  if (options.header) throw new UsageError('--header is for a URL.', 'What a command needs is given with --env.')
+  if (transport !== undefined && transport !== 'stdio') {
+    throw new UsageError(`--transport ${transport} needs a URL, which begins with https:// or http://.`)
+  }
+  return { command: first, ...given, args: rest, env: pairs(options.env, variable) }
+}
+
+type Pair = readonly [string, string]
+
+/** What is given with an option may be a secret, so no complaint repeats it. */
+const pairs = (given: readonly string[] = [], of: (text: string) => Pair): Record<string, string> =>
+  Object.fromEntries(given.map(of))
+
+function variable(text: string): Pair {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) throw new UsageError('--env is written as KEY=VALUE.')
+  return [name, value]
+}
+
+function header(text: string): Pair {
+  const [, name, value] = /^\s*([^:\s]+)\s*:(.*)$/s.exec(text) ?? []
+  if (name === undefined || value === undefined) {
+    throw new UsageError('--header is written as "Name: value".', 'Quote it, so that the shell keeps it in one piece.')
+  }
+  return [name, value.trim()]
+}
+
+/** A server on its way into a file: checked, and not yet written. */
+interface Addition {
+  readonly server: PlannedServer
+  readonly prepared: Prepared
+  readonly after: string
+}
+
+/** Thinks it through: where its secrets go, what the file will say, and whether that is a configuration. */
+async function planAddition(shell: Shell, file: ConfigFile, name: string, definition: Definition): Promise<Addition> {
+  const origin = { path: join(shell.cwd, 'toolway'), scope: 'user' as const }
+  const found = placed({ name, definition, key: '', impliedFolder: shell.cwd, problems: [] }, origin, file.path)
+  const prepared = await prepare(shell, [found], new Map(), 'file')
+  const server = prepared.added[0] as PlannedServer
+  const waiting = server.waiting.length > 0 && { comment: `disabled until there is ${server.waiting.join(', ')}` }
+  const fileWith = (one: Definition): string =>
+    withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, ...waiting })
+  // Its secrets are not yet where it will refer to them, so what is checked has them in it.
+  await refuseUnfit(file, name, fileWith({ ...found.definition, ...(waiting && { disabled: true }) }))
+  return { server, prepared, after: fileWith(server.definition) }
+}
+
+/** A new file is one that explains itself. */
+function withServer({ before, path, named, text }: ConfigFile, server: NewServer): string {
+  if (!before.bytes && /\.ya?ml$/.test(path)) return starterWith(serversBlock([server]))
+  return edited(named, () => text.set(server))
+}
+
+/** Clients want to be told how a URL is reached. */
+function typed({ transport, ...rest }: Definition): Definition {
+  if (rest.url === undefined) return rest
+  return { type: transport ?? (/\/sse\/?$/.test(String(rest.url)) ? 'sse' : 'http'), ...rest }
+}
+
+/** What is wrong with the server itself is a matter of the command line, not of a line in a file. */
+async function refuseUnfit(file: ConfigFile, name: string, draft: string): Promise<void> {
+  try {
+    await refuseWorse(file, draft)
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown
+    const prefix = `${keyPath(['mcpServers', name])}.`
+    const own = thrown.problems.filter(({ key }) => `${key}.`.startsWith(prefix))
+    if (own.length === 0) throw thrown
+    const faults = own.map(({ key, message }) => [key.slice(prefix.length), message].filter(Boolean).join(': '))
+    throw new UsageError(`${name} cannot be added like this: ${faults.join('; ')}.`, 'Nothing was written.')
+  }
+}
+
+/** Takes one server out of the configuration. */
+export const removeServer = (shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> =>
+  told(() => remove(shell, name, options))
+
+async function remove(shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const file = await openConfig(shell, options)
+  const { named, path, text } = file
+  if (!file.before.bytes) throw new UsageError(`There is no ${named}.`, 'Name the configuration with --config.')
+  if (!text.names.includes(name)) {
+    throw new UsageError(
+      `There is no server ${name} in ${named}${didYouMean(name, text.names)}`,
+      text.names.length > 0 ? `It has ${text.names.join(', ')}.` : 'It has none.',
+    )
+  }
+  const after = edited(named, () => text.remove(name))
+  await refuseWorse(file, after)
+  if (!options.json) showChange(file, after, output)
+  if (!options.dryRun) await writeConfig(file, after)
+  const left = secretsLeft(file, name)
+  if (options.json) output.value({ file: path, name, left, written: !options.dryRun })
+  else if (!options.dryRun) {
+    output.print(`Removed ${name} from ${named}. ${takenOver}`)
+    if (left.length > 0) output.note(`Its secrets are still in ${left.join(', ')}.`)
+  }
+  return exit.ok
 }

@@ -6,8 +6,8 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { startIssuer } from '../../upstream/oauth/issuer.fixture.ts'
 import { startResource } from '../../upstream/oauth/resource.fixture.ts'
 import { folder } from '../folder.fixture.ts'
+import { recordedShell, toolway } from '../kit.fixture.ts'
 import { run } from '../run.ts'
-import { recordedShell, toolway } from '../shell.fixture.ts'
 
 const place = (url: string, auth = {}) =>
   folder({

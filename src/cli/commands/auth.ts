@@ -1,19 +1,24 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 import type { LoadedConfig } from '../../config/load.ts'
-import type { ServerConfig } from '../../config/schema.ts'
+import type { Config, ServerConfig } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../core/near.ts'
-import { type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
+import { type KeptGrant, type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { isInteractive } from '../confirm.ts'
-import { type ExitCode, exit } from '../exit.ts'
+import {
+  createOutput,
+  type ExitCode,
+  exit,
+  isInteractive,
+  type Output,
+  type Shell,
+  spelling,
+  UsageError,
+} from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { openBrowser } from '../open-browser.ts'
-import { createOutput, type Output } from '../output.ts'
-import { type Shell, spelling } from '../shell.ts'
-import { UsageError } from '../usage.ts'
-import { printGrants } from './auth-list.ts'
-import { createPasting } from './auth-paste.ts'
+import { table } from '../table.ts'
 
 export interface AuthOptions extends CommonOptions {
   readonly list?: boolean
@@ -108,4 +113,104 @@ function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): Usa
   const which =
     names.length === 0 ? 'None in this configuration uses OAuth.' : `Those that use OAuth: ${names.join(', ')}.`
   return new UsageError('Name the server to sign in to.', `${which} \`${command} auth --list\` shows what there is.`)
+}
+
+/** What opens an address, by system; each takes it as one argument, with no shell in between. */
+const programs: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+}
+
+/** Shows a page to whoever sits here. Where that cannot be done nothing happens: the address was printed, too. */
+function openBrowser(url: string): void {
+  const [program, ...args] = programs[process.platform] ?? ['xdg-open']
+  if (!/^https?:/.test(url)) return
+  spawn(program, [...args, url], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref()
+}
+
+/** Shows the grants that are kept, without anything that could be used. */
+async function printGrants(oauth: OAuth, config: Config, name: string | undefined, output: Output): Promise<void> {
+  const all = await oauth.list()
+  const grants = name === undefined ? all : all.filter(({ server }) => server === name)
+  if (output.json) {
+    output.value({ grants: grants.map(asJson) })
+    return
+  }
+  if (grants.length === 0) {
+    output.note('Nobody has signed in to anything yet.')
+    return
+  }
+  const lines = table<KeptGrant>(
+    [
+      { title: 'SERVER', value: ({ server }) => server, whole: true },
+      { title: 'PRINCIPAL', value: ({ principal }) => principal },
+      { title: 'ISSUER', value: ({ issuer }) => issuer },
+      { title: 'SCOPES', value: ({ scopes }) => scopes.join(' ') },
+      { title: 'STATE', value: (grant) => stateOf(grant, config) },
+    ],
+    grants,
+    { width: output.width, heading: (title) => output.paint('dim', title) },
+  )
+  for (const line of lines) output.print(line)
+}
+
+function stateOf({ server, url, expiresAt, renewable }: KeptGrant, { mcpServers }: Config): string {
+  const configured = mcpServers[server]
+  if (!configured || configured.transport === 'stdio' || new URL(configured.url).href !== url)
+    return 'not used any more'
+  if (renewable || expiresAt === undefined) return 'good'
+  return expiresAt > systemClock.now() ? `until ${new Date(expiresAt).toISOString()}` : 'expired'
+}
+
+const asJson = ({ expiresAt, grantedAt, ...grant }: KeptGrant) => ({
+  ...grant,
+  principal: grant.principal === '' ? null : grant.principal,
+  grantedAt: new Date(grantedAt).toISOString(),
+  expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+})
+
+/** Somebody who brings by hand what their browser, on another machine, could not bring itself. */
+interface Pasting extends Disposable {
+  /** Aborted where they leave instead: a terminal that is read by line sends no signal. */
+  readonly left: AbortSignal
+  /** Takes lines from now on; each that is an answer goes where the browser would have gone, and is checked there. */
+  begin(signInUrl: string): void
+}
+
+function createPasting(shell: Shell, output: Output): Pasting {
+  const leaving = new AbortController()
+  const done = new AbortController()
+  return {
+    left: leaving.signal,
+    begin(signInUrl) {
+      const redirect = new URL(new URL(signInUrl).searchParams.get('redirect_uri') ?? '')
+      const terminal = isInteractive(shell)
+      const lines = createInterface({
+        input: shell.stdin,
+        ...(terminal && { output: shell.stderr }),
+        terminal,
+        signal: done.signal,
+      })
+      lines.on('SIGINT', () => leaving.abort(new ToolwayError('CANCELLED', 'Interrupted.')))
+      lines.on('line', async (line) => {
+        if (line.trim() !== '' && !(await isTaken(line, redirect))) {
+          output.note(`That is not what is waited for. Paste the whole address, which begins with ${redirect.href}?`)
+        }
+      })
+    },
+    [Symbol.dispose]: () => done.abort(),
+  }
+}
+
+/** Whether the one who waits there knows what to do with it. */
+async function isTaken(line: string, redirect: URL): Promise<boolean> {
+  const { search } = URL.canParse(line.trim()) ? new URL(line.trim()) : { search: '' }
+  if (search === '') return false
+  const place = new URL(redirect)
+  place.search = search
+  const answer = await fetch(place).catch(() => undefined)
+  await answer?.body?.cancel()
+  return answer !== undefined && answer.status !== 404
 }

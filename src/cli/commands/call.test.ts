@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
 import { twoServers } from '../everything.fixture.ts'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 
 const sha256OfHello = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
 

@@ -4,7 +4,7 @@ import { type ClientKind, clientKinds, clientLabels } from '../../config/import/
 import { translate } from '../../config/import/dialect.ts'
 import { parseDocument } from '../../config/parse/document.ts'
 import { find, plain } from '../../config/tree.ts'
-import { toolway } from '../shell.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 
 const page = await readFile(new URL('../../../docs/clients.md', import.meta.url), 'utf8')
 const sections = new Map(

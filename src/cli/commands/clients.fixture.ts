@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { place } from '../../clients/place.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 
 /** A user with a home, a project to stand in, and these files; `home/…` and `shop/…` are where they say. */
 export async function user(files: Readonly<Record<string, string>> = {}, variables: Record<string, string> = {}) {

@@ -1,18 +1,32 @@
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ClientFile } from '../../clients/client-files.ts'
+import { type ClientText, clientText, entryFor, ownName, type Way } from '../../clients/entry.ts'
+import { look, type Snapshot } from '../../clients/file.ts'
+import { variablesIn } from '../../clients/secrets.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
-import { confirm, isInteractive } from '../confirm.ts'
-import { type ExitCode, exit } from '../exit.ts'
-import { short } from '../home.ts'
-import { createOutput, type Output } from '../output.ts'
+import { type Definition, readServers } from '../../config/import/read-servers.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import { homeOf } from '../../core/home.ts'
+import { moduleFile } from '../../runtime/package-paths.ts'
+import { keptToken } from '../../stores/token.ts'
+import {
+  confirm,
+  createOutput,
+  type ExitCode,
+  edited,
+  exit,
+  isInteractive,
+  type Output,
+  type Shell,
+  short,
+  told,
+  UsageError,
+} from '../kit.ts'
+import { type CommonOptions, load } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
-import type { Shell } from '../shell.ts'
-import { told } from '../told.ts'
-import { UsageError } from '../usage.ts'
-import { connected, disconnected, type Edit, type EditOptions } from './connect-edit.ts'
-import { listClients } from './connect-list.ts'
-import { clientNamed, connectionsOf, fileOf, isFolder, surroundings } from './connect-state.ts'
-import { undo } from './connect-undo.ts'
-import { noteToken } from './connect-way.ts'
+import { clientNamed, connectionsOf, fileOf, isFolder, listClients, surroundings } from './client-state.ts'
+import { type Move, noMove, planMove } from './connect-move.ts'
 
 export interface ConnectOptions extends EditOptions {
   readonly stdio?: boolean
@@ -91,3 +105,171 @@ const asJson = ({ file, way, entry, move }: Edit) => ({
   moved: move.names,
   kept: move.kept,
 })
+
+/** Puts a client's file back as it was before it was connected, to the byte. */
+async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, output: Output): Promise<ExitCode> {
+  const { restored, forced, kept } = await connectionsOf(shell).undo(client, path, force)
+  if (output.json) {
+    output.value({ client, file: path, undone: true, restored, forced, kept: kept ?? null })
+    return exit.ok
+  }
+  const file = short(path, shell)
+  output.print(
+    restored ? `${file} of ${clientLabels[client]} is as it was.` : `${file} is gone again: there was none before.`,
+  )
+  if (forced) {
+    output.note(
+      output.paintNote('yellow', `It had been changed since; that is lost${kept ? `, but a copy is in ${kept}` : ''}.`),
+    )
+  }
+  return exit.ok
+}
+
+interface EditOptions extends CommonOptions, WayOptions {
+  readonly replace?: boolean
+}
+
+/** An edit of a client's file that has been thought through and not yet been done. */
+interface Edit {
+  readonly file: ClientFile
+  readonly before: Snapshot
+  readonly after: string
+  /** Absent where our entry is taken out. */
+  readonly way?: Way
+  readonly entry?: object
+  readonly move: Move
+  /** The servers in the file, whose secrets must not be shown. */
+  readonly servers: readonly Definition[]
+  /** What our configuration takes from the environment: of a client's, nobody knows. */
+  readonly variables: readonly string[]
+}
+
+/** The file with our entry in it. */
+async function connected(file: ClientFile, shell: Shell, options: EditOptions): Promise<Edit> {
+  const { client, path } = file
+  const loaded = await load(shell, options)
+  refuseOwnFile(loaded, file, shell)
+  const way = await wayTo(loaded, options)
+  const before = await look(path)
+  const text = textOf(file, before, shell)
+  const entry = fitting(entryFor(client, clientLabels[client], way), text)
+  const content = await readServers(path, homeOf(shell.env), client)
+  const move = options.replace ? await planMove(shell, file, text, content, loaded) : noMove
+  return {
+    file,
+    before,
+    after: edited(short(path, shell), () => text.edited(entry, move.names)),
+    way,
+    entry,
+    move,
+    servers: content.servers.map(({ definition }) => definition),
+    variables: way.kind === 'stdio' ? await variablesOf(loaded, shell) : [],
+  }
+}
+
+/** The file without our entry. */
+async function disconnected(file: ClientFile, shell: Shell): Promise<Edit> {
+  const before = await look(file.path)
+  const text = textOf(file, before, shell)
+  const { servers } = await readServers(file.path, homeOf(shell.env), file.client)
+  const there = Object.hasOwn(text.servers, ownName)
+  return {
+    file,
+    before,
+    after: there ? edited(short(file.path, shell), () => text.edited(undefined)) : before.text,
+    move: noMove,
+    servers: servers.map(({ definition }) => definition),
+    variables: [],
+  }
+}
+
+const textOf = ({ client, path }: ClientFile, { text }: Snapshot, shell: Shell): ClientText =>
+  edited(short(path, shell), () => clientText(client, path, text))
+
+/** The newer form of OpenCode, which has its servers one level deeper, does not know `enabled`. */
+function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
+  const { enabled: _, ...rest } = entry
+  return path.length > 1 ? rest : entry
+}
+
+/** Toolway would read the file that tells the client to start Toolway. */
+function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, shell: Shell): void {
+  if (!files.some((file) => file.path === path)) return
+  throw new UsageError(
+    `${short(path, shell)} is the file of ${clientLabels[client]} itself.`,
+    '`toolway init` writes a configuration for Toolway from it; then connect again.',
+  )
+}
+
+/** Programs get these wherever they are started. */
+const everywhere = ['HOME', 'PATH', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'USERPROFILE', 'APPDATA']
+
+async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<string[]> {
+  const contents = await Promise.all(files.map(({ path }) => readServers(path, homeOf(env))))
+  const used = contents.flatMap(({ servers }) => servers.map(({ definition }) => definition))
+  return variablesIn(used.filter(({ disabled }) => disabled !== true)).filter((name) => !everywhere.includes(name))
+}
+
+interface WayOptions {
+  readonly http?: boolean
+  readonly agent?: string
+  readonly withToken?: boolean
+  readonly dryRun?: boolean
+}
+
+/** The variable from which clients take the token. */
+const tokenVariable = 'TOOLWAY_TOKEN'
+
+/** The program that is running now, as a file: `toolway` may not be in the path that a client has. */
+const main = fileURLToPath(moduleFile('cli/main'))
+
+/** How a client is to reach us with this configuration. */
+async function wayTo(loaded: LoadedConfig, options: WayOptions): Promise<Way> {
+  return options.http ? http(loaded, options) : stdio(loaded, options)
+}
+
+/** Absolute throughout: nobody knows in which folder, and with which path, a client starts programs. */
+function stdio({ files }: LoadedConfig, { agent }: WayOptions): Way {
+  if (files.length === 0) {
+    throw new UsageError(
+      'There is no configuration for the client to start Toolway with.',
+      '`toolway init` writes one; --config names another.',
+    )
+  }
+  const named = files.flatMap(({ path }) => ['--config', path])
+  const acting = agent === undefined ? [] : ['--agent', agent]
+  return { kind: 'stdio', command: process.execPath, args: [main, 'stdio', ...named, ...acting] }
+}
+
+async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayOptions): Promise<Way> {
+  const { host, port, path } = config.server
+  if (port === 0)
+    throw new UsageError('server.port is 0, so the address changes with every start.', 'Give it a number.')
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  const url = `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}${path}`
+  const headers: Record<string, string> = agent === undefined ? {} : { 'Toolway-Agent': agent }
+  const { token } = config.auth
+  if (token === 'none') return { kind: 'http', url, headers }
+  // A token of the user's own stands in the configuration: there is no file of ours that a client could read.
+  const file = token === 'generated' ? join(config.stores.common, 'token') : undefined
+  // Made now, so that whoever is told to read the file finds it; not for a mere look.
+  const kept = file !== undefined && (withToken || !dryRun) ? await keptToken(config.stores.common) : token
+  return {
+    kind: 'http',
+    url,
+    headers,
+    token: { variable: tokenVariable, ...(file !== undefined && { file }), ...(withToken && { literal: kept }) },
+  }
+}
+
+/** What has to be done so that the client finds the token. */
+function noteToken(entry: object, way: Way, { note }: Output): void {
+  if (way.kind !== 'http' || !way.token || way.token.literal !== undefined) return
+  if (!JSON.stringify(entry).includes(tokenVariable)) return
+  note(`The client takes the token from the variable ${tokenVariable}; set it where the client is started:`)
+  note(
+    way.token.file === undefined
+      ? `  export ${tokenVariable}=…`
+      : `  export ${tokenVariable}="$(cat ${way.token.file})"`,
+  )
+}

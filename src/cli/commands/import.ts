@@ -1,25 +1,28 @@
-import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { look, replace, type Snapshot } from '../../clients/file.ts'
-import { placed } from '../../clients/merge.ts'
-import { type ClientFile, clientFiles } from '../../clients/places.ts'
-import { addServers, serversBlock } from '../../clients/yaml-servers.ts'
+import { resolve } from 'node:path'
+import { type ClientFile, clientFiles } from '../../clients/client-files.ts'
+import { replace, type Snapshot } from '../../clients/file.ts'
+import { placed } from '../../clients/import-plan.ts'
 import { kindOf } from '../../config/import/client-kind.ts'
 import { type Definition, readServers, type ServersFile } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
-import { confirm, isInteractive } from '../confirm.ts'
-import { type ExitCode, exit } from '../exit.ts'
-import { short } from '../home.ts'
+import {
+  confirm,
+  createOutput,
+  type ExitCode,
+  exit,
+  isInteractive,
+  type Output,
+  type Shell,
+  short,
+  told,
+  UsageError,
+} from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { createOutput, type Output } from '../output.ts'
 import { printDiff } from '../print-diff.ts'
-import type { Shell } from '../shell.ts'
-import { starterWith } from '../starter.ts'
-import { edited, told } from '../told.ts'
-import { UsageError } from '../usage.ts'
-import { surroundings } from './connect-state.ts'
-import { asWritten, count, noteOf, type Prepared, prepare, type SecretsPlace } from './import-prepare.ts'
+import { surroundings } from './client-state.ts'
+import { knownIn, lookInto, withServers } from './config-file.ts'
+import { count, noteOf, type Prepared, prepare, type SecretsPlace } from './import-prepare.ts'
 
 export interface ImportOptions extends CommonOptions {
   readonly into: string
@@ -66,39 +69,6 @@ async function run(shell: Shell, file: string, options: ImportOptions): Promise<
 function scopeOf(path: string, shell: Shell): ClientFile['scope'] {
   const known = clientFiles(surroundings(shell)).find((file) => file.path === path)
   return known?.scope ?? (kindOf(path) ? 'project' : 'user')
-}
-
-/** The file to add to; only YAML keeps its comments and its form. */
-export async function lookInto(path: string, named: string): Promise<Snapshot> {
-  if (!/\.ya?ml$/.test(path)) {
-    throw new UsageError(
-      `Servers are added to YAML, so ${named} should end in .yaml.`,
-      'Choose another file with --into.',
-    )
-  }
-  return lookForConfig(path, named)
-}
-
-/** A configuration of ours, there or to be made; it holds no secrets, so others may read a new one. */
-export async function lookForConfig(path: string, named: string): Promise<Snapshot> {
-  const target = await look(path)
-  if (!existsSync(dirname(target.target))) throw new UsageError(`There is no folder to write ${named} into.`)
-  return target.bytes ? target : { ...target, mode: 0o644 }
-}
-
-/** The servers that a configuration has already; one that cannot be read is not added to. */
-export async function knownIn({ path, bytes }: Snapshot, { env }: Shell): Promise<Map<string, Definition>> {
-  if (!bytes) return new Map()
-  const { servers, problems } = await readServers(path, homeOf(env))
-  if (problems.length > 0) throw new ConfigError(problems)
-  return new Map(servers.map(({ name, definition }) => [name, definition]))
-}
-
-/** The configuration with what is new in it. */
-export function withServers({ bytes, text }: Snapshot, { added }: Prepared, named: string): string {
-  const servers = added.map(asWritten)
-  if (!bytes && servers.length > 0) return starterWith(serversBlock(servers))
-  return edited(named, () => addServers(text, servers))
 }
 
 const agreed = async (shell: Shell, { yes, json, into }: ImportOptions): Promise<boolean> =>

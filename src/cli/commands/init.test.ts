@@ -7,9 +7,9 @@ import { parse } from 'yaml'
 import * as files from '../../config/import/client-files.fixture.ts'
 import { loadConfig } from '../../config/load.ts'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
-import { starter } from '../starter.ts'
+import { toolway } from '../kit.fixture.ts'
 import { user } from './clients.fixture.ts'
+import { starter } from './config-file.ts'
 
 test('B11: init writes a file that validate finds and accepts without a word of warning', async () => {
   await using place = await folder()

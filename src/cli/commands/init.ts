@@ -1,21 +1,29 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { discover, type FoundFile } from '../../clients/discover.ts'
+import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { look, replace, type Snapshot } from '../../clients/file.ts'
-import { placed } from '../../clients/merge.ts'
+import { placed } from '../../clients/import-plan.ts'
 import { serversBlock } from '../../clients/yaml-servers.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
-import { confirm, isInteractive } from '../confirm.ts'
-import { type ExitCode, exit } from '../exit.ts'
+import type { ConfigProblem } from '../../config/problems.ts'
+import {
+  confirm,
+  createOutput,
+  type ExitCode,
+  exit,
+  isInteractive,
+  type Output,
+  type Shell,
+  short,
+  spelling,
+  told,
+  UsageError,
+} from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { createOutput, type Output } from '../output.ts'
-import { type Shell, spelling } from '../shell.ts'
-import { starter, starterWith } from '../starter.ts'
-import { told } from '../told.ts'
-import { UsageError } from '../usage.ts'
-import { clientNamed, surroundings } from './connect-state.ts'
+import { table } from '../table.ts'
+import { clientNamed, surroundings } from './client-state.ts'
+import { starter, starterWith } from './config-file.ts'
 import { asWritten, count, noteOf, type Prepared, prepare, type SecretsPlace } from './import-prepare.ts'
-import { printFound } from './init-found.ts'
 
 export interface InitOptions extends CommonOptions {
   readonly output: string
@@ -132,3 +140,44 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: Prepared, m
   unset: prepared.unset,
   ...more,
 })
+
+const problemsOf = ({ content }: FoundFile): ConfigProblem[] => [
+  ...content.problems,
+  ...content.servers.flatMap(({ problems }) => problems),
+]
+
+/** Shows which clients were found, with what, and what is wrong with it. */
+function printFound(found: readonly FoundFile[], prepared: Prepared, output: Output, shell: Shell): void {
+  const { print, note, paint, paintNote, width } = output
+  if (found.length === 0) {
+    note('No client on this machine has any servers yet.')
+    return
+  }
+  const lines = table<FoundFile>(
+    [
+      { title: 'CLIENT', value: ({ client }) => clientLabels[client], whole: true },
+      { title: 'FILE', value: ({ path }) => short(path, shell), style: (cell) => paint('dim', cell) },
+      { title: 'SERVERS', value: ({ content }) => content.servers.map(({ name }) => name).join(', ') },
+      {
+        title: 'PROBLEMS',
+        value: (file) => {
+          const number = problemsOf(file).length
+          return number === 0 ? '' : count(number, 'problem')
+        },
+        style: (cell) => paint('yellow', cell),
+      },
+    ],
+    found,
+    { width, heading: (title) => paint('dim', title) },
+  )
+  for (const line of lines) print(line)
+  print('')
+  for (const file of found) {
+    for (const { line, key, message } of problemsOf(file)) {
+      const place = `${short(file.path, shell)}${line === undefined ? '' : `:${line}`}`
+      note(paintNote('yellow', `${place}: ${key === '' ? '' : `${key}: `}${message}; left out`))
+    }
+    for (const warning of file.content.warnings) note(paintNote('yellow', `${clientLabels[file.client]}: ${warning}`))
+  }
+  if (prepared.added.length === 0) note('None of these servers can be used, so a starter is written.')
+}

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../config/load.ts'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 
 const configured = `sha256:${'0'.repeat(64)}`
 const config = {

@@ -1,11 +1,8 @@
 import { ToolwayError } from '../../core/errors.ts'
 import { connectPostgres, reasonOf } from '../../stores/postgres/connection.ts'
 import { type Migrated, migrate } from '../../stores/postgres/migrations.ts'
-import { type ExitCode, exit } from '../exit.ts'
+import { createOutput, type ExitCode, exit, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { createOutput } from '../output.ts'
-import type { Shell } from '../shell.ts'
-import { UsageError } from '../usage.ts'
 
 export interface MigrateOptions extends CommonOptions {
   readonly dryRun?: boolean

@@ -5,8 +5,8 @@ import { systemClock } from '../../core/clock.ts'
 import type { Definition } from '../../core/entry.ts'
 import { silentLog } from '../../core/log.ts'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
-import { widthOf } from '../width.ts'
+import { toolway } from '../kit.fixture.ts'
+import { widthOf } from '../table.ts'
 
 const tool = (name: string, definition: Definition = {}) =>
   entryOf({ name, definition: { name, description: `Does ${name}.`, inputSchema: { type: 'object' }, ...definition } })

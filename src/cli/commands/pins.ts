@@ -1,16 +1,17 @@
-import type { OfflinePins } from '../../catalog/pins/offline.ts'
-import { readPins } from '../../catalog/pins/offline.ts'
-import { isOpen, type PinState, type PinsMode } from '../../catalog/pins/state.ts'
+import type { Selection } from '../../catalog/pins/approve.ts'
+import { type Line, lineDiff, linesOf } from '../../catalog/pins/changes.ts'
+import { type OfflinePins, readPins } from '../../catalog/pins/offline.ts'
+import type { Sight } from '../../catalog/pins/record.ts'
+import { isOpen, latestApproval, type PinState, type PinsMode, stateOf } from '../../catalog/pins/state.ts'
+import { scanDefinition } from '../../catalog/scan/scan.ts'
 import { visible } from '../../catalog/scan/visible.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../core/near.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { type ExitCode, exit } from '../exit.ts'
+import { audited } from '../audited.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell, spelling, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { createOutput, type Output } from '../output.ts'
-import { type Shell, spelling } from '../shell.ts'
 import { table } from '../table.ts'
-import { UsageError } from '../usage.ts'
 
 export interface PinsOptions extends CommonOptions {
   readonly server?: string
@@ -103,5 +104,135 @@ export function unknownPin(label: string, states: readonly PinState[]): UsageErr
   return new UsageError(
     `There is no pinned definition ${visible(label)}${didYouMean(label, labels)}`,
     'It is server.tool, prompt:server.name or instructions:server, as `toolway pins list` shows it.',
+  )
+}
+
+/** Shows a pinned definition: what is approved, what was seen last, how they differ and what the scanner says. */
+export async function showPin(shell: Shell, label: string, options: CommonOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const pins = await openPins(shell, options)
+  const found = pins.find(label)
+  if (!found) throw unknownPin(label, pins.states)
+  const { pin, server } = found
+  const state = stateOf(server, pin, pins.mode)
+  const approved = pin.approved.find(({ hash }) => hash === pin.seen.hash) ?? latestApproval(pin)
+  const findings = (sight: Sight | undefined) => (sight?.definition ? scanDefinition(sight.definition) : [])
+  const current = [...pin.approved, ...pin.pending].find(({ hash }) => hash === pin.seen.hash)
+  if (options.json) {
+    output.value({ ...state, approved: pin.approved, pending: pin.pending, findings: findings(current) })
+    return exit.ok
+  }
+
+  const { print, paint } = output
+  print(`${paint('bold', visible(label))}  ${stateText(state)}`)
+  print(`Approved: ${approvedText(state)}`)
+  if (!approved || pin.pending.length === 0) section('Definition', linesOf((approved ?? current)?.definition), output)
+  for (const sight of pin.pending) {
+    const last = sight.hash === pin.seen.hash ? ', seen last' : ''
+    const title = `Waiting for approval since ${new Date(sight.at).toISOString()}${last}`
+    const lines = lineDiff(approved ? linesOf(approved.definition) : [], linesOf(sight.definition))
+    section(
+      title,
+      lines.map((line) => painted(line, paint)),
+      output,
+    )
+    showFindings(sight, output)
+    const command = `${spelling(shell.env)} pins approve ${visible(label)} --hash ${sight.hash.slice(0, 16)}`
+    section('To approve exactly this one', [command], output)
+  }
+  if (pin.pending.length === 0 && current) showFindings(current, output)
+  return exit.ok
+
+  function showFindings(sight: Sight, to: Output): void {
+    const lines = findings(sight).map(
+      ({ kind, severity, where, excerpt }) => `${kind} (${severity}) in ${visible(where)}: ${excerpt}`,
+    )
+    if (lines.length > 0)
+      section(
+        'What the scanner found',
+        lines.map((line) => to.paint('red', line)),
+        to,
+      )
+  }
+}
+
+function section(title: string, lines: readonly string[], { print, paint }: Output): void {
+  print('')
+  print(paint('bold', title))
+  for (const line of lines) print(`  ${line}`)
+}
+
+const painted = ([mark, text]: Line, paint: Output['paint']): string => {
+  const line = `${mark} ${text}`
+  return mark === '+' ? paint('green', line) : mark === '-' ? paint('red', line) : line
+}
+
+interface ApproveOptions extends CommonOptions {
+  readonly all?: boolean
+  readonly hash?: string
+}
+
+/** Lets through the definitions that were seen last. */
+export async function approvePins(shell: Shell, what: string | undefined, options: ApproveOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const pins = await openPins(shell, options)
+  const selection = selectionFor(what, options, pins)
+  const { config } = await load(shell, options)
+  const approved = await audited(config, { operation: 'approve_pins', arguments: { ...selection } }, () =>
+    pins.approve(selection),
+  )
+  if (options.json) {
+    output.value({ approved })
+    return exit.ok
+  }
+  for (const { label, hash } of approved) output.print(`approved ${visible(label)} as ${hash.slice(0, 12)}`)
+  if (approved.length === 0) output.note('Nothing to approve: what was seen last is approved already.')
+  const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
+  const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
+  if (left.length > 0) {
+    output.note(`${left.length} other definition(s) under this name still wait; \`toolway pins show\` shows them.`)
+  }
+  return exit.ok
+}
+
+function selectionFor(what: string | undefined, { all, hash }: ApproveOptions, pins: OfflinePins): Selection {
+  if ((what === undefined) === (all !== true)) {
+    throw new UsageError(
+      'Say what to approve: server.tool, server.* or --all.',
+      '`toolway pins list --changed` shows what waits.',
+    )
+  }
+  if (what === undefined) {
+    if (hash !== undefined) throw new UsageError('--hash goes with the name of one definition.')
+    return {}
+  }
+  const found = pins.find(what)
+  if (found) return hash === undefined ? { label: what } : { label: what, hash: fullHash(hash, found.pin) }
+  // A tool may well be named `*`, so a whole server is only meant where there is no such tool.
+  if (!what.endsWith('.*')) throw unknownPin(what, pins.states)
+  if (hash !== undefined) throw new UsageError('--hash goes with the name of one definition.')
+  const server = what.slice(0, -2)
+  if (!pins.servers.includes(server)) throw unknownServer(server, pins.servers)
+  return { server }
+}
+
+const shortest = 8
+
+function fullHash(
+  start: string,
+  {
+    pending,
+    approved,
+  }: {
+    readonly pending: readonly { readonly hash: string }[]
+    readonly approved: readonly { readonly hash: string }[]
+  },
+): string {
+  const found = [...pending, ...approved].filter(({ hash }) => hash.startsWith(start.toLowerCase()))
+  const [one, other] = found
+  if (start.length >= shortest && one && !other) return one.hash
+  throw new UsageError(
+    `No definition under this name has a hash that begins with ${visible(start)}.`,
+    `\`toolway pins show\` shows the hashes; at least ${shortest} characters are needed.`,
   )
 }

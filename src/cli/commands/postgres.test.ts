@@ -5,10 +5,10 @@ import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { openReplica } from '../../stores/postgres/replica.fixture.ts'
-import { postgresChecks } from '../doctor/postgres.ts'
+import { postgresChecks } from '../doctor/stores.ts'
 import { folder } from '../folder.fixture.ts'
+import { recordedShell, toolway } from '../kit.fixture.ts'
 import { run } from '../run.ts'
-import { recordedShell, toolway } from '../shell.fixture.ts'
 
 withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
   let server: PostgresServer

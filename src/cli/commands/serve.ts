@@ -1,19 +1,16 @@
 import { once } from 'node:events'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { getCompileCacheDir } from 'node:module'
+import { basename, dirname, join } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import { refuseUnauthenticated } from '../../config/unauthenticated.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { currentWorker } from '../../runtime/workers/worker.ts'
-import { type Banner, banner } from '../banner.ts'
-import { type ExitCode, exit } from '../exit.ts'
 import { releaseWhenIdle } from '../idle-memory.ts'
-import { adjusted, type CommonOptions, load } from '../load.ts'
-import { removeOldCompiled } from '../old-compiled.ts'
-import { openLog } from '../open-log.ts'
-import { createOutput } from '../output.ts'
-import { warnOfRoot } from '../root-warning.ts'
-import { near, type Shell, spelling } from '../shell.ts'
+import { createOutput, type ExitCode, exit, near, type Output, type Paint, type Shell, spelling } from '../kit.ts'
+import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
 
 export interface ServeOptions extends CommonOptions {
   readonly host?: string
@@ -114,4 +111,124 @@ function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, 
     files: loaded.files.map(({ path }) => near(path, cwd)),
     command: spelling(env),
   }
+}
+
+interface Banner {
+  readonly version: string
+  readonly url: string
+  readonly servers: number
+  readonly nativeTools: number
+  readonly metaTools: number
+  /** What clients must send, if anything. */
+  readonly token: string | undefined
+  readonly tokenGenerated: boolean
+  /** The configuration files that were read, shortened for reading. */
+  readonly files: readonly string[]
+  /** What the configuration asks for and this version does not do yet. */
+  /** How the user spells the command line. */
+  readonly command: string
+}
+
+/** What `claude mcp add` wants to hear. */
+const claudeCommand = (url: string, token: string | undefined): string =>
+  `claude mcp add --transport http toolway ${url}` +
+  (token === undefined ? '' : ` --header "Authorization: Bearer ${token}"`)
+
+/** What stands behind the # never leaves the browser, which signs in with it. */
+const dashboardLink = (url: string, token: string | undefined): string =>
+  `${new URL(url).origin}/${token === undefined ? '' : `#token=${token}`}`
+
+/** The entry that most clients read from a JSON file. */
+const clientJson = (url: string, token: string | undefined): object => ({
+  mcpServers: {
+    toolway: { type: 'http', url, ...(token !== undefined && { headers: { Authorization: `Bearer ${token}` } }) },
+  },
+})
+
+const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
+
+const indented = (text: string): string => text.replace(/^/gm, '    ')
+
+/** What `serve` says when it is up: where it is, what it serves, and how to point a client at it. */
+export function banner(facts: Banner, paint: Paint): string {
+  const { url, token } = facts
+  const serving = [
+    facts.servers > 0 ? count(facts.servers, 'server') : 'no servers yet',
+    count(facts.nativeTools, 'native tool'),
+    count(facts.metaTools, 'meta-tool'),
+  ]
+  const kept = facts.tokenGenerated ? 'generated once and kept between starts' : 'from your configuration'
+  const rows: (readonly [string, string])[] = [
+    ['Endpoint', paint('cyan', url)],
+    [
+      'Token',
+      token === undefined ? paint('yellow', 'none: whoever reaches it may use it') : `${token}  ${paint('dim', kept)}`,
+    ],
+    ['Dashboard', paint('cyan', dashboardLink(url, token))],
+    ['Serving', serving.join(', ')],
+    [
+      'Config',
+      facts.files.length > 0 ? facts.files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
+    ],
+  ]
+  return [
+    '',
+    `  ${paint('bold', 'Toolway')} ${paint('dim', facts.version)}`,
+    '',
+    ...rows.map(([title, value]) => `  ${paint('dim', title.padEnd(10))}${value}`),
+    '',
+    `  ${paint('bold', 'Claude Code')}`,
+    '',
+    indented(claudeCommand(url, token)),
+    '',
+    `  ${paint('bold', 'Clients with a JSON file')} ${paint('dim', '(Cursor and others; VS Code calls the outer key "servers")')}`,
+    '',
+    indented(JSON.stringify(clientJson(url, token), undefined, 2)),
+    '',
+    `  ${paint('dim', 'Ctrl+C stops it.')}`,
+    '',
+  ].join('\n')
+}
+
+const monthMs = 30 * 86_400_000
+
+/** Removes what other versions of Node have compiled of Toolway and nobody has added to for a month. */
+export async function removeOldCompiled(present = getCompileCacheDir(), now = Date.now()): Promise<void> {
+  if (present === undefined) return
+  const folder = dirname(present)
+  // NODE_COMPILE_CACHE leads elsewhere, to what is not only ours.
+  if (basename(folder) !== 'compiled' || basename(dirname(folder)) !== 'toolway') return
+  for (const name of await readdir(folder).catch(() => [])) {
+    const other = join(folder, name)
+    const facts = other === present ? undefined : await stat(other).catch(() => undefined)
+    if (facts && now - facts.mtimeMs > monthMs) await rm(other, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+/** Servers run as the user who runs Toolway: as root, one that misbehaves can do anything. Not for programs to read. */
+export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
+  if (uid !== 0 || output.json) return
+  output.note(
+    output.paintNote(
+      'yellow',
+      'Warning: Toolway runs as root, and so does every server that it starts. Run it as another user: ' +
+        '`User=` in a systemd unit, `--user 10001:10001` or `runAsUser` for a container.',
+    ),
+  )
+}
+
+interface StdioOptions extends CommonOptions {
+  readonly agent?: string
+  readonly watch?: boolean
+}
+
+/** Serves one client over stdin and stdout until it leaves. Nothing but protocol is written to stdout. */
+export async function stdio(shell: Shell, options: StdioOptions): Promise<ExitCode> {
+  warnOfRoot(createOutput(shell, options.json))
+  const { openWatching } = await import('../open.ts')
+  await using gateway = await openWatching(shell, options)
+  using _releasing = releaseWhenIdle(systemClock)
+  if (shell.interrupted.aborted) return exit.ok
+  await Promise.race([gateway.stdio(shell.stdin, shell.stdout, options.agent), once(shell.interrupted, 'abort')])
+  return exit.ok
 }

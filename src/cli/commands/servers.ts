@@ -2,12 +2,9 @@ import { systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Health, ServerSummary, SourceStatus } from '../../core/source-status.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
-import { type ExitCode, exit } from '../exit.ts'
+import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell, spelling } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
-import { createOutput, type Output } from '../output.ts'
-import { createProgress } from '../progress.ts'
-import { type Shell, spelling } from '../shell.ts'
 import { table } from '../table.ts'
 
 export interface ServersOptions extends CommonOptions {

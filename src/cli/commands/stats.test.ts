@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AdminError, Stats } from '../../serve/admin/contract.ts'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 
 const figures = { errors: 0, denials: 0, perSecond: 0.5, averageMs: 12, p50Ms: 8, p95Ms: 40, p99Ms: 1500 }
 const answers: Readonly<Record<Stats['by'], Stats>> = {

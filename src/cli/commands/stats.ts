@@ -1,15 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import type { Figures } from '../../telemetry/stats/latencies.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
-import { NoGateway, RefusedByGateway, type RunningGateway, runningGateway } from '../admin.ts'
-import { type ExitCode, exit } from '../exit.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell, spelling, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { createOutput, type Output } from '../output.ts'
-import { type Shell, spelling } from '../shell.ts'
-import { UsageError } from '../usage.ts'
-import { oneLine } from '../width.ts'
-import { statsLines } from './stats-print.ts'
+import { NoGateway, RefusedByGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
+import { oneLine, table } from '../table.ts'
 
 export interface StatsOptions extends CommonOptions {
   readonly host?: string
@@ -118,4 +115,53 @@ function tell(code: string, message: string, output: Output, hint?: string): voi
   }
   output.note(`${output.paintNote('red', `error ${oneLine(code)}:`)} ${oneLine(message)}`)
   if (hint !== undefined) output.note(output.paintNote('dim', `hint: ${hint}`))
+}
+
+type Row = StatsTable['rows'][number]
+
+/** One table for each way to look at it, and since when all of it was counted. */
+function statsLines(tables: readonly StatsTable[], { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
+  const since = tables.map((one) => one.since)[0]
+  const heading = since === undefined ? [] : [paint('dim', `Since ${new Date(since).toISOString()}`)]
+  return [...heading, ...tables.flatMap((one) => ['', ...tableLines(one, { width, paint })])]
+}
+
+function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
+  if (rows.length === 0) return [`No calls by ${by} yet.`]
+  const redIfAny = (some: (row: Row) => number) => (cell: string, row: Row) =>
+    some(row) > 0 ? paint('red', cell) : cell
+  return table<Row>(
+    [
+      { title: by.toUpperCase(), value: ({ name }) => name },
+      { title: 'CALLS', value: ({ calls }) => String(calls), whole: true },
+      { title: 'PER SECOND', value: ({ perSecond }) => digits(perSecond), whole: true },
+      { title: 'ERRORS', value: errorText, style: redIfAny(({ errors }) => errors), whole: true },
+      {
+        title: 'DENIALS',
+        value: ({ denials }) => String(denials),
+        style: redIfAny(({ denials }) => denials),
+        whole: true,
+      },
+      { title: 'AVERAGE', value: ({ averageMs }) => time(averageMs), whole: true },
+      { title: 'P50', value: ({ p50Ms }) => time(p50Ms), whole: true },
+      { title: 'P95', value: ({ p95Ms }) => time(p95Ms), whole: true },
+      { title: 'P99', value: ({ p99Ms }) => time(p99Ms), whole: true },
+    ],
+    rows,
+    { width, heading: (title) => paint('dim', title) },
+  )
+}
+
+/** `3 (1.2 %)`. */
+const errorText = ({ errors, calls }: Figures): string =>
+  errors === 0 ? '0' : `${errors} (${digits((100 * errors) / calls)} %)`
+
+/** Three digits are as many as anybody reads. */
+const digits = (value: number): string =>
+  value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)))
+
+/** `0.42 ms`, `37 ms`, `1.5 s`; nothing was timed where all were denied. */
+function time(ms: number | null): string {
+  if (ms === null) return '-'
+  return ms < 1000 ? `${digits(ms)} ms` : `${digits(ms / 1000)} s`
 }

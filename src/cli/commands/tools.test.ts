@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { twoServers } from '../everything.fixture.ts'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
-import { widthOf } from '../width.ts'
+import { toolway } from '../kit.fixture.ts'
+import { widthOf } from '../table.ts'
 
 describe('B11: tools and servers', () => {
   let place: Awaited<ReturnType<typeof folder>>

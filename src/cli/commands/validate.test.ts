@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 
 const servers = {
   mcpServers: {

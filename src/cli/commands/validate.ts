@@ -1,18 +1,14 @@
 import { createRedactor } from '../../audit/redact/redactor.ts'
 import { secretsOf } from '../../audit/redact/secrets.ts'
-import { cachedTools } from '../../config/cached-tools.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
+import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { policyDoubts } from '../../policy/doubts.ts'
-import { type ExitCode, exit } from '../exit.ts'
-import { type CommonOptions, load } from '../load.ts'
-import { openLog } from '../open-log.ts'
-import { createOutput, type Output } from '../output.ts'
-import { near, type Shell, spelling } from '../shell.ts'
-import { table } from '../table.ts'
-import { oneLine } from '../width.ts'
+import { createOutput, type ExitCode, exit, near, type Output, type Shell, spelling } from '../kit.ts'
+import { type CommonOptions, load, openLog } from '../load.ts'
+import { oneLine, table } from '../table.ts'
 
 /** Checks the configuration and explains what was understood. */
 export async function validate(shell: Shell, options: CommonOptions): Promise<ExitCode> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { stdioServers } from '../../../tests/fixtures/servers.ts'
 import { folder } from '../folder.fixture.ts'
-import { toolway } from '../shell.fixture.ts'
+import { toolway } from '../kit.fixture.ts'
 
 const config = {
   agents: {

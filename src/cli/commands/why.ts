@@ -3,13 +3,10 @@ import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Why } from '../../policy/explanation.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
-import { type ExitCode, exit } from '../exit.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
-import { createOutput, type Output } from '../output.ts'
-import type { Shell } from '../shell.ts'
-import { table } from '../table.ts'
-import { oneLine } from '../width.ts'
+import { oneLine, table } from '../table.ts'
 
 export interface WhyOptions extends CommonOptions {
   readonly wait: number

@@ -8,10 +8,10 @@ import { type ReadHead, readHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import { keptAuditKey } from '../../stores/audit-key.ts'
+import { count, span } from '../table.ts'
 import { type Check, type Finding, ok, problem, warning } from './finding.ts'
-import { programOf } from './port-holder.ts'
+import { programOf } from './port.ts'
 import { isForeign, ownAgain } from './private-file.ts'
-import { count, span } from './words.ts'
 
 /** Clocks of two readings on one machine differ by less. */
 const toleranceMs = 2_000

@@ -1,5 +1,5 @@
 import { folder } from '../folder.fixture.ts'
-import { type Surroundings, toolway } from '../shell.fixture.ts'
+import { type Surroundings, toolway } from '../kit.fixture.ts'
 import type { Checked } from './finding.ts'
 
 /** The answer of `doctor --json`. */

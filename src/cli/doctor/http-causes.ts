@@ -1,5 +1,5 @@
-import type { Recognise, Remote } from './cause.ts'
-import { quoted } from './words.ts'
+import { quoted } from '../table.ts'
+import type { Recognise, Remote } from './diagnosis.ts'
 
 /** Without what often holds a secret. */
 function bare(url: string): string {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nodeCheck, nodeFinding } from './node.ts'
+import { nodeCheck, nodeFinding } from './environment.ts'
 
 test.each([
   ['24.0.0', '>=24', 'ok'],

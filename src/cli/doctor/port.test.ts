@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { unusedPort } from '../../../tests/fixtures/listening.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { checkup, configured } from './checkup.fixture.ts'
-import { portHolder } from './port-holder.ts'
+import { portHolder } from './port.ts'
 
 /** Something that listens where the configuration says that the gateway is. */
 async function taken(answer: RequestListener) {

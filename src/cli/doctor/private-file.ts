@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
+import { quoted } from '../table.ts'
 import { type Finding, problem } from './finding.ts'
-import { quoted } from './words.ts'
 
 /** A file that only its owner is to read: what is wrong with it, or what it holds; neither where there is none. */
 export interface PrivateFile {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Progress } from '../progress.ts'
+import type { Progress } from '../kit.ts'
+import { runChecks } from './doctor.ts'
 import { type Check, ok } from './finding.ts'
-import { runChecks } from './run-checks.ts'
 
 const silent: Progress = { show() {}, [Symbol.dispose]() {} }
 const around = (more: object = {}) => ({

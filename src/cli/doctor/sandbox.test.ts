@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { configSchema } from '../../config/schema.ts'
 import type { Isolation } from '../../core/executor.ts'
-import { sandboxCheck } from './sandbox.ts'
+import { sandboxCheck } from './environment.ts'
 
 const check = (found: Isolation, changes: object = {}, kernel: Readonly<Record<string, string>> = {}) =>
   sandboxCheck(

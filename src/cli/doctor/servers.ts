@@ -1,10 +1,14 @@
-import type { HttpConfig, ServerConfig } from '../../config/schema.ts'
+import type { Config, HttpConfig, ServerConfig } from '../../config/schema.ts'
 import { keyPath } from '../../config/tree.ts'
 import { matches } from '../../core/wildcard.ts'
-import type { ServerProber } from '../../runtime/probe-server.ts'
-import { type Check, ok, problem, warning } from './finding.ts'
-import { serverFinding } from './server.ts'
+import { compileRules } from '../../policy/rules.ts'
+import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
+import { count, took } from '../table.ts'
+import { type Diagnosis, diagnose, type Failed, type Tried } from './diagnosis.ts'
+import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { httpCauses } from './http-causes.ts'
 import type { Situation } from './situation.ts'
+import { stdioCauses } from './stdio-causes.ts'
 
 export interface ServerChecks {
   readonly checks: readonly Check[]
@@ -79,3 +83,112 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
   const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
   return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
 }
+
+/** The last words of a server; before them is mostly what it says every time. */
+const maxDetails = 8
+
+/** What trying a server has shown, in one sentence, with its usual causes recognised. */
+export function serverFinding(tried: Tried): Finding {
+  const { examination } = tried
+  const { failure, stderr } = examination
+  if (failure) {
+    const { message, remedy } = cause({ ...tried, failure })
+    const details = stderr.filter(isTelling).slice(-maxDetails)
+    return problem(message, remedy, details.length > 0 ? { details } : {})
+  }
+  const summary = summaryOf(examination)
+  return oddity(tried, summary) ?? ok(summary)
+}
+
+/** Where in a program something happened is for whoever wrote it. */
+const isTelling = (line: string): boolean => !/^at .*[:)]\d*/.test(line)
+
+function cause(failed: Failed): Diagnosis {
+  const { config } = failed
+  return config.transport === 'stdio'
+    ? diagnose(stdioCauses, { ...failed, config })
+    : diagnose(httpCauses, { ...failed, config })
+}
+
+/** `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
+function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: ProbeResult): string {
+  const { startMs, handshakeMs = 0, listMs = 0 } = times
+  const steps = [
+    ...(startMs === undefined ? [] : [`start ${took(startMs)}`]),
+    `handshake ${took(handshakeMs)}`,
+    `lists ${took(listMs)}`,
+  ]
+  return `${count(tools.length, 'tool')}; ${protocolVersion} (${era}) over ${transport}; ${steps.join(', ')}`
+}
+
+/** What works, and is still worth a look. */
+function oddity({ name, config, examination }: Tried, summary: string): Finding | undefined {
+  const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = examination
+  const setting = `mcpServers.${name}`
+  const isRead = (tool: string) =>
+    config.readTools.some((pattern) => matches(pattern, tool)) ||
+    (config.trustAnnotations && hintedReads.includes(tool))
+  if (missing.includes('tools/list')) {
+    return problem(`${summary}; it could not give its list of tools`, 'look into its log', { details: remarks })
+  }
+  if (transport === 'sse' && config.transport === 'http') {
+    return warning(
+      `${summary}; it speaks only the older HTTP+SSE, which each start finds out anew`,
+      `${setting}.transport: sse`,
+    )
+  }
+  if (stdout.length > 0) {
+    const said = `${summary}; it also writes to its standard output what is no message ("${stdout[0]}")`
+    return warning(said, 'let it log to stderr: other clients may give it up for that')
+  }
+  if (remarks.length > 0)
+    return warning(`${summary}; ${remarks[0]}`, 'tell whoever makes it', { details: remarks.slice(1) })
+  if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
+    const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
+    return warning(
+      `${summary}; it is read-only and none of its tools is known to be a read (readTools, trustAnnotations), so none can be used`,
+      remedy,
+    )
+  }
+  if (tools.length + others === 0) return warning(`${summary}; it offers nothing at all`, `${setting}.disabled: true`)
+  return undefined
+}
+
+/** Whether every agent may use some tool that there is, by its rules and by what the servers offer. */
+export const agentCheck = (
+  config: Config,
+  tools: Promise<ReadonlyMap<string, readonly string[]>>,
+  command: string,
+): Check => ({
+  name: 'agents',
+  async run() {
+    const agents = Object.keys(config.agents)
+    if (agents.length === 0) return ok('no rules: every caller may use every tool')
+    const known = new Map([...(await tools), ['native', config.native.tools]])
+    const enabled = Object.entries(config.mcpServers).filter(([, { disabled }]) => !disabled)
+    const silent = enabled.map(([name]) => name).filter((name) => !known.has(name))
+    const servers = Object.keys(config.mcpServers)
+    const rules = compileRules({ agents: config.agents, policy: config.policy, servers })
+
+    const isIdle = (agent: string): boolean => {
+      // Who denies everything means it.
+      if (config.agents[agent]?.deny.servers.includes('*')) return false
+      const caller = { agent, authenticated: true }
+      // Nobody knows what a server offers that did not tell.
+      if (silent.some((server) => rules.closed(caller, server) === undefined)) return false
+      return ![...known].some(([server, names]) =>
+        names.some((name) => rules.decide(caller, { kind: 'tool', server, name }).allowed),
+      )
+    }
+    const idle = agents.filter(isIdle)
+    if (idle.length === 0)
+      return ok(`${count(agents.length, 'agent')}, each of which may use something or is denied everything on purpose`)
+    const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
+    return idle.map((agent) =>
+      warning(
+        `${agent} may use none of the tools that there are`,
+        `${command} why ${agent} ${server}.${names[0] ?? 'hash'}`,
+      ),
+    )
+  },
+})

@@ -1,9 +1,20 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRedactor, type Redactor } from '../../audit/redact/redactor.ts'
+import { secretsOf } from '../../audit/redact/secrets.ts'
+import { readServers } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
+import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
+import { homeOf } from '../../core/home.ts'
+import { policyDoubts } from '../../policy/doubts.ts'
+import { near, type Shell, short, spelling } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import type { Shell } from '../shell.ts'
-import { withSoundServers } from './sound-servers.ts'
+import { count, oneLine, printable, quoted } from '../table.ts'
+import { type Check, type Checked, type Finding, ok, problem, warning } from './finding.ts'
+import { privateFile } from './private-file.ts'
 
 /** The configuration as far as there is one, and what is wrong with it. */
 export interface Situation {
@@ -68,5 +79,100 @@ async function readAsIfSet(
 }
 
 /** The variable that a problem is about, if it is about one that is not set. */
-export const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
+const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
   /^the variable (\w+) is not set/.exec(message)?.[1]
+
+/**
+ * Reads a configuration that has nothing but the servers that are sound by themselves, of one that cannot be used as a
+ * whole; undefined where there are none. It stands in a file of its own only while it is read.
+ */
+async function withSoundServers<T>(
+  { env, cwd }: Shell,
+  { config = [] }: CommonOptions,
+  read: (paths: readonly string[]) => Promise<T>,
+): Promise<T | undefined> {
+  const home = homeOf(env)
+  const { paths } = await locate(config, env, cwd, home)
+  const files = await Promise.all(paths.map((path) => readServers(path, home)))
+  const sound = files.flatMap(({ servers }) => servers).filter(({ problems }) => problems.length === 0)
+  if (sound.length === 0) return undefined
+  const mcpServers = Object.fromEntries(
+    sound.map(({ name, definition, impliedFolder: folder }) => [
+      name,
+      folder ? { cwd: folder, ...definition } : definition,
+    ]),
+  )
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-doctor-'))
+  const path = join(folder.path, 'toolway.json')
+  await writeFile(path, JSON.stringify({ mcpServers }), { mode: 0o600 })
+  return await read([path])
+}
+
+/** Nobody mends more than this at a time. */
+const maxProblems = 20
+
+/** Where the configuration was found, whether it is valid, and what is odd about it. */
+export const configurationCheck = (situation: Situation, shell: Shell): Check => ({
+  name: 'configuration',
+  run: async () =>
+    situation.problems.length > 0
+      ? brokenFindings(situation.problems, shell)
+      : soundFindings(situation.loaded as LoadedConfig, shell),
+})
+
+function brokenFindings(problems: readonly ConfigProblem[], shell: Shell): Finding[] {
+  const told = problems.slice(0, maxProblems).map((one) => brokenFinding(one, shell))
+  const rest = problems.length - told.length
+  const validate = `${spelling(shell.env)} validate`
+  return rest > 0 ? [...told, problem(`${count(rest, 'problem')} more`, validate)] : told
+}
+
+function brokenFinding(found: ConfigProblem, shell: Shell): Finding {
+  const { file, line, column, key, message } = found
+  const place = [short(file, shell), line, column].filter((part) => part !== undefined).join(':')
+  const variable = unsetVariable(found)
+  const mend = line === undefined ? `ls -l ${quoted(file)}` : `mend ${place}, then: ${spelling(shell.env)} validate`
+  const remedy = variable === undefined ? mend : `export ${variable}=…`
+  return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
+}
+
+function soundFindings({ config, files, warnings }: LoadedConfig, shell: Shell): Finding[] {
+  const command = spelling(shell.env)
+  const read = files.map(({ path }) => short(path, shell)).join(', ')
+  const servers = count(Object.keys(config.mcpServers).length, 'server')
+  const agents = count(Object.keys(config.agents).length, 'agent')
+  const found =
+    files.length === 0
+      ? ok('none was found, so defaults apply', { remedy: `${command} init` })
+      : ok(`${read} is valid: ${servers}, ${agents}`)
+  const doubts = [...warnings, ...policyDoubts(config)].map((text) => warning(near(text, shell.cwd)))
+  return [found, ...doubts]
+}
+
+/** Knows the secrets of a configuration, the kept token among them; without one, only what looks like a secret. */
+export async function redactorFor({
+  understood: config,
+  secrets,
+}: Pick<Situation, 'understood' | 'secrets'>): Promise<Redactor> {
+  if (config === undefined) return createRedactor({ secrets: [], keys: [] })
+  const path = join(config.stores.common, 'token')
+  const { text } = await privateFile({ path, shown: path, what: 'the token' })
+  const known = secretsOf(config, [...secrets, text ?? ''])
+  return createRedactor({ secrets: known, keys: config.audit.redact })
+}
+
+/**
+ * Takes known secrets, and what would act on a terminal, out of everything that is told. What servers say has been
+ * through more than that already; a remedy that names `token:` must stay as it is.
+ */
+export const concealer =
+  ({ known }: Redactor) =>
+  ({ message, remedy, details, ...rest }: Checked): Checked => {
+    const clean = (text: string) => String(known(text) ?? '')
+    return {
+      ...rest,
+      message: oneLine(clean(message)),
+      ...(remedy !== undefined && { remedy: printable(clean(remedy)) }),
+      ...(details !== undefined && { details: details.map((line) => oneLine(clean(line))) }),
+    }
+  }

@@ -8,7 +8,7 @@ import { keptAuditKey } from '../../stores/audit-key.ts'
 import { auditChecks } from './audit.ts'
 import { checkup, configured } from './checkup.fixture.ts'
 import type { Finding } from './finding.ts'
-import { storeSpaceCheck } from './store-space.ts'
+import { storeSpaceCheck } from './stores.ts'
 
 type Place = Awaited<ReturnType<typeof configured>>
 

@@ -3,7 +3,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 import { folder } from '../folder.fixture.ts'
 import type { Finding } from './finding.ts'
-import { serverFinding } from './server.ts'
+import { serverFinding } from './servers.ts'
 
 type Seen = Partial<Omit<ProbeResult, 'failure'>> & { readonly failure?: Partial<ProbeFailure> }
 

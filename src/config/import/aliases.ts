@@ -1,7 +1,8 @@
 import { problemAt } from '../problems.ts'
+import { configSchema } from '../schema.ts'
 import { type Branch, branch, leaf, type Member, member, type Tree } from '../tree.ts'
-import type { Report } from './report.ts'
-import { instead, inverted } from './shape.ts'
+import { keysAt } from '../validate.ts'
+import { instead, inverted, type Report } from './shape.ts'
 
 /** How other clients spell the keys of a server, and what each spelling means here; editors are told of them too. */
 export const serverAliases: Readonly<Record<string, string>> = {
@@ -67,3 +68,9 @@ export function normaliseServer(server: Branch, name: string, report: Report): B
   if (tools.size > 0 && !members.has('tools')) members.set('tools', member(branch(server.at, tools)))
   return branch(server.at, members)
 }
+
+/** Every key of a server that we know ourselves; the entries of the other dialects may use them too. */
+export const serverKeys: readonly string[] = [
+  ...keysAt(configSchema, ['mcpServers', '*']),
+  ...Object.keys({ ...serverAliases, ...serverExtras }),
+]

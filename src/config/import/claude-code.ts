@@ -1,13 +1,10 @@
 import { basename } from 'node:path'
 import { isDisabled } from '../interpolate.ts'
-import { plainName } from '../issues.ts'
-import { withMember } from '../map-servers.ts'
-import { type Branch, branch, find, leaf, type Member, member, plain, type Tree } from '../tree.ts'
+import { type Branch, branch, find, leaf, type Member, member, plain, type Tree, withMember } from '../tree.ts'
+import { plainName } from '../validate.ts'
 import { clientServer } from './client-server.ts'
-import { dependsOnFolder } from './depends-on-folder.ts'
-import { fingerprint } from './fingerprint.ts'
-import { count, type Report } from './report.ts'
-import { shape } from './shape.ts'
+import { dependsOnFolder, fingerprint } from './fingerprint.ts'
+import { count, type Report, shape } from './shape.ts'
 
 /** Claude Code's `~/.claude.json`: servers of the user, and servers of each project. */
 export const isClaudeCode = (tree: Branch): boolean => {

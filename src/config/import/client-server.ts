@@ -1,27 +1,27 @@
 import { resolve } from 'node:path'
 import { nearMiss } from '../../core/near.ts'
 import { isRelative } from '../absolute-paths.ts'
-import { unknownKeyAt } from '../issues.ts'
-import { withMember } from '../map-servers.ts'
 import {
   type Branch,
   branch,
+  countServers,
   find,
   keyPath,
   type Leaf,
   leaf,
+  list,
   type Member,
   mapLeaves,
+  mapServers,
   plain,
   type Tree,
+  withMember,
 } from '../tree.ts'
-import { normaliseServer } from './aliases.ts'
-import { harmless, leftAside, type Manner, startTimeouts } from './manner.ts'
-import { oauthOf } from './oauth.ts'
-import type { Report } from './report.ts'
-import { serverKeys } from './server-keys.ts'
-import { instead } from './shape.ts'
+import { unknownKeyAt } from '../validate.ts'
+import { normaliseServer, serverKeys } from './aliases.ts'
+import { count, instead, isFalse, type Report, shape } from './shape.ts'
 import { keepsState, statefulNote } from './stateful-servers.ts'
+import type { Respell } from './variables.ts'
 
 /** A server as one of the clients writes it, in our own shape. What is left out is said, unless nobody misses it. */
 export function clientServer(written: Branch, name: string, manner: Manner, report: Report): Branch {
@@ -95,4 +95,130 @@ function placedIn(server: Branch, key: string, folder: string): Branch {
   const part = find(server, [key])
   if (part?.kind !== 'leaf' || typeof part.value !== 'string' || !isRelative(part.value)) return server
   return withMember(server, key, { at: part.at, value: instead(part, resolve(folder, part.value)) })
+}
+
+const first = (part: Tree, keys: readonly string[]): Tree | undefined => {
+  for (const key of keys) {
+    const found = find(part, [key])
+    if (found) return found
+  }
+  return undefined
+}
+
+/** What clients write under `oauth` as our `auth`; nothing where it is switched off. */
+function oauthOf(part: Tree, server: string, report: Report): Branch | undefined {
+  if (isFalse(part) || isFalse(find(part, ['enabled']))) return undefined
+  const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
+  const clientSecret = first(part, ['clientSecret', 'client_secret', 'CLIENT_SECRET'])
+  if (clientSecret && !clientId) {
+    report.warnings.push(`${server}: the client secret is left aside: there is no client id to go with it`)
+  }
+  return shape(part.at, {
+    type: leaf(part.at, 'oauth'),
+    clientId,
+    clientSecret: clientId && clientSecret,
+    scopes: scopesOf(first(part, ['scopes', 'scope'])),
+  })
+}
+
+/** A list, or words in one text. */
+function scopesOf(part: Tree | undefined): Tree | undefined {
+  if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
+  return list(
+    part.at,
+    part.value
+      .split(/[\s,]+/)
+      .filter((scope) => scope !== '')
+      .map((scope) => leaf(part.at, scope)),
+  )
+}
+
+/** What sets one client's way of writing a server apart. */
+export interface Manner {
+  /** What the client is called. */
+  readonly label: string
+  /** What a bare number under `timeout` counts; where a client does not say, a unit must be written. */
+  readonly timeout?: 's' | 'ms'
+  /** Puts its variables into our spelling. */
+  readonly respell?: Respell
+  /** The folder that its servers start in, where that is another one than the file's. */
+  readonly folder?: string
+  /** Whether other keys than the known ones are tolerated, with a warning: the file is the client's, not ours. */
+  readonly tolerant: boolean
+}
+
+/** Keys that mean nothing outside of a client, so that nobody misses them. */
+const harmless: readonly string[] = [
+  'alwaysLoad',
+  'dev',
+  'displayName',
+  'extensionName',
+  'gallery',
+  'icon',
+  'name',
+  'remote',
+  'required',
+  'source',
+  'supports_parallel_tool_calls',
+  'supportsParallelToolCalls',
+  'version',
+]
+
+/** Other names of `startTimeout`, and their units. Where several are written, the last one listed here applies. */
+const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
+  ['startup_timeout_ms', 'ms'],
+  ['startup_timeout_sec', 's'],
+])
+
+const approval = "has no effect: which calls ask a person is up to the client; name tools under approve for Toolway's"
+
+/** Keys that do mean something and that we do not follow, and why. */
+const leftAside: Readonly<Record<string, string>> = {
+  authProviderType: 'has no effect: write the credential under headers or auth',
+  default_tools_approval_mode: approval,
+  experimental_environment: 'has no effect: Toolway starts programs on its own machine',
+  headersHelper: 'has no effect: Toolway runs no program for headers; write them with ${NAME} or ${file:PATH}',
+  oauth_resource: 'has no effect: Toolway asks the server itself',
+  sandbox: 'has no effect: the program runs without a sandbox of the editor',
+  sandboxEnabled: 'has no effect: the program runs without a sandbox of the editor',
+  targetAudience: 'has no effect: write the credential under headers or auth',
+  targetServiceAccount: 'has no effect: write the credential under headers or auth',
+}
+
+/** What a client's file comes down to. */
+interface ClientFile {
+  readonly tree: Branch
+  /** The part that holds its servers by name. */
+  readonly servers: Member | undefined
+  readonly manner: Manner
+  /** How the note calls the file. */
+  readonly called: string
+  /** Top-level keys that are about servers, too. */
+  readonly known?: readonly string[]
+}
+
+/** The servers of a client's file in our own shape. Its other settings are its own: they are left aside, and counted. */
+export function clientServers({ tree, servers, manner, called, known = [] }: ClientFile, report: Report): Branch {
+  const shaped = shape(tree.at, { mcpServers: servers })
+  report.notes.push(`read as ${called}: ${count(countServers(shaped), 'server')}`)
+  const others = [...tree.members].filter(
+    ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
+  )
+  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} of ${manner.label} itself left aside`)
+  return mapServers(shaped, (server, name) => clientServer(server, name, manner, report))
+}
+
+/** The same section without the servers for which there is a reason; each reason is said. */
+export function withoutThose(
+  servers: Member | undefined,
+  reasonFor: (server: Branch, name: string) => string | undefined,
+  report: Report,
+): Member | undefined {
+  if (servers?.value.kind !== 'branch') return servers
+  const kept = [...servers.value.members].filter(([name, { value }]) => {
+    const reason = value.kind === 'branch' ? reasonFor(value, name) : undefined
+    if (reason !== undefined) report.warnings.push(`the server ${name} is left out: ${reason}`)
+    return reason === undefined
+  })
+  return { at: servers.at, value: branch(servers.value.at, kept) }
 }

@@ -1,10 +1,18 @@
-import { mapServers } from '../map-servers.ts'
-import { type Branch, branch, find, type Leaf, leaf, type Member, mapLeaves, member, type Tree } from '../tree.ts'
+import {
+  type Branch,
+  branch,
+  find,
+  type Leaf,
+  leaf,
+  type Member,
+  mapLeaves,
+  mapServers,
+  member,
+  type Tree,
+} from '../tree.ts'
 import { folderOf } from './client-kind.ts'
-import { inUnit } from './client-server.ts'
-import { clientServers } from './client-servers.ts'
-import type { Report } from './report.ts'
-import { instead, shape } from './shape.ts'
+import { clientServers, inUnit } from './client-server.ts'
+import { instead, type Report, shape } from './shape.ts'
 import { withoutVariables } from './variables.ts'
 
 /** Codex's `config.toml`: `[mcp_servers.NAME]` beside its other settings. */

@@ -7,11 +7,9 @@ import { isEndpoints, translateEndpoints } from './endpoints.ts'
 import { isRules, translateRules } from './gateway-rules.ts'
 import { isGemini, translateGemini } from './gemini.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
-import { isMcpJson, isPlainClient, translateMcpJson } from './mcp-json.ts'
+import { isMcpJson, isPlain, isPlainClient, translateMcpJson, translateOwn } from './mcp-json.ts'
 import { isOpencode, translateOpencode } from './opencode.ts'
-import { withoutOurselves } from './ourselves.ts'
-import { isPlain, translateOwn } from './own.ts'
-import { createReport, type Report } from './report.ts'
+import { createReport, type Report } from './shape.ts'
 import { isVscode, translateVscode } from './vscode.ts'
 import { isZed, translateZed } from './zed.ts'
 
@@ -83,4 +81,22 @@ export function translate(
   const reader = (kind && readerOf(kind, tree)) ?? (readers.find(({ recognises }) => recognises(tree)) as Reader)
   const read = reader.translate(tree, report, home)
   return { dialect: reader.dialect, tree: isForeign(reader.dialect) ? withoutOurselves(read, report) : read, ...report }
+}
+
+const ownName = 'toolway'
+
+/**
+ * An editor's file that we are to read usually points at us already, because that is how the editor reaches us.
+ * That entry is left out, with its variables: Toolway is not behind itself.
+ */
+function withoutOurselves(tree: Branch, report: Report): Branch {
+  const servers = tree.members.get('mcpServers')?.value
+  if (servers?.kind !== 'branch' || !servers.members.has(ownName)) return tree
+  const others = new Map(servers.members)
+  others.delete(ownName)
+  const members = new Map(tree.members)
+  const known = tree.members.get('mcpServers')
+  if (known) members.set('mcpServers', { ...known, value: { ...servers, members: others } })
+  report.notes.push('the server toolway is Toolway itself and was left out')
+  return { ...tree, members }
 }

@@ -1,10 +1,7 @@
 import { type Branch, branch, find, leaf, type Member, type Tree } from '../tree.ts'
-import { normaliseServer } from './aliases.ts'
-import { otherSections } from './foreign.ts'
-import { namedServers } from './named-servers.ts'
-import { count, type Report } from './report.ts'
-import { serverKeys } from './server-keys.ts'
-import { isTrue, membersOf, shape } from './shape.ts'
+import { normaliseServer, serverKeys } from './aliases.ts'
+import { namedServers, otherSections } from './foreign.ts'
+import { count, isTrue, membersOf, type Report, shape } from './shape.ts'
 
 /** A file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
 export const isEndpoints = ({ members }: Branch): boolean => members.has('mcp_endpoints')

@@ -1,8 +1,8 @@
 import { nearMiss } from '../../core/near.ts'
-import { unknownKeyAt } from '../issues.ts'
 import { problemAt } from '../problems.ts'
-import type { Branch } from '../tree.ts'
-import type { Report } from './report.ts'
+import { type Branch, branch, type Member, type Tree } from '../tree.ts'
+import { unknownKeyAt } from '../validate.ts'
+import type { Report } from './shape.ts'
 
 /** Leaving one of these aside would let through what somebody meant to forbid. */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
@@ -21,4 +21,33 @@ export function otherSections(tree: Branch, known: readonly string[], report: Re
   if (ignored.length > 0) {
     report.warnings.push(`${tree.at.file.path}: ${ignored.join(', ')} left aside: not about servers or their tools`)
   }
+}
+
+/** Turns a list of `{name, …}` into servers by name, as two of the dialects write them. */
+export function namedServers(
+  servers: Tree | undefined,
+  translate: (name: string, fields: ReadonlyMap<string, Member>, entry: Branch) => Branch,
+  report: Report,
+): Branch | undefined {
+  if (servers === undefined) return undefined
+  const named = new Map<string, Member>()
+  if (servers.kind !== 'list') {
+    if (servers.kind !== 'leaf' || servers.value !== null) {
+      report.problems.push(problemAt(servers.at, 'expected a list of servers'))
+    }
+    return branch(servers.at, named)
+  }
+  for (const entry of servers.items) {
+    const name = entry.kind === 'branch' ? entry.members.get('name')?.value : undefined
+    if (entry.kind !== 'branch' || name?.kind !== 'leaf' || typeof name.value !== 'string' || name.value === '') {
+      report.problems.push(problemAt(name?.at ?? entry.at, 'expected a server with a name'))
+    } else if (named.has(name.value)) {
+      report.problems.push(problemAt(name.at, `a second server is called ${name.value}; give it another name`))
+    } else {
+      const fields = new Map(entry.members)
+      fields.delete('name')
+      named.set(name.value, { at: name.at, value: translate(name.value, fields, entry) })
+    }
+  }
+  return branch(servers.at, named)
 }

@@ -1,8 +1,6 @@
 import { basename } from 'node:path'
-import { mapServers, withMember } from '../map-servers.ts'
-import { type Branch, find, leaf, member } from '../tree.ts'
-import { count, type Report } from './report.ts'
-import { membersOf, shape } from './shape.ts'
+import { type Branch, find, leaf, mapServers, member, withMember } from '../tree.ts'
+import { count, membersOf, type Report, shape } from './shape.ts'
 
 /** What the file of rules beside a `.mcp.json` is called. */
 export const rulesName = '.mcp-gateway-rules.json'

@@ -1,8 +1,7 @@
-import { mapServers, withMember } from '../map-servers.ts'
-import { type Branch, find, leaf, member, type Tree } from '../tree.ts'
+import { type Branch, find, leaf, mapServers, member, type Tree, withMember } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
-import { clientServers } from './client-servers.ts'
-import type { Report } from './report.ts'
+import { clientServers } from './client-server.ts'
+import type { Report } from './shape.ts'
 import { bareVariables } from './variables.ts'
 
 /** Settings that no other program has beside its servers. */

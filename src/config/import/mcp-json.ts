@@ -1,9 +1,8 @@
-import { type Branch, find } from '../tree.ts'
+import { type Branch, countServers, find, mapServers } from '../tree.ts'
+import { normaliseServer } from './aliases.ts'
 import { type ClientKind, clientLabels, folderOf, workspaceOf } from './client-kind.ts'
-import { clientServers } from './client-servers.ts'
-import type { Manner } from './manner.ts'
-import { isPlain } from './own.ts'
-import type { Report } from './report.ts'
+import { clientServers, type Manner } from './client-server.ts'
+import { count, type Report } from './shape.ts'
 import { editorVariables } from './variables.ts'
 
 /** Clients that share one form: `{"mcpServers": {…}}`. */
@@ -36,4 +35,15 @@ export function translateMcpJson(tree: Branch, report: Report, home: string, kin
   const called =
     kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `the file of ${clientLabels[kind]}`
   return clientServers({ tree, servers: tree.members.get('mcpServers'), manner, called }, report)
+}
+
+/** Whether a file is the plain kind that other clients share: servers and nothing else. */
+export const isPlain = ({ members }: Branch): boolean =>
+  members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
+
+/** Our own shape, which is also that of a plain `{"mcpServers": …}` file, with other clients' spellings of server keys. */
+export function translateOwn(tree: Branch, report: Report): Branch {
+  const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
+  report.notes.push(`read as ${kind}: ${count(countServers(tree), 'server')}`)
+  return mapServers(tree, (server, name) => normaliseServer(server, name, report))
 }

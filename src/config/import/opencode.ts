@@ -1,8 +1,6 @@
-import { mapServers } from '../map-servers.ts'
-import { type Branch, branch, find, list, type Member, type Tree } from '../tree.ts'
-import { clientServers, withoutThose } from './client-servers.ts'
-import type { Report } from './report.ts'
-import { shape } from './shape.ts'
+import { type Branch, branch, find, list, type Member, mapServers, type Tree } from '../tree.ts'
+import { clientServers, withoutThose } from './client-server.ts'
+import { type Report, shape } from './shape.ts'
 import { bracedVariables } from './variables.ts'
 
 /** OpenCode's `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. */

@@ -1,7 +1,6 @@
-import { plainName } from '../issues.ts'
-import { withMember } from '../map-servers.ts'
-import { type Branch, branch, type Member } from '../tree.ts'
-import type { Report } from './report.ts'
+import { type Branch, branch, type Member, withMember } from '../tree.ts'
+import { plainName } from '../validate.ts'
+import type { Report } from './shape.ts'
 
 /** Names that stand for parts of Toolway. */
 const reserved = ['native', 'sink']

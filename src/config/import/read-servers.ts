@@ -1,15 +1,15 @@
 import { dirname, resolve } from 'node:path'
 import { isRelative } from '../absolute-paths.ts'
 import { expand, interpolate } from '../interpolate.ts'
+import { readSource } from '../locate.ts'
 import { parseDocument } from '../parse/document.ts'
 import { type ConfigProblem, problemAt } from '../problems.ts'
-import { readSource } from '../read.ts'
 import { type Branch, branch, fits, type Leaf, mapLeaves, member, type Path, plain } from '../tree.ts'
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf } from './client-kind.ts'
 import { type Dialect, isForeign, translate } from './dialect.ts'
 import { withPlainNames } from './plain-names.ts'
-import type { Report } from './report.ts'
+import type { Report } from './shape.ts'
 
 /** A server as our own file would have it, with its variables and references as they stand. */
 export type Definition = Readonly<Record<string, unknown>>

@@ -1,7 +1,6 @@
-import { unknownKeyAt } from '../issues.ts'
-import { problemAt } from '../problems.ts'
+import { type ConfigProblem, problemAt } from '../problems.ts'
 import { type Branch, branch, type Leaf, leaf, type Member, type Place, type Tree } from '../tree.ts'
-import type { Report } from './report.ts'
+import { unknownKeyAt } from '../validate.ts'
 
 /** A section of our own shape; parts that are not there are left out. */
 export function shape(at: Place, parts: Readonly<Record<string, Member | Tree | undefined>>): Branch {
@@ -53,3 +52,17 @@ export const isTrue = (part: Tree | undefined): boolean => part?.kind === 'leaf'
 
 /** The same place, another value. */
 export const instead = (part: Leaf, value: Leaf['value']): Leaf => leaf(part.at, value, part.written)
+
+/** What a translation has to say besides its result. */
+export interface Report {
+  /** What was understood, for `toolway validate`. */
+  readonly notes: string[]
+  /** What was left aside, and why. */
+  readonly warnings: string[]
+  readonly problems: ConfigProblem[]
+}
+
+export const createReport = (): Report => ({ notes: [], warnings: [], problems: [] })
+
+/** `1 server`, `3 servers`. */
+export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`

@@ -1,8 +1,7 @@
 import { type Branch, find, type Leaf, mapLeaves, type Tree } from '../tree.ts'
 import { folderOf, workspaceOf } from './client-kind.ts'
-import { clientServers } from './client-servers.ts'
-import type { Report } from './report.ts'
-import { instead, membersOf } from './shape.ts'
+import { clientServers } from './client-server.ts'
+import { instead, membersOf, type Report } from './shape.ts'
 import { editorVariables, inputVariable } from './variables.ts'
 
 /** An editor's `mcp.json`: `{"inputs": […], "servers": {…}}`. */

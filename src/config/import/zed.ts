@@ -1,9 +1,7 @@
-import { mapServers } from '../map-servers.ts'
-import { type Branch, branch, find } from '../tree.ts'
+import { type Branch, branch, find, mapServers } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
-import { clientServers, withoutThose } from './client-servers.ts'
-import type { Report } from './report.ts'
-import { shape } from './shape.ts'
+import { clientServers, withoutThose } from './client-server.ts'
+import { type Report, shape } from './shape.ts'
 import { withoutVariables } from './variables.ts'
 
 /** Zed's `settings.json`: servers under `context_servers`. */

@@ -1,9 +1,7 @@
 import { extname } from 'node:path'
 import { type ConfigProblem, problemAt } from '../problems.ts'
-import type { Branch, SourceFile } from '../tree.ts'
-import { branch } from '../tree.ts'
-import { Refused } from './bounds.ts'
-import type { Parsed } from './parsed.ts'
+import { type Branch, branch, type SourceFile } from '../tree.ts'
+import { type Parsed, Refused } from './parsed.ts'
 
 export type Syntax = 'yaml' | 'json' | 'toml'
 

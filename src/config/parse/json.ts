@@ -1,7 +1,6 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { branch, keyPath, leaf, list, type Member, type Path, type SourceFile, type Tree } from '../tree.ts'
-import { createBounds } from './bounds.ts'
-import type { Parsed, SyntaxFault } from './parsed.ts'
+import { createBounds, type Parsed, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
   InvalidSymbol: 'this is neither a value nor a punctuation mark; text needs double quotes',

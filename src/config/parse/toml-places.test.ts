@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parse, stringify } from 'smol-toml'
 import { expect, test } from 'vitest'
-import { placeKey, scanToml } from './toml-places.ts'
+import { placeKey, scanToml } from './toml.ts'
 
 const text = `title = "a # b" # comment
 "quoted.key" = 'literal "'

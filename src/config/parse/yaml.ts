@@ -10,8 +10,7 @@ import {
   type SourceFile,
   type Tree,
 } from '../tree.ts'
-import { createBounds, Refused } from './bounds.ts'
-import type { Parsed, SyntaxFault } from './parsed.ts'
+import { createBounds, type Parsed, Refused, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'only one document fits into a file; remove the ---',

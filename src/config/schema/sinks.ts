@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { headers } from './headers.ts'
-import { address, flag, limit, numeric, path, text, textLike } from './values.ts'
+import { address, flag, headers, limit, numeric, path, text, textLike } from './values.ts'
 
 const common = {
   description: text().optional().describe('What it is for, for models.'),

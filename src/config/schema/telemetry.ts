@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { address, flag } from './values.ts'
+import { address, duration, flag, names, path } from './values.ts'
 
 const traces = z.strictObject({
   otlp: address('http', 'https').describe('OTLP endpoint that traces are sent to.'),
@@ -18,4 +18,25 @@ export const telemetrySection = z.strictObject({
       'Serves GET /metrics to admins and to credentials for all agents, or to everybody where auth.token is none.',
     ),
   traces: traces.optional().describe('OpenTelemetry traces.'),
+})
+
+/** The record of every call. */
+export const auditSection = z.strictObject({
+  path: path().optional().describe('Folder of the audit log; audit inside stores.path otherwise.'),
+  arguments: z
+    .enum(['none', 'shape', 'redacted', 'full'])
+    .default('redacted')
+    .describe('How much of the arguments is written down.'),
+  sync: z
+    .enum(['writes', 'all', 'none'])
+    .default('writes')
+    .describe('What is on disk before the answer: writes and denials, everything, or nothing.'),
+  unrecordedReads: z
+    .enum(['allow', 'refuse'])
+    .default('allow')
+    .describe('What happens to reads while nothing can be written, on a full disk for one. Writes are always refused.'),
+  redact: names('a name of an argument, with * where it helps')
+    .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])
+    .describe('Arguments whose values are never written down, by name.'),
+  retain: duration({ least: '1s', most: '36500d' }).prefault('90d').describe('How long records are kept.'),
 })

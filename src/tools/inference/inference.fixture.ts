@@ -1,5 +1,5 @@
 import { createModels } from '../../chat/models/create-models.ts'
-import { modelsSection } from '../../config/schema/models.ts'
+import { modelsSection } from '../../config/schema/chat.ts'
 import { nativeSection } from '../../config/schema/native.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'

@@ -1,7 +1,7 @@
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { toolway as command } from '../../../src/cli/shell.fixture.ts'
+import { toolway as command } from '../../../src/cli/kit.fixture.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { ask, postgresProgram, startPostgres } from '../../fixtures/postgres.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'

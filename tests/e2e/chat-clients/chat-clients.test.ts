@@ -12,7 +12,7 @@ import {
   says,
 } from '../../../src/chat/models/server.fixture.ts'
 import { folder } from '../../../src/cli/folder.fixture.ts'
-import { toolway } from '../../../src/cli/shell.fixture.ts'
+import { toolway } from '../../../src/cli/kit.fixture.ts'
 import { stdioServers } from '../../fixtures/servers.ts'
 import { startToolway } from '../../fixtures/toolway.ts'
 import { until } from '../../fixtures/until.ts'

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { toolway as command } from '../../../src/cli/shell.fixture.ts'
+import { toolway as command } from '../../../src/cli/kit.fixture.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { rawSession } from '../../fixtures/raw-http.ts'
 import { stdioServers } from '../../fixtures/servers.ts'

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { toolway as command } from '../../../src/cli/shell.fixture.ts'
+import { toolway as command } from '../../../src/cli/kit.fixture.ts'
 import { connectCaller } from '../../fixtures/callers.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 import { startToolway } from '../../fixtures/toolway.ts'

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
 import { logFolder, start } from '../../../audit/search/log.fixture.ts'
 import { folder } from '../../folder.fixture.ts'
-import { toolway } from '../../shell.fixture.ts'
-import { widthOf } from '../../width.ts'
+import { toolway } from '../../kit.fixture.ts'
+import { widthOf } from '../../table.ts'
 import { tailAudit } from './tail.ts'
 
 const minute = 60_000

@@ -1,8 +1,7 @@
 import type { ArchiveRow } from '../../../audit/archive/arrivals.ts'
 import type { AuditRow } from '../../../audit/search/rows.ts'
-import type { Output, Paint } from '../../output.ts'
-import { table } from '../../table.ts'
-import { oneLine } from '../../width.ts'
+import type { Output, Paint } from '../../kit.ts'
+import { oneLine, table } from '../../table.ts'
 
 /** What a terminal would act on or hide, and JSON lets through: DEL, C1, bidi, zero-width and tag characters. */
 const harmful =

@@ -6,12 +6,17 @@ import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { reasonOf } from '../../../stores/postgres/connection.ts'
 import { isArchiveCursor } from '../../../stores/postgres/where.ts'
-import { type ExitCode, exit } from '../../exit.ts'
+import {
+  createOutput,
+  createProgress,
+  type ExitCode,
+  exit,
+  type Output,
+  type Shell,
+  spelling,
+  UsageError,
+} from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
-import { createOutput, type Output } from '../../output.ts'
-import { createProgress } from '../../progress.ts'
-import { type Shell, spelling } from '../../shell.ts'
-import { UsageError } from '../../usage.ts'
 import type { FilterOptions, PlaceOptions } from './options.ts'
 import { harmlessJson, rowTable } from './print.ts'
 import { askReplicas, auditFolder, configuredArchive, filterOf, hasRecords } from './select-log.ts'

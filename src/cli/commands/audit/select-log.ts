@@ -6,10 +6,8 @@ import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { archiveOf } from '../../../stores/postgres/archive.ts'
 import { connectPostgres, placeOf, reasonOf } from '../../../stores/postgres/connection.ts'
+import { near, type Output, type Shell, UsageError } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
-import type { Output } from '../../output.ts'
-import { near, type Shell } from '../../shell.ts'
-import { UsageError } from '../../usage.ts'
 import type { FilterOptions, PlaceOptions } from './options.ts'
 
 /** The log that the user means: the one at `--path`, whatever the configuration says, or the configured one. */

@@ -6,7 +6,7 @@ import { systemClock } from '../../../core/clock.ts'
 import { silentLog } from '../../../core/log.ts'
 import { keptAuditKey } from '../../../stores/audit-key.ts'
 import { folder } from '../../folder.fixture.ts'
-import { toolway } from '../../shell.fixture.ts'
+import { toolway } from '../../kit.fixture.ts'
 
 describe('F11: toolway audit verify', () => {
   async function recorded(at: string, key = 'a secret of at least sixteen characters') {

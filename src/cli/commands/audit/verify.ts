@@ -8,13 +8,18 @@ import { type ArchiveReport, behindArchive, verifyArchive } from '../../../audit
 import { marksFolder } from '../../../audit/write/head.ts'
 import { keptAuditKey } from '../../../stores/audit-key.ts'
 import { reasonOf } from '../../../stores/postgres/connection.ts'
-import { type ExitCode, exit } from '../../exit.ts'
+import {
+  createOutput,
+  createProgress,
+  type ExitCode,
+  exit,
+  near,
+  type Output,
+  type Shell,
+  UsageError,
+} from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
-import { createOutput, type Output } from '../../output.ts'
-import { createProgress } from '../../progress.ts'
-import { near, type Shell } from '../../shell.ts'
-import { UsageError } from '../../usage.ts'
-import { oneLine } from '../../width.ts'
+import { oneLine } from '../../table.ts'
 import type { PlaceOptions } from './options.ts'
 import { harmlessJson } from './print.ts'
 import { askReplicas, auditFolder, configuredArchive, hasRecords } from './select-log.ts'

@@ -1,0 +1,121 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ClientFile, clientFiles, type Surroundings } from '../../clients/client-files.ts'
+import { type Connections, createConnections } from '../../clients/connections.ts'
+import { clientText, ownName } from '../../clients/entry.ts'
+import { FileProblem, look } from '../../clients/file.ts'
+import { type ClientKind, clientKinds, clientLabels } from '../../config/import/client-kind.ts'
+import { folder, isFile } from '../../config/locate.ts'
+import { systemClock } from '../../core/clock.ts'
+import { homeOf } from '../../core/home.ts'
+import { didYouMean } from '../../core/near.ts'
+import { createOutput, type ExitCode, exit, type Shell, short, spelling, UsageError } from '../kit.ts'
+import type { CommonOptions } from '../load.ts'
+import { table } from '../table.ts'
+
+interface ClientState {
+  readonly client: ClientKind
+  readonly name: string
+  readonly file: string
+  readonly state: 'connected' | 'not connected' | 'no file' | 'unreadable'
+  readonly way: 'stdio' | 'http' | null
+  readonly servers: number
+  readonly undo: boolean
+  readonly problem: string | null
+}
+
+/** Lists every client that we know, and whether it comes to us. */
+export async function listClients(shell: Shell, options: CommonOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const clients = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))
+  if (options.json) {
+    output.value({ clients })
+    return exit.ok
+  }
+  const { print, paint, width } = output
+  const lines = table<ClientState>(
+    [
+      { title: 'CLIENT', value: ({ client }) => client, whole: true },
+      { title: 'NAME', value: ({ name }) => name },
+      {
+        title: 'STATE',
+        value: ({ state, way, problem }) => problem ?? (way ? `${state} (${way})` : state),
+        style: (cell, { state }) =>
+          paint(state === 'connected' ? 'green' : state === 'unreadable' ? 'red' : 'dim', cell),
+      },
+      { title: 'OTHER SERVERS', value: ({ servers }) => (servers === 0 ? '' : String(servers)) },
+      { title: 'FILE', value: ({ file }) => short(file, shell), style: (cell) => paint('dim', cell) },
+    ],
+    clients,
+    { width, heading: (title) => paint('dim', title) },
+  )
+  for (const line of lines) print(line)
+  output.note(`\`${spelling(shell.env)} connect CLIENT\` points one at Toolway.`)
+  return exit.ok
+}
+
+/** How a client of this user is. */
+export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
+  const { path } = await fileOf(client, surroundings(shell), 'user')
+  const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
+  try {
+    const undo = await connectionsOf(shell).has(client, path)
+    const { bytes, text } = await look(path)
+    if (!bytes) return { ...known, state: 'no file', undo }
+    const { servers } = clientText(client, path, text)
+    const own = servers[ownName]
+    const way =
+      own === undefined
+        ? null
+        : JSON.stringify(own).includes('"url"') || JSON.stringify(own).includes('Url"')
+          ? 'http'
+          : 'stdio'
+    const others = Object.keys(servers).filter((name) => name !== ownName).length
+    return { ...known, state: own === undefined ? 'not connected' : 'connected', way, servers: others, undo }
+  } catch (thrown) {
+    if (!(thrown instanceof FileProblem)) throw thrown
+    return { ...known, state: 'unreadable', undo: false, problem: thrown.message }
+  }
+}
+
+export const surroundings = ({ env, cwd }: Shell): Surroundings => ({ env, cwd, platform: process.platform })
+
+/** Backups lie with the rest of what we remember, whatever configuration is in use. */
+export function connectionsOf({ env }: Shell): Connections {
+  const state = join(folder(env.XDG_STATE_HOME, join(homeOf(env), '.local', 'state')), 'toolway')
+  return createConnections(join(state, 'clients'), () => systemClock.now())
+}
+
+/** The client that somebody means. */
+export function clientNamed(name: string): ClientKind {
+  const wanted = name.toLowerCase()
+  const known = clientKinds.find((kind) => kind === wanted || clientLabels[kind].toLowerCase() === wanted)
+  if (known) return known
+  const longer = clientKinds.filter((kind) => kind.startsWith(wanted))
+  throw new UsageError(
+    longer.length > 0
+      ? `There are several: ${longer.join(' and ')}.`
+      : `There is no client ${name}${didYouMean(name, clientKinds)}`,
+    `The clients are ${clientKinds.join(', ')}.`,
+  )
+}
+
+/** The file of a client to edit: the first that is there, else the one that it would make. */
+export async function fileOf(
+  client: ClientKind,
+  around: Surroundings,
+  scope: ClientFile['scope'],
+): Promise<ClientFile> {
+  const candidates = clientFiles(around, [client]).filter((file) => file.scope === scope)
+  for (const file of candidates) if (await isFile(file.path)) return file
+  const [first] = candidates
+  if (first) return first
+  throw new UsageError(`${clientLabels[client]} has no file in a project.`, 'Leave out --project.')
+}
+
+/** Whether a folder is there: a client that was never started has none. */
+export const isFolder = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (facts) => facts.isDirectory(),
+    () => false,
+  )

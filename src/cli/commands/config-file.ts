@@ -1,0 +1,184 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { look, replace, type Snapshot } from '../../clients/file.ts'
+import { filesIn } from '../../clients/secrets.ts'
+import { type ServersText, serversText } from '../../clients/section-text.ts'
+import { addServers, serversBlock } from '../../clients/yaml-servers.ts'
+import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
+import { type Definition, readServers } from '../../config/import/read-servers.ts'
+import { loadConfig } from '../../config/load.ts'
+import { locate } from '../../config/locate.ts'
+import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
+import { homeOf } from '../../core/home.ts'
+import { edited, type Output, type Shell, short, spelling, UsageError } from '../kit.ts'
+import type { CommonOptions } from '../load.ts'
+import { printDiff } from '../print-diff.ts'
+import { asWritten, type Prepared } from './import-prepare.ts'
+
+export interface EditConfigOptions extends CommonOptions {
+  readonly dryRun?: boolean
+}
+
+/** The one file that a command edits. */
+export interface ConfigFile {
+  readonly path: string
+  /** As people write it. */
+  readonly named: string
+  readonly before: Snapshot
+  readonly text: ServersText
+  /** Its servers as they are understood. */
+  readonly servers: ReadonlyMap<string, Definition>
+  /** What is wrong with the whole configuration when this file says `text`. */
+  problemsWith(text: string): Promise<readonly ConfigProblem[]>
+}
+
+/** The file that was named, else the one that would be loaded, else a new one in this folder. */
+export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
+  const { env, cwd } = shell
+  const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths
+  if (others.length > 0) {
+    throw new UsageError('The configuration is in several files.', 'Name the one to edit with --config, once.')
+  }
+  const path = found ?? join(cwd, 'toolway.yaml')
+  const named = short(path, shell)
+  const before = await lookForConfig(path, named)
+  const servers = before.bytes ? await readOwn(path, named, shell) : new Map<string, Definition>()
+  // A file that was merely found must not be trusted like one that was named.
+  const paths = found === undefined ? [path] : config
+  return {
+    path,
+    named,
+    before,
+    servers,
+    text: edited(named, () => serversText(path, before.text)),
+    problemsWith: (text) =>
+      loadConfig({ paths, env, cwd, drafts: new Map([[path, text]]) }).then(
+        () => [],
+        (thrown) => {
+          if (thrown instanceof ConfigError) return thrown.problems
+          throw thrown
+        },
+      ),
+  }
+}
+
+/** The servers of a file that has them where we do; how others write theirs is for them to say. */
+async function readOwn(path: string, named: string, { env }: Shell): Promise<Map<string, Definition>> {
+  const { servers, problems, dialect } = await readServers(path, homeOf(env))
+  if (problems.length > 0) throw new ConfigError(problems)
+  if (dialect !== 'toolway' && dialect !== 'mcpServers') {
+    const kind = kindOf(path)
+    throw new UsageError(
+      `${named} is written as ${kind ? clientLabels[kind] : dialect} writes it, not as Toolway does.`,
+      `\`${spelling(env)} import ${named}\` takes its servers over; name another file with --config.`,
+    )
+  }
+  return new Map(servers.map(({ name, definition }) => [name, definition]))
+}
+
+/** Refuses what would be wrong with the configuration afterwards and is not already. */
+export async function refuseWorse({ before, problemsWith }: ConfigFile, text: string): Promise<void> {
+  const problems = await problemsWith(text)
+  if (problems.length === 0) return
+  const known = before.bytes ? await problemsWith(before.text) : []
+  const same = (a: ConfigProblem, b: ConfigProblem) => a.file === b.file && a.key === b.key && a.message === b.message
+  const fresh = problems.filter((problem) => !known.some((other) => same(problem, other)))
+  if (fresh.length > 0) throw new ConfigError(fresh)
+}
+
+/** Shows the change, without the secrets in the file. */
+export function showChange({ before, named, servers }: ConfigFile, after: string, output: Output): void {
+  output.print(output.paint('bold', named))
+  printDiff(before.text, after, [...servers.values()], output)
+}
+
+export const writeConfig = async ({ before }: ConfigFile, after: string): Promise<void> => {
+  await replace(before, Buffer.from(before.mark + after))
+}
+
+/** Files with secrets that a server referred to and that nobody refers to once it is what `now` says, or gone. */
+export function secretsLeft({ servers }: ConfigFile, name: string, now?: Definition): string[] {
+  const others = [...servers].filter(([other]) => other !== name)
+  const used = new Set(filesIn([now, ...others]))
+  return filesIn(servers.get(name)).filter((path) => !used.has(path))
+}
+
+/** Whoever serves it watches it. */
+export const takenOver = 'A gateway that serves it takes that over by itself.'
+
+const head = `# Toolway: one endpoint in front of all your MCP servers.
+# Everything here is optional; whatever is left out has a sensible default.
+
+version: 1
+
+`
+
+const example = `# The servers to put behind Toolway. The entries of Claude, Cursor and other clients work here as they are.
+# Uncomment, adapt, and check with: toolway validate
+#
+# mcpServers:
+#   filesystem:
+#     description: Files under this folder
+#     command: npx
+#     args: [-y, "@modelcontextprotocol/server-filesystem", .]
+#
+#   remote:
+#     url: https://example.com/mcp
+#     headers: { Authorization: "Bearer \${REMOTE_TOKEN}" }     # from the environment; unset is an error
+
+`
+
+const tail = `server:
+  host: 127.0.0.1          # only this machine; anything wider should stand behind TLS
+  port: 4322
+
+auth:
+  token: generated         # made once, kept between starts, printed by serve | none | a value of your own
+
+naming:
+  strategy: prefix         # filesystem__read_file; or flat: read_file
+  separator: "__"
+
+telemetry:
+  log: info                # debug | info | warn | error
+`
+
+/** The file that `init` writes where it finds nothing: valid as it stands, a first server one uncommented block away. */
+export const starter = head + example + tail
+
+/** The same with these servers, as they stand under `mcpServers`. */
+export const starterWith = (servers: string): string =>
+  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` put more here.\nmcpServers:\n${servers}\n${tail}`
+
+/** The file to add to; only YAML keeps its comments and its form. */
+export async function lookInto(path: string, named: string): Promise<Snapshot> {
+  if (!/\.ya?ml$/.test(path)) {
+    throw new UsageError(
+      `Servers are added to YAML, so ${named} should end in .yaml.`,
+      'Choose another file with --into.',
+    )
+  }
+  return lookForConfig(path, named)
+}
+
+/** A configuration of ours, there or to be made; it holds no secrets, so others may read a new one. */
+async function lookForConfig(path: string, named: string): Promise<Snapshot> {
+  const target = await look(path)
+  if (!existsSync(dirname(target.target))) throw new UsageError(`There is no folder to write ${named} into.`)
+  return target.bytes ? target : { ...target, mode: 0o644 }
+}
+
+/** The servers that a configuration has already; one that cannot be read is not added to. */
+export async function knownIn({ path, bytes }: Snapshot, { env }: Shell): Promise<Map<string, Definition>> {
+  if (!bytes) return new Map()
+  const { servers, problems } = await readServers(path, homeOf(env))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return new Map(servers.map(({ name, definition }) => [name, definition]))
+}
+
+/** The configuration with what is new in it. */
+export function withServers({ bytes, text }: Snapshot, { added }: Prepared, named: string): string {
+  const servers = added.map(asWritten)
+  if (!bytes && servers.length > 0) return starterWith(serversBlock(servers))
+  return edited(named, () => addServers(text, servers))
+}

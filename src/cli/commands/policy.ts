@@ -1,0 +1,121 @@
+import { everyArrival } from '../../audit/archive/arrivals.ts'
+import { readRecords } from '../../audit/log-files.ts'
+import { type AuditRecord, parseRecord } from '../../audit/record.ts'
+import { loadConfig } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Archive } from '../../core/audit-archive.ts'
+import type { AuditFilter } from '../../core/audit-filter.ts'
+import { type Clock, systemClock } from '../../core/clock.ts'
+import { createPolicy } from '../../policy/decide.ts'
+import { type Change, createReplay, type Replayed } from '../../policy/replay.ts'
+import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
+import { type CommonOptions, load } from '../load.ts'
+import { table } from '../table.ts'
+import type { PlaceOptions } from './audit/options.ts'
+import { askReplicas, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
+
+export interface ReplayOptions extends CommonOptions, PlaceOptions {
+  readonly policy: string
+  readonly since?: string
+  readonly until?: string
+  readonly strict?: boolean
+}
+
+/** Decides about recorded calls by a proposed policy, and shows which ones would end otherwise. */
+export async function replayPolicy(
+  shell: Shell,
+  options: ReplayOptions,
+  clock: Clock = systemClock,
+): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const proposed = await proposalOf(shell, options)
+  const filter = filterOf(options, clock.now())
+  const replayed = options.postgres
+    ? await askReplicas(shell, options, (archive) => replay(inArchive(archive, filter), proposed, shell))
+    : await replayFolder(await auditFolder(shell, options))
+  if (options.json) output.value(replayed)
+  else print(replayed, output)
+  return options.strict && replayed.denied.length + replayed.gone.length > 0 ? exit.refused : exit.ok
+
+  async function replayFolder(folder: string): Promise<Replayed> {
+    if (!hasRecords(folder, output, shell)) return { calls: 0, denied: [], allowed: [], gone: [] }
+    return replay(inFolder(folder, filter), proposed, shell)
+  }
+}
+
+interface Proposal {
+  readonly config: Config
+  readonly serversProposed: boolean
+}
+
+/** The rules of the proposed file. Where it names no servers it is about those that there are. */
+async function proposalOf(shell: Shell, options: ReplayOptions): Promise<Proposal> {
+  const { config } = await loadConfig({ paths: [options.policy], env: shell.env, cwd: shell.cwd })
+  if (Object.keys(config.mcpServers).length > 0) return { config, serversProposed: true }
+  const { mcpServers } = (await load(shell, options)).config
+  return { config: { ...config, mcpServers }, serversProposed: false }
+}
+
+async function* inFolder(folder: string, { since, until }: AuditFilter): AsyncGenerator<AuditRecord> {
+  for await (const { record } of readRecords(folder)) {
+    const time = Date.parse(record.time)
+    if (time >= (since ?? Number.NEGATIVE_INFINITY) && time < (until ?? Number.POSITIVE_INFINITY)) yield record
+  }
+}
+
+async function* inArchive(archive: Archive, filter: AuditFilter): AsyncGenerator<AuditRecord> {
+  for await (const arrived of everyArrival(archive, filter)) {
+    for (const { line } of arrived) {
+      const record = parseRecord(line)
+      if (record) yield record
+    }
+  }
+}
+
+async function replay(
+  records: AsyncIterable<AuditRecord>,
+  { config, serversProposed }: Proposal,
+  shell: Shell,
+): Promise<Replayed> {
+  const replaying = createReplay({ policy: createPolicy({ config }), servers: config.mcpServers, serversProposed })
+  using progress = createProgress(shell)
+  let seen = 0
+  for await (const record of records) {
+    if (++seen % 10_000 === 0) {
+      shell.interrupted.throwIfAborted()
+      progress.show(`Deciding again: ${seen} records …`)
+    }
+    if (record.phase === 'after') replaying.add(record)
+  }
+  return replaying.result()
+}
+
+function print({ calls, denied, allowed, gone }: Replayed, output: Output): void {
+  const { print, paint, note } = output
+  const total = (changes: readonly Change[]) => changes.reduce((sum, change) => sum + change.calls, 0)
+  section('would now be denied', 'red', denied)
+  section('would no longer be there', 'red', gone)
+  section('would now be allowed', 'green', allowed)
+  if (denied.length + gone.length + allowed.length > 0) print('')
+  const counts = [`${total(denied)} would now be denied`, `${total(allowed)} would now be allowed`]
+  if (gone.length > 0) counts.push(`${total(gone)} would no longer be there`)
+  note(`${calls} recorded calls: ${counts.join(', ')}.`)
+
+  function section(title: string, colour: 'red' | 'green', changes: readonly Change[]): void {
+    if (changes.length === 0) return
+    print(paint(colour, title))
+    const lines = table<Change>(
+      [
+        { title: 'CALLS', value: (change) => String(change.calls) },
+        { title: 'AGENT', value: ({ agent }) => agent },
+        { title: 'TOOL', value: ({ server, tool }) => `${server}.${tool}`, whole: true },
+        { title: 'RULE', value: ({ after }) => after },
+        { title: 'BEFORE', value: ({ before }) => before ?? '' },
+        { title: 'LAST', value: ({ last }) => last.slice(0, 16).replace('T', ' ') },
+      ],
+      changes,
+      { width: output.width, heading: (heading) => paint('dim', heading) },
+    )
+    for (const line of lines) print(line)
+  }
+}

@@ -1,0 +1,123 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { secretsOf } from '../../audit/redact/secrets.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import type { Config } from '../../config/schema.ts'
+import { isLoopback } from '../../config/unauthenticated.ts'
+import type { Clock } from '../../core/clock.ts'
+import { didYouMean } from '../../core/near.ts'
+import { KeyFileProblem, keyFile, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
+import { commandLine, count, quoted, span } from '../table.ts'
+import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { octal, privateFile } from './private-file.ts'
+
+/** Shorter ones can be guessed by whoever may try for a while. */
+const shortest = 16
+
+/** What callers must show: whether it is kept, safe, and asked for at all where others can come in. */
+export const tokenCheck = (config: Config, short: (path: string) => string): Check => ({
+  name: 'credentials.token',
+  async run() {
+    const { token } = config.auth
+    if (token === 'none') return openFinding(config)
+    if (token === 'generated') return keptFinding(config, short)
+    return ok('is given by the configuration')
+  },
+})
+
+function openFinding({ auth, server: { host } }: Config): Finding {
+  if (isLoopback(host)) return ok(`none is asked for; only this machine reaches ${host}`)
+  const remedy = 'auth.token: generated'
+  const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
+  const message = `none is asked for, and server.host is ${host}: whoever reaches this machine may use`
+  return identified
+    ? warning(`${message} what the default agent may`, remedy)
+    : problem(`${message} every tool`, remedy)
+}
+
+async function keptFinding({ stores }: Config, short: (path: string) => string): Promise<Finding> {
+  const path = join(stores.common, 'token')
+  const { finding, text } = await privateFile({ path, shown: short(path), what: 'the token' })
+  if (finding) return finding
+  if (text === undefined) return ok('is made at the first start')
+  if (text.length >= shortest) return ok(`is kept in ${short(path)}, for its owner alone`)
+  return problem(`${short(path)} does not hold a token`, `rm ${quoted(path)}   # the next start makes a new one`)
+}
+
+/** Whoever hears of it a week before can still hand out another one. */
+const soonMs = 7 * 24 * 60 * 60 * 1000
+
+interface KeyCheckOptions {
+  readonly command: string
+  readonly clock: Clock
+}
+
+/** Whether the API keys can be used: read, not expired, and for agents that there are. */
+export const keyCheck = (config: Config, options: KeyCheckOptions): Check => ({
+  name: 'credentials.keys',
+  async run() {
+    const path = config.stores.path
+    try {
+      const kept = readKeyFile(path)
+      const findings = kept.flatMap((key) => keyFindings(key, config, options))
+      if (findings.length > 0) return findings
+      const number = kept.length + config.auth.keys.length
+      return ok(number === 0 ? 'there are no API keys' : `${count(number, 'API key')}, none expired`)
+    } catch (error) {
+      if (!(error instanceof KeyFileProblem)) throw error
+      const closed = error.message.includes('chmod 600')
+      const remedy = closed ? `chmod 600 ${quoted(keyFile(path))}` : `ls -l ${quoted(keyFile(path))}`
+      return problem(`no key of the key file is accepted: ${error.message}`, remedy)
+    }
+  },
+})
+
+function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: KeyCheckOptions): Finding[] {
+  const { id, expires } = key
+  const left = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires) - clock.now()
+  const known = Object.keys(agents)
+  const strangers = key.agents.filter((agent) => agent !== '*' && known.length > 0 && !known.includes(agent))
+  const renewed = `${command} keys revoke ${id} && ${renewal(key, command)}`
+  return [
+    ...(left <= 0 ? [warning(`the key ${id} has expired on ${expires?.slice(0, 10)}`, renewed)] : []),
+    ...(left > 0 && left <= soonMs ? [warning(`the key ${id} expires in ${span(left)}`, renewed)] : []),
+    ...strangers.map((agent) =>
+      warning(
+        `the key ${id} is for ${agent}, an agent that does not exist${didYouMean(agent, known, '')}`,
+        `${command} keys revoke ${id}`,
+      ),
+    ),
+  ]
+}
+
+/** The same key anew. */
+const renewal = ({ id, agents, admin }: StoredKey, command: string): string =>
+  `${command} ${commandLine(['keys', 'create', id, ...agents.flatMap((agent) => ['--agent', agent]), ...(admin ? ['--admin'] : []), '--expires', '90d'])}`
+
+/** Whether the other secrets on disk are for their owner alone: what the gateway keeps, and what the configuration spells out. */
+export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: string) => string): Check => ({
+  name: 'credentials.files',
+  async run() {
+    const { path: folder } = config.stores
+    const kept = [
+      { name: 'seal', what: 'the key of sealed answers' },
+      { name: 'audit-key', what: 'the key of the audit log' },
+    ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
+    const secrets = secretsOf(config)
+    const found = await Promise.all([
+      ...kept.map(async (file) => (await privateFile(file)).finding),
+      ...files.map(({ path }) => spelledOut(path, short(path), secrets)),
+    ])
+    const findings = found.filter((finding) => finding !== undefined)
+    return findings.length > 0 ? findings : ok('what is secret is for its owner alone')
+  },
+})
+
+/** A configuration with secrets in it is as private as they are. */
+async function spelledOut(path: string, shown: string, secrets: readonly string[]): Promise<Finding | undefined> {
+  const { mode } = await stat(path)
+  if (process.platform === 'win32' || (mode & 0o044) === 0) return undefined
+  const text = await readFile(path, 'utf8')
+  if (!secrets.some((secret) => text.includes(secret))) return undefined
+  return warning(`${shown} spells out secrets and is open to others (mode ${octal(mode)})`, `chmod 600 ${quoted(path)}`)
+}

@@ -1,0 +1,189 @@
+import type { LoadedConfig } from '../../config/load.ts'
+import { systemClock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { didYouMean } from '../../core/near.ts'
+import { openOAuth } from '../../runtime/oauth-sign-in.ts'
+import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
+import { createLog } from '../../telemetry/log.ts'
+import {
+  createOutput,
+  createProgress,
+  type ExitCode,
+  exit,
+  type Output,
+  type Progress,
+  type Shell,
+  short,
+  spelling,
+  UsageError,
+} from '../kit.ts'
+import type { CommonOptions } from '../load.ts'
+import { count, took } from '../table.ts'
+import { auditChecks, auditLockCheck } from './audit.ts'
+import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
+import { clientCheck, nodeCheck, sandboxCheck } from './environment.ts'
+import { type Check, type Checked, type Finding, problem, type Status, warning } from './finding.ts'
+import { portCheck } from './port.ts'
+import { agentCheck, serverChecks } from './servers.ts'
+import { concealer, configurationCheck, redactorFor, type Situation, situationOf } from './situation.ts'
+import { postgresChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
+
+export interface DoctorOptions extends CommonOptions {
+  /** This one alone. */
+  readonly server?: string
+  /** For each server. */
+  readonly timeout: number
+  /** Whether warnings count as problems. */
+  readonly strict?: boolean
+}
+
+/** Looks at everything that a gateway needs, and says what is wrong and what to do about it (B11). */
+export async function doctor(shell: Shell, options: DoctorOptions): Promise<ExitCode> {
+  const output = createOutput(shell, options.json)
+  const begun = performance.now()
+  const situation = await situationOf(shell, options)
+  const redactor = await redactorFor(situation)
+  const log = createLog({
+    level: options.log ?? 'silent',
+    destination: shell.stderr,
+    pretty: shell.stderr.isTTY === true,
+  })
+  const { understood } = situation
+  await using oauth = understood && (await openOAuth(understood, { clock: systemClock, log }))
+  await using examiner = createServerProber({ redact: redactor.text, oauth, clock: systemClock, log })
+  const found = await looked(checksFor(situation, { examiner, log }, shell, options), shell)
+  const checks = found.map(concealer(redactor))
+  const fine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))
+  if (options.json) output.value({ checks, ok: fine })
+  else printChecks(checks, performance.now() - begun, output)
+  return fine ? exit.ok : exit.unwell
+}
+
+/** What it looks with. */
+interface Means {
+  readonly examiner: ServerProber
+  readonly log: Log
+}
+
+async function looked(checks: readonly Check[], shell: Shell): Promise<Checked[]> {
+  using progress = createProgress(shell)
+  return await runChecks(checks, { progress, signal: shell.interrupted, command: spelling(shell.env) })
+}
+
+function checksFor(situation: Situation, { examiner, log }: Means, shell: Shell, options: DoctorOptions): Check[] {
+  const { loaded } = situation
+  const { server: only, timeout: withinMs } = options
+  if (only !== undefined) refuseUnknown(only, situation)
+  const servers = serverChecks({ situation, only, examiner, withinMs, env: shell.env })
+  const command = spelling(shell.env)
+  const first = [nodeCheck, configurationCheck(situation, shell)]
+  if (only !== undefined) return [...first, ...servers.checks]
+  if (loaded === undefined) return [...first, unlooked, ...servers.checks, clientCheck(shell)]
+  const { config } = loaded
+  return [
+    ...first,
+    portCheck(config, { command, clock: systemClock }),
+    ...keptChecks(loaded, shell),
+    ...servers.checks,
+    // After the servers, which it waits for: the checks before it are under way by then.
+    agentCheck(config, servers.tools, command),
+    sandboxCheck(config.sandbox, () => probeSandbox(config.sandbox, { clock: systemClock, log })),
+    clientCheck(shell),
+  ]
+}
+
+/** Of a configuration that cannot be used, nobody knows what is in it. */
+function refuseUnknown(server: string, { loaded }: Situation): void {
+  const names = Object.keys(loaded?.config.mcpServers ?? {})
+  if (loaded === undefined || names.includes(server)) return
+  throw new UsageError(`There is no server ${server} in the configuration${didYouMean(server, names)}`)
+}
+
+/** What the gateway keeps and shows. */
+function keptChecks(loaded: LoadedConfig, shell: Shell): Check[] {
+  const { config } = loaded
+  const shown = (path: string) => short(path, shell)
+  const around = { command: spelling(shell.env), clock: systemClock }
+  return [
+    tokenCheck(config, shown),
+    keyCheck(config, around),
+    secretFilesCheck(loaded, shown),
+    storeFolderCheck(config, shown),
+    storeSpaceCheck(config),
+    auditLockCheck(config, shown),
+    ...auditChecks(config, around),
+    ...postgresChecks(config, around.command),
+  ]
+}
+
+const unlooked: Check = {
+  name: 'rest',
+  run: async () =>
+    warning('port, credentials, stores and sandbox were not checked: only a valid configuration says which'),
+}
+
+/** Servers are processes: more of them starting at once would only make each other slow. */
+const atOnce = 8
+
+interface RunOptions {
+  readonly progress: Progress
+  readonly signal: AbortSignal
+  /** How the user spells the command line. */
+  readonly command: string
+}
+
+/** Runs checks beside one another, begun in their order; answers in that order, whichever ends first. */
+export async function runChecks(checks: readonly Check[], options: RunOptions): Promise<Checked[]> {
+  const { progress, signal } = options
+  const found: Checked[][] = checks.map(() => [])
+  const pending = new Set<string>()
+  const waiting = checks.entries()
+
+  const work = async (): Promise<void> => {
+    for (const [index, check] of waiting) {
+      signal.throwIfAborted()
+      pending.add(check.name)
+      progress.show(`Checking ${[...pending].join(', ')} …`)
+      found[index] = await timed(check, options)
+      pending.delete(check.name)
+      progress.show(`Checking ${[...pending].join(', ')} …`)
+    }
+  }
+  // All of them, also where one fails: what has been started is to be ended first.
+  const ends = await Promise.allSettled(Array.from({ length: atOnce }, work))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  return found.flat()
+}
+
+async function timed(check: Check, { signal, command }: RunOptions): Promise<Checked[]> {
+  const begun = performance.now()
+  const findings = await check.run(signal).catch((thrown: unknown): Finding => {
+    signal.throwIfAborted()
+    const why = thrown instanceof Error ? thrown.message : String(thrown)
+    return problem(`could not be checked: ${why}`, `${command} doctor --log debug`)
+  })
+  const ms = Math.round(performance.now() - begun)
+  return [findings].flat().map((finding) => ({ name: check.name, ...finding, ms }))
+}
+
+const signs: Readonly<Record<Status, string>> = { ok: '✓', warning: '!', problem: '✗' }
+const colours = { ok: 'green', warning: 'yellow', problem: 'red' } as const
+
+/** One line for each finding, what to do below it, and how it stands as a whole. */
+function printChecks(checks: readonly Checked[], ms: number, { print, paint }: Output): void {
+  const width = Math.max(0, ...checks.map(({ name }) => name.length))
+  for (const { name, status, message, remedy, details = [] } of checks) {
+    const indent = ' '.repeat(width + 4)
+    print(`${paint(colours[status], signs[status])} ${paint('dim', name.padEnd(width))}  ${message}`)
+    for (const line of details) print(paint('dim', `${indent}│ ${line}`))
+    if (remedy !== undefined) print(`${indent}→ ${status === 'ok' ? paint('dim', remedy) : paint('cyan', remedy)}`)
+  }
+  const number = (wanted: Status) => checks.filter(({ status }) => status === wanted).length
+  const [problems, warnings] = [number('problem'), number('warning')]
+  const verdict =
+    problems + warnings === 0
+      ? paint('green', 'Everything is fine.')
+      : paint(problems > 0 ? 'red' : 'yellow', `${count(problems, 'problem')}, ${count(warnings, 'warning')}.`)
+  print('')
+  print(`${verdict} ${paint('dim', `${count(checks.length, 'line')} in ${took(ms)}`)}`)
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { clientKinds } from '../../config/import/client-kind.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Isolation } from '../../core/executor.ts'
+import { packageFile } from '../../runtime/package-paths.ts'
+import { stateOf } from '../commands/client-state.ts'
+import { type Shell, spelling } from '../kit.ts'
+import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+
+const held = {
+  bwrap: 'behind bwrap, in namespaces of its own',
+  process: 'in a process of its own, without namespaces',
+  worker: 'in a thread of its own, without namespaces',
+} as const
+
+/** Which programs of agents can be run here, and how they are held: found out by running some. */
+export const sandboxCheck = (
+  { languages: wanted, minIsolation }: Config['sandbox'],
+  probe: () => Promise<Isolation>,
+  kernel: Kernel = readKernel,
+): Check => ({
+  name: 'sandbox',
+  async run() {
+    if (wanted.length === 0) return ok('sandbox.languages is empty: no code is run')
+    const { tier, languages, missing } = await probe()
+    const more = missing.length > 0 ? { details: missing } : {}
+    const remedy = missing.some((why) => why.startsWith('bwrap does not work')) ? await allowing(kernel) : undefined
+    if (tier !== undefined)
+      return ok(`code in ${listed(languages)} runs ${held[tier]}`, { ...(remedy !== undefined && { remedy }), ...more })
+    const message = `no code can be run: sandbox.minIsolation asks for ${minIsolation}, which does not work here`
+    return warning(message, remedy, more)
+  },
+})
+
+/** What a setting of the kernel is; nothing where there is none of this name. */
+type Kernel = (name: string) => Promise<string | undefined>
+
+const readKernel: Kernel = (name) =>
+  readFile(`/proc/sys/${name.replaceAll('./', '/')}`, 'utf8').then(
+    (text) => text.trim(),
+    () => undefined,
+  )
+
+/** Settings that forbid user namespaces, which bwrap needs, and what allows them. */
+const switches = [
+  { name: 'kernel.apparmor_restrict_unprivileged_userns', forbids: '1', allows: '0' },
+  { name: 'kernel.unprivileged_userns_clone', forbids: '0', allows: '1' },
+  { name: 'user.max_user_namespaces', forbids: '0', allows: '15000' },
+]
+
+/** The line that lets bwrap work, where the kernel is what stands in its way. */
+async function allowing(kernel: Kernel): Promise<string | undefined> {
+  for (const { name, forbids, allows } of switches) {
+    if ((await kernel(name)) === forbids) return `sudo sysctl ${name}=${allows}   # docs/sandbox.md has other ways`
+  }
+  return undefined
+}
+
+const titles = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' } as const
+
+const listed = (languages: Isolation['languages']): string => languages.map((language) => titles[language]).join(', ')
+
+/** Whether this Node is one that Toolway is made for. */
+export const nodeCheck: Check = {
+  name: 'node',
+  run: async () => {
+    const { engines } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { engines: { node: string } }
+    return nodeFinding(process.versions.node, engines.node)
+  },
+}
+
+/** Compares with what the package asks for, which is always a least version. */
+export function nodeFinding(running: string, wanted: string): Finding {
+  const least = wanted.replace(/^>=\s*/, '')
+  if (compare(running, least) >= 0) return ok(`Node ${running}; ${wanted} is needed`)
+  return problem(`Node ${running} is too old; ${wanted} is needed`, `nvm install ${least.split('.')[0]}`)
+}
+
+function compare(one: string, other: string): number {
+  const [a, b] = [one, other].map((text) => text.split('.').map((part) => Number.parseInt(part, 10)))
+  for (let at = 0; at < 3; at++) {
+    const difference = (a?.[at] ?? 0) - (b?.[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** Which clients of this user come to Toolway. */
+export const clientCheck = (shell: Shell): Check => ({
+  name: 'clients',
+  async run() {
+    const states = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))
+    const broken = states.filter(({ state }) => state === 'unreadable')
+    const named = (wanted: string) => states.filter(({ state }) => state === wanted)
+    const [connected, others] = [named('connected'), named('not connected')]
+    const list = (some: typeof states) => some.map(({ name }) => name).join(', ')
+    const parts = [
+      connected.length > 0 ? `connected: ${list(connected)}` : 'none is connected',
+      ...(others.length > 0 ? [`not connected: ${list(others)}`] : []),
+    ]
+    const [next] = others
+    const remedy = next && { remedy: `${spelling(shell.env)} connect ${next.client}` }
+    return [
+      ok(parts.join('; '), remedy),
+      ...broken.map(({ name, problem }) => warning(`${name}: ${problem ?? 'its file cannot be read'}`)),
+    ]
+  },
+})

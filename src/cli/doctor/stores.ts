@@ -1,0 +1,119 @@
+import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Config } from '../../config/schema.ts'
+import { connectPostgres, reasonOf } from '../../stores/postgres/connection.ts'
+import { numberOf, wantedNumber } from '../../stores/postgres/migrations.ts'
+import { quoted, sizeText } from '../table.ts'
+import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { isForeign, octal, ownAgain } from './private-file.ts'
+
+/** Whether everything that outlives a start can be written. */
+export const storeFolderCheck = ({ stores, audit }: Config, short: (path: string) => string): Check => ({
+  name: 'stores.folder',
+  async run() {
+    const folders = [...new Set([stores.path, stores.common, audit.path])]
+    const found = await Promise.all(folders.map((path) => folderProblem(path, short(path))))
+    const findings = found.filter((finding) => finding !== undefined)
+    return findings.length > 0 ? findings : ok(`${short(stores.path)} can be written`)
+  },
+})
+
+async function folderProblem(path: string, shown: string): Promise<Finding | undefined> {
+  const there = await nearest(path)
+  if (!there.isFolder) {
+    return problem(
+      `${shown} cannot be a folder: ${there.path} is a file`,
+      `mv ${quoted(there.path)} ${quoted(`${there.path}.old`)}`,
+    )
+  }
+  const writable = there.path === path ? '' : `, and ${there.path} does not let us make it`
+  try {
+    // Trying is the only way to know: modes say nothing of read-only file systems, quotas and the like.
+    await rmdir(await mkdtemp(join(there.path, '.toolway-doctor-')))
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException
+    return problem(`${shown} cannot be written (${code})${writable}`, remedies[code]?.(there.path) ?? elsewhere)
+  }
+  if (there.path !== path) return undefined
+  if (isForeign(there.uid)) return problem(`${shown} belongs to another user`, ownAgain(path))
+  if (process.platform === 'win32' || (there.mode & 0o022) === 0) return undefined
+  return problem(`others may write to ${shown} (mode ${octal(there.mode)})`, `chmod 700 ${quoted(path)}`)
+}
+
+const elsewhere = 'stores.path: /a/folder/that/can/be/written'
+
+const remedies: Readonly<Record<string, (path: string) => string>> = {
+  EACCES: (path) => `${ownAgain(path)} && chmod u+rwx ${quoted(path)}`,
+  EPERM: (path) => `${ownAgain(path)} && chmod u+rwx ${quoted(path)}`,
+  ENOSPC: (path) => `df -h ${quoted(path)}   # make room there`,
+  EDQUOT: () => 'quota   # make room there',
+}
+
+/** The folder, or what there is of the way to it. */
+async function nearest(path: string): Promise<{
+  readonly path: string
+  readonly isFolder: boolean
+  readonly mode: number
+  readonly uid: number
+}> {
+  try {
+    const found = await stat(path)
+    return { path, isFolder: found.isDirectory(), mode: found.mode, uid: found.uid }
+  } catch (error) {
+    if (dirname(path) === path) throw error
+    return nearest(dirname(path))
+  }
+}
+
+/** What the audit log keeps for the ends of calls that are under way when the disk is full. */
+const reserveBytes = 256 * 1024
+/** So much that the reserve can be had, and something be written before it is needed. */
+const leastBytes = 4 * reserveBytes
+/** A few files of the log. */
+const enoughBytes = 256 * 1024 * 1024
+
+/** Whether there is room for the audit log: without it, writes are refused. */
+export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): Check => ({
+  name: 'stores.space',
+  async run() {
+    const { path } = await nearest(audit.path)
+    const { bytes, noFiles } = await measure(path)
+    const look = `df -h ${quoted(path)}   # make room there, or set audit.path and stores.path`
+    if (noFiles) return problem('the file system of the audit log can hold no more files', `df -i ${quoted(path)}`)
+    const free = `${sizeText(bytes)} free where the audit log is written`
+    if (bytes < leastBytes) return problem(`${free}: too little for its reserve, so writes are refused`, look)
+    return bytes < enoughBytes ? warning(free, look) : ok(free)
+  },
+})
+
+async function freeBytes(path: string): Promise<{ readonly bytes: number; readonly noFiles: boolean }> {
+  const { bavail, bsize, files, ffree } = await statfs(path)
+  // Some file systems count no files at all.
+  return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
+}
+
+/** Whether PostgreSQL can be used, where it is configured: without it, audit records wait on this machine. */
+export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): Check[] {
+  if (!configured || configured.disabled) return []
+  const check: Check = {
+    name: 'stores.postgres',
+    async run() {
+      await using postgres = await connectPostgres({ url: configured.url })
+      const { where } = postgres
+      try {
+        const number = await numberOf(postgres)
+        if (number >= wantedNumber) return ok(`${where} answers, and its tables are up to date`)
+        const behind = `${where} answers; its tables are not those of this version`
+        return configured.migrate === 'auto'
+          ? ok(`${behind}, and are made at the next start`)
+          : problem(behind, `${command} migrate`)
+      } catch (cause) {
+        return warning(
+          `${where} cannot be used (${reasonOf(cause)}): audit records wait on this machine`,
+          'stores.postgres.url: postgres://USER@HOST/DATABASE',
+        )
+      }
+    },
+  }
+  return [check]
+}

@@ -1,0 +1,99 @@
+import { join } from 'node:path'
+import { type ClientKind, clientKinds } from '../config/import/client-kind.ts'
+import { readServers, type ServersFile } from '../config/import/read-servers.ts'
+import type { Environment } from '../config/interpolate.ts'
+import { folder, isFile } from '../config/locate.ts'
+import { homeOf } from '../core/home.ts'
+
+/** Where we are: decides where clients keep their files. */
+export interface Surroundings {
+  readonly env: Environment
+  readonly cwd: string
+  readonly platform: NodeJS.Platform
+}
+
+/** A file of a client: the one of its user, or one that belongs to a project. */
+export interface ClientFile {
+  readonly client: ClientKind
+  readonly path: string
+  readonly scope: 'user' | 'project'
+}
+
+/** Where programs keep the user's settings; Linux follows XDG. */
+function settingsFolder({ env, platform }: Surroundings): string {
+  const home = homeOf(env)
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support')
+  if (platform === 'win32') return env.APPDATA || join(home, 'AppData', 'Roaming')
+  return folder(env.XDG_CONFIG_HOME, join(home, '.config'))
+}
+
+const clineName = 'cline_mcp_settings.json'
+
+/** The files of the user, of each client the likeliest first. */
+function userFiles(around: Surroundings): Record<ClientKind, readonly string[]> {
+  const { env, platform } = around
+  const home = homeOf(env)
+  const settings = settingsFolder(around)
+  const config = folder(env.XDG_CONFIG_HOME, join(home, '.config'))
+  const editors = ['Code', 'Code - Insiders', 'VSCodium'].map((name) => join(settings, name, 'User'))
+  const clineInside = ['globalStorage', 'saoudrizwan.claude-dev', 'settings', clineName]
+  return {
+    'claude-code': [join(env.CLAUDE_CONFIG_DIR || home, '.claude.json')],
+    'claude-desktop': [join(settings, 'Claude', 'claude_desktop_config.json')],
+    cursor: [join(home, '.cursor', 'mcp.json')],
+    vscode: editors.map((editor) => join(editor, 'mcp.json')),
+    codex: [join(env.CODEX_HOME || join(home, '.codex'), 'config.toml')],
+    opencode: [
+      ...(env.OPENCODE_CONFIG ? [env.OPENCODE_CONFIG] : []),
+      ...['opencode.json', 'opencode.jsonc'].map((name) => join(config, 'opencode', name)),
+    ],
+    gemini: [join(home, '.gemini', 'settings.json')],
+    windsurf: [join(home, '.codeium', 'windsurf', 'mcp_config.json')],
+    zed: [platform === 'win32' ? join(settings, 'Zed', 'settings.json') : join(config, 'zed', 'settings.json')],
+    cline: [
+      env.CLINE_MCP_SETTINGS_PATH || join(home, '.cline', 'data', 'settings', clineName),
+      ...editors.map((editor) => join(editor, ...clineInside)),
+    ],
+  }
+}
+
+/** The files of the project in a folder; not every client has one. */
+const projectNames: Partial<Record<ClientKind, readonly string[]>> = {
+  'claude-code': ['.mcp.json'],
+  cursor: [join('.cursor', 'mcp.json')],
+  vscode: [join('.vscode', 'mcp.json')],
+  codex: [join('.codex', 'config.toml')],
+  opencode: ['opencode.json', 'opencode.jsonc'],
+  gemini: [join('.gemini', 'settings.json')],
+  zed: [join('.zed', 'settings.json')],
+}
+
+/** Every place where one of the clients may keep servers, whether there is a file or not. */
+export function clientFiles(around: Surroundings, clients: readonly ClientKind[] = clientKinds): ClientFile[] {
+  const user = userFiles(around)
+  const all = clients.flatMap((client): ClientFile[] => [
+    ...user[client].map((path) => ({ client, path, scope: 'user' as const })),
+    ...(projectNames[client] ?? []).map((name) => ({
+      client,
+      path: join(around.cwd, name),
+      scope: 'project' as const,
+    })),
+  ])
+  // In the home folder the project's file and the user's are one.
+  return all.filter(({ path }, index) => all.findIndex((other) => other.path === path) === index)
+}
+
+/** A client's file that is there, and what it holds. */
+export interface FoundFile extends ClientFile {
+  readonly content: ServersFile
+}
+
+/** Finds the files of these clients, or of all, and reads their servers. */
+export async function discover(around: Surroundings, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
+  const found: FoundFile[] = []
+  for (const file of clientFiles(around, clients)) {
+    if (await isFile(file.path))
+      found.push({ ...file, content: await readServers(file.path, homeOf(around.env), file.client) })
+  }
+  return found
+}

@@ -1,0 +1,109 @@
+import { isSecretName } from '../core/secret-name.ts'
+import { referencesIn, variableOf } from './interpolate.ts'
+import type { Config, ServerConfig } from './schema.ts'
+import { find, keyPath, type Tree } from './tree.ts'
+import { isOpenToOthers } from './unauthenticated.ts'
+
+/** What is valid but hardly meant; rules and limits are policy's to doubt. */
+export function doubts(config: Config, tree: Tree): string[] {
+  return [
+    ...openToAll(config),
+    ...unknownModel(config),
+    ...withoutEffect(config, tree),
+    ...inArguments(config, tree),
+    ...unshared(config),
+    ...cachesNothing(config),
+  ]
+}
+
+/** Allowed by `server.allowUnauthenticated`; still worth a warning. */
+function openToAll(config: Config): string[] {
+  if (!isOpenToOthers(config)) return []
+  return [`auth.token is none and server.host is ${config.server.host}: everybody who can reach it may use every tool`]
+}
+
+function unknownModel({ models, chat }: Config): string[] {
+  if (chat.model === undefined || Object.hasOwn(models, chat.model)) return []
+  return [`chat.model: there is no model ${chat.model}`]
+}
+
+/** A program has no headers, and a server elsewhere has no environment of ours. */
+function withoutEffect({ mcpServers }: Config, tree: Tree): string[] {
+  return Object.entries(mcpServers).flatMap(([name, { transport }]) => {
+    const unused = transport === 'stdio' ? ['headers'] : ['args', 'env', 'cwd']
+    const why = transport === 'stdio' ? 'a program that is started' : 'a server with a url'
+    return unused.flatMap((key) => {
+      const part = find(tree, ['mcpServers', name, key])
+      const empty =
+        !part ||
+        (part.kind === 'branch' && part.members.size === 0) ||
+        (part.kind === 'list' && part.items.length === 0)
+      return empty ? [] : [`mcpServers.${name}.${key} has no effect on ${why}`]
+    })
+  })
+}
+
+/** Whoever is on the machine can list its processes with all their arguments (B6). */
+function inArguments({ mcpServers }: Config, tree: Tree): string[] {
+  return Object.entries(mcpServers).flatMap(([name, server]) => {
+    if (server.transport !== 'stdio' || server.disabled) return []
+    const env = keyPath(['mcpServers', name, 'env'])
+    return server.args.flatMap((_, index) => {
+      const path = ['mcpServers', name, 'args', index]
+      const secret = secretAt(server.args, index, find(tree, path))
+      const advice = `pass it by ${env} instead, if the server can read it there`
+      return secret === undefined
+        ? []
+        : [`${keyPath(path)}: every user of this machine can see what ${secret} gives, by \`ps\`; ${advice}`]
+    })
+  })
+}
+
+/** The reference in an argument that gives a secret: it leads to one, has such a name, or stands where one belongs. */
+function secretAt(args: readonly string[], index: number, written: Tree | undefined): string | undefined {
+  if (written?.kind !== 'leaf') return undefined
+  const word = String(written.value)
+  const option = /^--?([A-Za-z][\w-]*)$/.exec(args[index - 1] ?? '')?.[1] ?? ''
+  const own = /^-{0,2}([A-Za-z][\w-]*)[=:]/.exec(word)?.[1] ?? ''
+  const password = /:\/\/[^/\s:@]*:[^/\s@]+@/.test(args[index] ?? '')
+  const belongs = password || isSecretName(option) || isSecretName(own)
+  const found = referencesIn(word).find(
+    (body) => belongs || /^(?:file|exec):/.test(body) || isSecretName(variableOf(body) ?? ''),
+  )
+  // Its name alone: what stands in for a variable may be the secret itself, and a command line may hold one.
+  return found && `\${${variableOf(found) ?? found.replace(/(?<=^\w+:).*/s, '…')}}`
+}
+
+/** A cache that no tool is declared for keeps resources and prompts at most, where servers allow it. */
+function cachesNothing(config: Config): string[] {
+  if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
+  const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations there'
+  return [`cache.enabled caches no results of tools, because none is known to be a read; ${help}`]
+}
+
+/** A sign-in that counts for one of several replicas only, and a key that seals nothing. */
+function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
+  const sharing = redis && !redis.disabled
+  if (!sharing) return key === undefined ? [] : ['stores.key has no effect without stores.redis']
+  const signedIn = Object.keys(mcpServers).filter((name) => usesOAuth(mcpServers[name] as ServerConfig))
+  if (key !== undefined || signedIn.length === 0) return []
+  const servers = signedIn.join(', ')
+  return [
+    `stores.redis is set without stores.key: to ${servers} each replica signs in for itself, unless they share a key`,
+  ]
+}
+
+const usesOAuth = (server: ServerConfig): boolean => server.transport !== 'stdio' && server.auth?.type === 'oauth'
+
+/** What the cache keeps results of, one line for each reason; nothing where it is off. */
+export function cachedTools({ cache, mcpServers }: Pick<Config, 'cache' | 'mcpServers'>): readonly string[] {
+  if (!cache.enabled) return []
+  const servers = Object.entries(mcpServers).filter(([, { disabled }]) => !disabled)
+  return [
+    ...cache.tools.map((tool) => `${tool} (cache.tools)`),
+    ...servers.flatMap(([name, { readTools, trustAnnotations }]) => [
+      ...readTools.map((tool) => `${name}.${tool} (mcpServers.${name}.readTools)`),
+      ...(trustAnnotations ? [`tools of ${name} with readOnlyHint (mcpServers.${name}.trustAnnotations)`] : []),
+    ]),
+  ]
+}
