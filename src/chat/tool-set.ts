@@ -43,7 +43,7 @@ export function offerOf(tools: readonly Offered[]): Offer {
 
 const spellings = ({ entry }: Served): readonly string[] => [
   entry.name,
-  ...['./', '::', '/', '__'].map((separator) => `${entry.server}${separator}${entry.name}`),
+  ...['.', '::', '/', '__'].map((separator) => `${entry.server}${separator}${entry.name}`),
 ]
 
 /** A tool of the catalog, unless nothing can be said about its arguments. */

@@ -25,4 +25,4 @@ export interface Membership {
 export type TakenOver = { readonly record: string } | { readonly heldBy: string; readonly address: string } | undefined
 
 /** A name as replicas give it to what they hand out: `replica.rest`. */
-export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('./'), 0))
+export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('.'), 0))

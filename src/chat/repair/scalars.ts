@@ -34,7 +34,7 @@ function readLoose(reader: Reader): number | string | null | undefined {
     return found
   }
   const digits = found.replaceAll('_', '').replace(/n$/, '')
-  const torn = /[eE][+-]?$/.test(digits) || (digits.endsWith('./') && atEnd(reader))
+  const torn = /[eE][+-]?$/.test(digits) || (digits.endsWith('.') && atEnd(reader))
   if (torn) cutOff(reader)
   reader.repairs.add('translated numbers')
   return finite(reader, numberOf(digits.replace(/[eE][+-]?$/, '')))

@@ -37,7 +37,7 @@ export const sandboxCheck = (
 type Kernel = (name: string) => Promise<string | undefined>
 
 const readKernel: Kernel = (name) =>
-  readFile(`/proc/sys/${name.replaceAll('./', '/')}`, 'utf8').then(
+  readFile(`/proc/sys/${name.replaceAll('.', '/')}`, 'utf8').then(
     (text) => text.trim(),
     () => undefined,
   )

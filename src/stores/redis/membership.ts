@@ -45,7 +45,7 @@ export interface RedisMembershipOptions {
 
 /** Joins the replicas that use the same Redis. While it is away, those that were known last are still asked. */
 export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
-  const self = randomBytes(6).toString('base64url').replaceAll('./', '_')
+  const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
   const seal: Seal = createSeal(secret)
   const at = (name: string) => `${redis.prefix}{fleet}:${name}`
   let known = new Map<string, string>()

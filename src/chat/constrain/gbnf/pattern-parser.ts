@@ -45,7 +45,7 @@ function parseOne(cursor: Cursor, sign: string, depth: number): Tree {
   if (sign === '$') return { kind: 'end' }
   if (sign === '(') return parseGroup(cursor, depth)
   if (sign === '[') return one(parseSet(cursor))
-  if (sign === './pattern') return one(complement(classes.newline))
+  if (sign === '.') return one(complement(classes.newline))
   if (sign === '\\') return one(escapedSign(cursor))
   if ('*+?'.includes(sign) || (sign === '{' && /^\d/.test(cursor.signs[cursor.at] ?? ''))) {
     cursor.refuse('repeats nothing')
