@@ -56,7 +56,7 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   const code = await runWorkers({
     workers: options.workers ?? 1,
     interrupted: shell.interrupted,
-    patienceMs: loaded.config.server.shutdownGrace + killAfterMs,
+    stopTimeoutMs: loaded.config.server.shutdownGrace + killAfterMs,
     listening: (facts) => tell(shell, options, facts as Told),
     clock: systemClock,
     log: openLog(shell, loaded, options.log),

@@ -2,23 +2,24 @@ import { afterAll, expect, test } from 'vitest'
 import { bulletinContract } from '../../../tests/contract/bulletin.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
+import type { RpcPort } from '../../lib/port-rpc.ts'
 import { ipcPubSub } from './ipc-stores.ts'
-import { workersOf } from './line.fixture.ts'
-import { createLine, type Port } from './line.ts'
+import { connectRpc } from './protocol.ts'
+import { workersOf } from './rpc.fixture.ts'
 
 const open = new DisposableStack()
 afterAll(() => open.dispose())
 
-bulletinContract('the line of workers', async (count) => open.use(workersOf(count)).bulletins)
+bulletinContract('IPC of workers', async (count) => open.use(workersOf(count)).pubSubs)
 
-test('B10: what is told while the first process is gone is lost, and nobody fails', () => {
-  const port: Port = {
+test('B10: messages published while the primary is gone are lost, without an error', () => {
+  const port: RpcPort = {
     send() {
       throw new Error('the channel is closed')
     },
     onMessage() {},
   }
-  const line = createLine({ port, answers: {}, other: 'the first process', clock: systemClock, log: silentLog })
-  const pubSub = ipcPubSub(line, silentLog)
+  const rpc = connectRpc({ port, methods: {}, peer: 'the primary', clock: systemClock, log: silentLog })
+  const pubSub = ipcPubSub(rpc, silentLog)
   expect(() => pubSub.publish('a', 'lost')).not.toThrow()
 })

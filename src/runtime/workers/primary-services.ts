@@ -6,11 +6,11 @@ import { memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
 
-/** What workers can ask the first process for. */
+/** Called by workers. */
 export type PrimaryServiceMethods = {
   take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
   get(group: string, key: string, now: number): Found | Promise<Found>
-  /** With the limits of the configuration in force, which only workers know. */
+  /** `limits` come from the current configuration, which only workers know. */
   put(group: string, key: string, answer: Answer, now: number, limits: CacheLimits): CacheUsage
   drop(group: string): void
   clear(): void
@@ -23,10 +23,10 @@ export type PrimaryServiceMethods = {
   keepsakeOf(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
 }
 
-/** Holds what the workers of one machine share. */
+/** The state that the workers of one machine share: rate limits, cache, sessions, membership. */
 export interface PrimaryServices {
   readonly registry: WorkerRegistry
-  /** The answers for one worker; `joined` hears where it takes requests. */
+  /** The methods for one worker; `joined` is called when it listens. */
   methodsFor(name: string, joined: () => void): PrimaryServiceMethods
 }
 
@@ -48,8 +48,8 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
     methodsFor: (name, joined) => ({
       take: (asked, now) => buckets.take(asked, now),
       get: (group, key, now) => cache.get(group, key, now),
-      put(group, key, answer, now, current) {
-        limits = current
+      put(group, key, answer, now, currentLimits) {
+        limits = currentLimits
         cache.put(group, key, { ...answer, bytes: asBuffer(answer.bytes) }, now)
         return cache.usage()
       },
@@ -69,13 +69,13 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
   }
 }
 
-/** Some ways of copying between processes make plain bytes of a buffer. */
+/** Depending on how it is copied, a Buffer arrives as a Uint8Array. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Which workers there are and where, and what one needs to go on with a session of another. */
+/** The workers and their addresses, and the session records that let one worker continue a session of another. */
 interface WorkerRegistry {
-  /** Those that take requests, the oldest first. */
+  /** Workers that listen, oldest first. */
   members(): readonly WorkerMember[]
   join(member: WorkerMember): void
   leave(name: string): void
@@ -86,30 +86,29 @@ interface WorkerRegistry {
 
 export interface WorkerMember {
   readonly name: string
-  /** Where it takes requests that others hand over. */
+  /** Where it accepts requests that other workers forward. */
   readonly address: string
 }
 
-interface Kept {
+interface SessionRecord {
   holder: string
   record: string
   readonly until: number
 }
 
-/** Longer than any session may be idle. */
+/** Longer than the maximum idle time of a session. */
 const sessionMs = 2 * 3_600_000
-/** Each worker has 10,000 sessions at most, and those of workers that are gone are kept as well. */
+/** Each worker has at most 10,000 sessions; those of workers that have exited are kept, too. */
 const maxSessions = 200_000
 
-/** In memory: it lives as long as the workers do. */
-export function createWorkerRegistry(clock: Clock, { most = maxSessions } = {}): WorkerRegistry {
+export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}): WorkerRegistry {
   const addresses = new Map<string, string>()
-  /** The one that was heard of longest ago comes first. */
-  const sessions = new Map<string, Kept>()
+  /** Least recently updated first. */
+  const sessions = new Map<string, SessionRecord>()
 
-  const makeRoom = () => {
+  const evict = () => {
     for (const [session, { until }] of sessions) {
-      if (until > clock.monotonic() && sessions.size <= most) return
+      if (until > clock.monotonic() && sessions.size <= max) return
       sessions.delete(session)
     }
   }
@@ -117,7 +116,7 @@ export function createWorkerRegistry(clock: Clock, { most = maxSessions } = {}):
   const keep = (session: string, holder: string, record: string) => {
     sessions.delete(session)
     sessions.set(session, { holder, record, until: clock.monotonic() + sessionMs })
-    makeRoom()
+    evict()
   }
 
   return {
@@ -126,9 +125,9 @@ export function createWorkerRegistry(clock: Clock, { most = maxSessions } = {}):
     leave: (name) => void addresses.delete(name),
     keep: (holder, session, record) => keep(session, holder, record),
     takeOver(taker, session, unreachable) {
-      const kept = sessions.get(session)
-      if (kept === undefined || kept.until <= clock.monotonic()) return undefined
-      const { holder, record } = kept
+      const known = sessions.get(session)
+      if (known === undefined || known.until <= clock.monotonic()) return undefined
+      const { holder, record } = known
       const address = holder === taker || holder === unreachable ? undefined : addresses.get(holder)
       if (address !== undefined) return { heldBy: holder, address }
       keep(session, taker, record)

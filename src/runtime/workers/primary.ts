@@ -4,94 +4,93 @@ import { once } from 'node:events'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
+import type { RpcPeer, RpcPort } from '../../lib/port-rpc.ts'
 import { broadcastTo } from './ipc-stores.ts'
-import { createLine, type Line, type Port } from './line.ts'
 import { createPrimaryServices } from './primary-services.ts'
-import { type PrimaryMethods, type WorkerIdentity, type WorkerMethods, workerVariable } from './protocol.ts'
+import { connectRpc, type PrimaryMethods, type WorkerIdentity, type WorkerMethods, workerVariable } from './protocol.ts'
 
 export interface PrimaryOptions {
   readonly workers: number
-  /** Ends all of them. */
+  /** Stops all workers. */
   readonly interrupted: AbortSignal
-  /** How long one may take to end before it is killed. */
-  readonly patienceMs: number
-  /** All take requests; with what the first of them said. */
+  /** How long a worker may take to stop before it is killed. */
+  readonly stopTimeoutMs: number
+  /** All workers listen; `facts` come from the first of them. */
   listening(facts: unknown): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** One that ends sooner has not recovered from what the one before it ended of. */
-const steadyMs = 60_000
+/** A worker that exits sooner counts as another failure in a row. */
+const stableMs = 60_000
 const firstPauseMs = 100
 const maxPauseMs = 30_000
 
 /**
- * Runs workers until it is interrupted: starts again what dies, and holds what they share. It serves nothing itself,
- * so that nothing a client sends can end it. Gives the exit code.
+ * Runs workers until interrupted, restarts those that exit, and holds the state that they share. It serves no requests
+ * itself, so no client can crash it. Resolves to the exit code.
  */
 export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const { workers: of, interrupted, clock, log } = options
   const services = createPrimaryServices(clock)
-  /** Those that live. */
   const handles = new Set<WorkerHandle>()
   cluster.setupPrimary({ serialization: 'advanced' })
 
   const others = (handle: WorkerHandle) => [...handles].filter((other) => other !== handle)
-  const tellMembers = () => {
-    for (const { line } of handles) line.tell('members', services.registry.members())
+  const announceMembers = () => {
+    for (const { rpc } of handles) rpc.notify('members', services.registry.members())
   }
 
-  const answersFor = (handle: () => WorkerHandle, name: string): Omit<PrimaryMethods, 'listening'> => ({
-    ...services.methodsFor(name, tellMembers),
+  const methodsFor = (handle: () => WorkerHandle, name: string): Omit<PrimaryMethods, 'listening'> => ({
+    ...services.methodsFor(name, announceMembers),
     spread: broadcastTo(() => others(handle())),
     async pages(accept) {
-      const asked = others(handle()).map(async ({ number, line }) => {
-        const page = await line.ask('page', accept)
+      const pages = others(handle()).map(async ({ number, rpc }) => {
+        const page = await rpc.request('page', accept)
         return page ? [{ ...page, number }] : []
       })
-      return (await Promise.all(asked)).flat()
+      return (await Promise.all(pages)).flat()
     },
   })
 
-  /** Starts one in a place, and another whenever that has ended, until all are to end. */
-  const begin = (number: number, failures = 0): WorkerHandle => {
-    const begun = clock.monotonic()
-    const handle = startWorker({ number, of, answers: (name) => answersFor(() => handle, name), clock, log })
+  /** Starts a worker, and restarts it with backoff whenever it exits. */
+  const start = (number: number, failures = 0): WorkerHandle => {
+    const startedAt = clock.monotonic()
+    const handle = startWorker({ number, of, methods: (name) => methodsFor(() => handle, name), clock, log })
     handles.add(handle)
     void handle.ended.then(({ code, signal }) => {
       services.registry.leave(handle.name)
       handles.delete(handle)
-      tellMembers()
+      announceMembers()
       if (handle.retired || interrupted.aborted) return
-      const fails = clock.monotonic() - begun > steadyMs ? 0 : failures
+      const fails = clock.monotonic() - startedAt > stableMs ? 0 : failures
       const pauseMs = backoffMs(fails, { firstMs: firstPauseMs, maxMs: maxPauseMs })
-      log.warn({ worker: number, code, signal, pauseMs }, 'a worker has ended; another one takes its place')
-      clock.after(pauseMs, () => interrupted.aborted || begin(number, fails + 1))
+      log.warn({ worker: number, code, signal, pauseMs }, 'worker exited; restarting it')
+      clock.after(pauseMs, () => interrupted.aborted || start(number, fails + 1))
     })
     return handle
   }
 
-  /** Another one takes each place in turn, and only then the one before it ends: for a new version (SIGUSR2). */
+  /** Rolling restart (SIGUSR2): each worker stops only once its replacement listens. */
   const replaceAll = async () => {
     for (const before of [...handles]) {
       before.retired = true
-      const next = begin(before.number)
-      // Until it takes requests it has no place that another would have to take.
+      const next = start(before.number)
+      // Not restarted if it exits before it listens.
       next.retired = true
       const failed = await Promise.race([next.listening.then(() => undefined), next.ended])
       if (interrupted.aborted) return
       if (failed) {
-        log.error({ worker: next.number, ...failed }, 'a new worker does not start; the old ones stay')
+        log.error({ worker: next.number, ...failed }, 'new worker failed to start; keeping the old ones')
         before.retired = false
-        if (!handles.has(before)) begin(before.number)
+        if (!handles.has(before)) start(before.number)
         return
       }
       next.retired = false
-      before.stop(options.patienceMs, { replaced: true })
+      before.stop(options.stopTimeoutMs, { replaced: true })
       await before.ended
     }
-    log.info({ workers: of }, 'all workers have been replaced')
+    log.info({ workers: of }, 'all workers replaced')
   }
   let replacing = Promise.resolve()
   const replace = () => {
@@ -101,42 +100,42 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const killAll = () => {
     for (const { kill } of handles) kill()
   }
-  // Windows knows no such signal, and would not let us listen for it.
+  // Windows has no SIGUSR2, and listening for it throws there.
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
-  // However this process ends, nobody is left behind; where it is killed, workers notice that and end by themselves.
+  // No orphans: if this process is killed, workers notice the closed channel and exit.
   process.on('exit', killAll)
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
-    const first = begin(1)
-    // What keeps the first from starting keeps all of them, and it has said so itself.
+    const first = start(1)
+    // What stops the first worker from starting would stop all of them; it has logged the reason.
     const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
     if (failed) return failed.code ?? 1
-    const rest = Array.from({ length: of - 1 }, (_, index) => begin(index + 2).listening)
+    const rest = Array.from({ length: of - 1 }, (_, index) => start(index + 2).listening)
     await Promise.race([Promise.all(rest), stop])
     if (!interrupted.aborted) options.listening(await first.listening)
     await stop
     return 0
   } finally {
     const left = [...handles]
-    for (const handle of left) handle.stop(options.patienceMs)
+    for (const handle of left) handle.stop(options.stopTimeoutMs)
     await Promise.all(left.map(({ ended }) => ended))
     process.off('SIGUSR2', replace)
     process.off('exit', killAll)
   }
 }
 
-/** One worker, as the first process sees it. */
+/** A worker, as seen by the primary. */
 interface WorkerHandle {
   readonly number: number
   readonly name: string
-  readonly line: Line<WorkerMethods>
-  /** What it said when it began to take requests. */
+  readonly rpc: RpcPeer<WorkerMethods>
+  /** Resolves once it listens, to the facts that it reported. */
   readonly listening: Promise<unknown>
   readonly ended: Promise<WorkerExit>
-  /** Another one has its place: when it ends, nobody follows. */
+  /** Already replaced; do not restart it on exit. */
   retired: boolean
-  /** Lets it finish what it does; kills it where that takes longer. */
-  stop(patienceMs: number, how?: { readonly replaced: boolean }): void
+  /** Graceful stop; killed after the timeout. */
+  stop(timeoutMs: number, how?: { readonly replaced: boolean }): void
   kill(): void
 }
 
@@ -148,43 +147,49 @@ interface WorkerExit {
 interface WorkerHandleOptions {
   readonly number: number
   readonly of: number
-  /** What a worker of this name may ask. */
-  answers(name: string): Omit<PrimaryMethods, 'listening'>
+  /** What a worker of this name may call. */
+  methods(name: string): Omit<PrimaryMethods, 'listening'>
   readonly clock: Clock
   readonly log: Log
 }
 
-/** A worker is asked for nothing but its metrics, which a busy one may take a moment for. */
-const pageMs = 2_000
+/** Workers are only asked for their metrics, which takes a busy one a moment. */
+const metricsTimeoutMs = 2_000
 
-function startWorker({ number, of, answers, clock, log }: WorkerHandleOptions): WorkerHandle {
+function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): WorkerHandle {
   const name = randomBytes(6).toString('base64url')
-  const started: WorkerIdentity = { name, number, of }
-  const worker = cluster.fork({ [workerVariable]: JSON.stringify(started) })
+  const identity: WorkerIdentity = { name, number, of }
+  const worker = cluster.fork({ [workerVariable]: JSON.stringify(identity) })
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()
   worker.on('exit', (code, signal) => ended.resolve({ code, signal }))
-  // A channel that breaks is told by the end of the process.
+  // A broken channel shows as the exit of the process.
   worker.on('error', () => {})
   const kill = () => void worker.process.kill('SIGKILL')
-  const port: Port = {
+  const port: RpcPort = {
     send: (message) => worker.isConnected() && worker.send(message as object),
     onMessage: (listener) => void worker.on('message', listener),
   }
-  const table: PrimaryMethods = { ...answers(name), listening: listening.resolve }
-  const other = `worker ${number}`
-  const line = createLine<WorkerMethods>({ port, answers: table, other, patienceMs: () => pageMs, clock, log })
+  const own: PrimaryMethods = { ...methods(name), listening: listening.resolve }
+  const rpc = connectRpc<WorkerMethods>({
+    port,
+    methods: own,
+    peer: `worker ${number}`,
+    timeoutMs: () => metricsTimeoutMs,
+    clock,
+    log,
+  })
   return {
     number,
     name,
-    line,
+    rpc,
     listening: listening.promise,
     ended: ended.promise,
     retired: false,
-    stop(patience, { replaced } = { replaced: false }) {
-      // Before it takes requests nobody there would hear it.
-      void listening.promise.then(() => line.tell('stop', replaced))
-      const timer = clock.after(patience, kill)
+    stop(timeoutMs, { replaced } = { replaced: false }) {
+      // It does not handle messages before it listens.
+      void listening.promise.then(() => rpc.notify('stop', replaced))
+      const timer = clock.after(timeoutMs, kill)
       void ended.promise.then(() => timer[Symbol.dispose]())
     },
     kill,

@@ -1,40 +1,83 @@
+import type { Clock } from '../../core/clock.ts'
+import { type ErrorCode, type ErrorDetails, ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { createPortRpc, type PortRpcOptions, type RpcMethods, type RpcPeer } from '../../lib/port-rpc.ts'
 import type { DeliverMethods, PublishMethods } from './ipc-stores.ts'
 import type { PrimaryServiceMethods, WorkerMember } from './primary-services.ts'
 
-/** The variable by which the first process tells a worker who it is. */
+// What the primary and its workers say to one another. After an upgrade a new worker talks to a primary of the version
+// before until all are replaced: names of methods and members are a wire format.
+
+/** The environment variable with the worker's identity, as JSON. */
 export const workerVariable = 'TOOLWAY_WORKER'
 
-/** What a worker is told at its start. */
 export interface WorkerIdentity {
-  /** One that no worker had before: what that one has handed out must not be taken for its own. */
+  /** Unique among all workers that ever ran, so that tokens issued by a predecessor are not mistaken for its own. */
   readonly name: string
   readonly number: number
   readonly of: number
 }
 
-/** What workers can ask the first process for. */
+/** What a worker can call in the primary. */
 export type PrimaryMethods = PrimaryServiceMethods &
   PublishMethods & {
     listening(facts: unknown): void
-    /** Those of all workers but the one that asks. */
+    /** The metrics of all other workers. */
     pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
-/** What the first process can ask of a worker. */
+/** What the primary can call in a worker. */
 export type WorkerMethods = DeliverMethods & {
   members(members: readonly WorkerMember[]): void
-  /** `replaced`: others go on at the same address, so that clients can be led there. */
+  /** `replaced`: another worker listens at the same address, so clients can reconnect there. */
   stop(replaced: boolean): void
   page(accept?: string): MetricsPage | undefined
 }
 
-/** What a scraper gets. */
+/** A response to a metrics scrape. */
 export interface MetricsPage {
   readonly contentType: string
   readonly body: string
 }
 
-/** The metrics of one worker. */
 export interface WorkerMetricsPage extends MetricsPage {
   readonly number: number
+}
+
+export interface ConnectOptions extends Pick<PortRpcOptions, 'port' | 'methods' | 'timeoutMs'> {
+  /** Names the other end in the log. */
+  readonly peer: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** An RPC connection that carries `ToolwayError`s and logs when the other end stops responding. */
+export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }: ConnectOptions): RpcPeer<Remote> {
+  return createPortRpc<Remote>({
+    ...options,
+    errors: { encode: encodeError, decode: decodeError },
+    onUp(up) {
+      if (up) log.info({}, `${peer} responds again`)
+      else log.warn({}, `${peer} does not respond`)
+    },
+    onFailure: (err, method) => log.error({ err, method }, `a request of ${peer} failed`),
+  })
+}
+
+interface EncodedError {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly details: ErrorDetails
+}
+
+function encodeError(thrown: unknown): EncodedError | undefined {
+  if (!(thrown instanceof ToolwayError)) return undefined
+  const { code, message, details } = thrown
+  const { retryAfterMs } = details
+  return { code, message, details: retryAfterMs === undefined ? {} : { retryAfterMs } }
+}
+
+function decodeError(encoded: object): ToolwayError {
+  const { code, message, details } = encoded as EncodedError
+  return new ToolwayError(code, message, details)
 }

@@ -5,9 +5,10 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { PubSub, TopicListeners } from '../../core/pub-sub.ts'
 import type { TtlStore } from '../../core/ttl-store.ts'
+import { defaultTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
-import { createLine, type Line, type Port, usualMs } from './line.ts'
 import {
+  connectRpc,
   type MetricsPage,
   type PrimaryMethods,
   type WorkerIdentity,
@@ -16,53 +17,53 @@ import {
   workerVariable,
 } from './protocol.ts'
 
-/** This process as one of several workers. */
+/** This process, if it is one of several workers. */
 export interface WorkerProcess {
   readonly shared: SharedServices
-  /** Aborted when it is to end: the first process says so, or is gone. */
+  /** Aborted when it is to stop: the primary says so, or has exited. */
   readonly stopped: AbortSignal
-  /** Settles when the first process has ended. */
+  /** Resolves when the primary has exited. */
   readonly gone: Promise<void>
-  /** Whether others go on in its place. */
+  /** Whether another worker has taken its place. */
   readonly replaced: boolean
-  /** Tells that it takes requests. */
+  /** Reports that it listens. */
   listening(facts: unknown): void
 }
 
-/** More than the first process waits for the slowest of the others. */
-const pagesMs = 3_000
+/** More than the primary waits for the slowest of the other workers. */
+const metricsTimeoutMs = 3_000
 
-/** Undefined in a process that is no worker. */
+/** Undefined if this process is not a worker. */
 export function currentWorker(env: Readonly<Record<string, string | undefined>>): WorkerProcess | undefined {
   const { worker } = cluster
-  const told = env[workerVariable]
-  if (worker === undefined || told === undefined) return undefined
-  const { name, number, of } = JSON.parse(told) as WorkerIdentity
+  const identity = env[workerVariable]
+  if (worker === undefined || identity === undefined) return undefined
+  const { name, number, of } = JSON.parse(identity) as WorkerIdentity
   const stop = new AbortController()
   const gone = Promise.withResolvers<void>()
   let replaced = false
-  let line: Line<PrimaryMethods> | undefined
+  let primary: RpcPeer<PrimaryMethods> | undefined
   let membership: IpcMembership | undefined
-  let board: Pick<TopicListeners, 'deliver'> | undefined
+  let topics: Pick<TopicListeners, 'deliver'> | undefined
   let page: ((accept?: string) => MetricsPage) | undefined
 
-  // What is written to a channel whose other end has just gone is lost, which is told in a moment.
+  // A write to a channel that has just closed; `disconnect` follows.
   worker.on('error', () => {})
   worker.on('disconnect', () => {
-    // Otherwise the process would end at once, with calls under way.
+    // Otherwise the process would exit at once, with calls in progress.
     worker.exitedAfterDisconnect = true
     stop.abort()
     gone.resolve()
   })
   if (!worker.isConnected()) gone.resolve()
 
-  const answers: WorkerMethods = {
-    members: (members) => membership?.heard(members),
+  const methods: WorkerMethods = {
+    members: (members) => membership?.update(members),
     stop(byAnother) {
       replaced = byAnother
       stop.abort()
     },
-    hear: (topic, text) => board?.deliver(topic, text),
+    hear: (topic, text) => topics?.deliver(topic, text),
     page: (accept) => page?.(accept),
   }
 
@@ -71,18 +72,18 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
     of,
     async open({ local, limits, ownSecret, clock, log }) {
       const secret = await ownSecret()
-      const opened = createLine<PrimaryMethods>({
+      const opened = connectRpc<PrimaryMethods>({
         port: toParent,
-        answers,
-        other: 'the first process',
-        patienceMs: (name) => (name === 'pages' ? pagesMs : usualMs),
+        methods,
+        peer: 'the primary process',
+        timeoutMs: (method) => (method === 'pages' ? metricsTimeoutMs : defaultTimeoutMs),
         clock,
         log,
       })
-      line = opened
+      primary = opened
       membership = ipcMembership(opened, secret, name)
       const pubSub = ipcPubSub(opened, log)
-      board = pubSub
+      topics = pubSub
       return {
         buckets: ipcBuckets(opened, local),
         cache: ipcCache(opened, limits),
@@ -103,7 +104,7 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
     pages(own) {
       page = own
       return async (accept) => {
-        const others = (await line?.ask('pages', accept)) ?? []
+        const others = (await primary?.request('pages', accept)) ?? []
         const all: WorkerMetricsPage[] = [...others, { number, ...own(accept) }]
         return mergeMetrics(all.sort((a, b) => a.number - b.number))
       }
@@ -116,36 +117,36 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
     get replaced() {
       return replaced
     },
-    listening: (facts) => line?.tell('listening', facts),
+    listening: (facts) => primary?.notify('listening', facts),
   }
 }
 
-const toParent: Port = {
+const toParent: RpcPort = {
   send: (message) => process.connected && process.send?.(message),
   onMessage: (listener) => void process.on('message', listener),
 }
 
-/** What a gateway is given that is one of several workers: it shares with them what it would keep alone. */
+/** What a gateway that is one of several workers shares with the others. */
 export interface SharedServices {
-  /** Which of them it is, from 1 on, and of how many. */
+  /** This worker, from 1 on, and how many there are. */
   readonly number: number
   readonly of: number
   open(options: SharedServicesOptions): Promise<SharedStores>
-  /** The workers of this machine, once it is open. */
+  /** Undefined until `open`. */
   readonly membership: IpcMembership | undefined
-  /** Where the others reach this one. */
+  /** Announces the address at which other workers reach this one. */
   join(address: string): Promise<void>
-  /** The worker that answers people, so that whoever logs in is known to it the next time; undefined where it is this one. */
+  /** The address of the worker that serves the dashboard and its logins; undefined if it is this one. */
   lead(): string | undefined
-  /** The metrics of all workers, from those of this one. */
+  /** Adds the metrics of all other workers to those of this one. */
   pages(own: (accept?: string) => MetricsPage): (accept?: string) => Promise<MetricsPage>
 }
 
 interface SharedServicesOptions {
-  /** Counts while the first process does not answer. */
+  /** Used while the primary does not respond. */
   readonly local: Buckets
   readonly limits: CacheLimits
-  /** Of the state folder, which all workers share. */
+  /** The secret in the state folder, which all workers share. */
   ownSecret(): Promise<string>
   readonly clock: Clock
   readonly log: Log
@@ -157,26 +158,26 @@ interface SharedStores {
   readonly membership: IpcMembership
   readonly pubSub: PubSub
   readonly ttlStore: TtlStore
-  /** The secret that what callers hold is sealed with. */
+  /** Seals cursors and other tokens that clients hold. */
   readonly secret: string
-  /** Whether the first process answers. */
+  /** Whether the primary responds. */
   readonly up: boolean
 }
 
 interface Family {
-  /** What it is, and what kind of thing. */
-  readonly about: Set<string>
+  /** HELP and TYPE lines. */
+  readonly header: Set<string>
   readonly samples: string[]
 }
 
 /**
- * One page of several: each value gets a label that says whose it is, and what belongs together stands together, as the
- * format wants it. Nothing is added up: whoever asks can do that, and whoever wants to know which one it is can, too.
+ * Merges the metrics of several workers into one page, grouped by family as the format requires. Each sample gets a
+ * `worker` label; summing up is left to queries.
  */
 export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
   const families = new Map<string, Family>()
   const familyOf = (name: string): Family => {
-    const family = families.get(name) ?? { about: new Set(), samples: [] }
+    const family = families.get(name) ?? { header: new Set(), samples: [] }
     families.set(name, family)
     return family
   }
@@ -186,16 +187,16 @@ export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
       const [, name] = /^# (?:HELP|TYPE) (\S+)/.exec(line) ?? []
       if (name !== undefined) {
         family = familyOf(name)
-        family.about.add(line)
+        family.header.add(line)
       } else if (line !== '' && line !== '# EOF') family?.samples.push(labelled(line, number))
     }
   }
-  const text = [...families.values()].flatMap(({ about, samples }) => [...about, ...samples])
+  const text = [...families.values()].flatMap(({ header, samples }) => [...header, ...samples])
   if (pages[0]?.body.endsWith('# EOF\n')) text.push('# EOF')
   return { contentType: pages[0]?.contentType ?? 'text/plain', body: text.map((line) => `${line}\n`).join('') }
 }
 
-/** Names have no brace in them, and values follow the last one. */
+/** Metric names contain no brace, so the first one starts the labels. */
 function labelled(line: string, worker: number): string {
   const [, name = '', rest = ''] = /^([^{\s]+)(.*)$/.exec(line) ?? []
   const labels = rest.startsWith('{') ? `,${rest.slice(1)}` : `}${rest}`

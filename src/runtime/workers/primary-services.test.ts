@@ -4,7 +4,7 @@ import { createWorkerRegistry } from './primary-services.ts'
 
 const registryOf = (most?: number) => {
   const clock = createManualClock()
-  const registry = createWorkerRegistry(clock, most === undefined ? {} : { most })
+  const registry = createWorkerRegistry(clock, most === undefined ? {} : { max: most })
   for (const name of ['a', 'b', 'c']) registry.join({ name, address: `http://${name}` })
   return { clock, registry }
 }

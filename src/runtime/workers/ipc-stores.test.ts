@@ -5,26 +5,26 @@ import type { Buckets } from '../../core/buckets.ts'
 import { systemClock } from '../../core/clock.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
 import { ipcBuckets, ipcCache, ipcTtlStore } from './ipc-stores.ts'
-import { lineTo, lineToDesk } from './line.fixture.ts'
 import { createPrimaryServices, type PrimaryServices } from './primary-services.ts'
+import { connectTo, connectToPrimary } from './rpc.fixture.ts'
 
 const start = 1_800_000_000_000
 const roomy = { maxEntries: 100, maxBytes: 1 << 26 }
 const open = new DisposableStack()
 afterAll(() => open.dispose())
-const connect = (services?: PrimaryServices, name?: string) => open.use(lineToDesk(services, name)).line
+const connect = (services?: PrimaryServices, name?: string) => open.use(connectToPrimary(services, name)).rpc
 
-/** Fails where it is asked: what the contract sees is what the other process counted. */
-const nobody: Buckets = {
+/** Throws, so that the contract sees only what the other process counted. */
+const noFallback: Buckets = {
   take() {
-    throw new Error('the first process did not answer')
+    throw new Error('the primary did not respond')
   },
 }
 
-bucketsContract('another process', () => ipcBuckets(connect(), nobody), { runs: 20 })
+bucketsContract('another process', () => ipcBuckets(connect(), noFallback), { runs: 20 })
 cacheContract('another process', (limits) => ipcCache(connect(), limits), { runs: 20 })
 
-test('B10: one worker finds what another has kept, and without the first process nobody does', async () => {
+test('B10: one worker finds what another has kept, and without the primary none does', async () => {
   const services = createPrimaryServices(systemClock)
   const [one, other] = ['a', 'b'].map((name) => ipcTtlStore(connect(services, name)))
   await one?.set('a', 'a conversation', 1_000)
@@ -32,24 +32,24 @@ test('B10: one worker finds what another has kept, and without the first process
   expect(await one?.get('a', 1_000)).toBe('a conversation')
   expect(await other?.get('a', 1_000)).toBe('a conversation')
   expect(await other?.get('b', 1_000)).toBeUndefined()
-  using silent = lineTo({ keepsakeOf: () => new Promise(() => {}) })
-  expect(await ipcTtlStore(silent.line).get('a', 1_000)).toBeUndefined()
+  using silent = connectTo({ keepsakeOf: () => new Promise(() => {}) })
+  expect(await ipcTtlStore(silent.rpc).get('a', 1_000)).toBeUndefined()
 })
 
 test('B10, F8: workers share one bucket, exactly', async () => {
   const services = createPrimaryServices(systemClock)
-  const workers = ['a', 'b', 'c'].map((name) => ipcBuckets(connect(services, name), nobody))
+  const workers = ['a', 'b', 'c'].map((name) => ipcBuckets(connect(services, name), noFallback))
   const from = [{ key: 'a', perMinute: 100 }]
   const taken = await Promise.all(Array.from({ length: 300 }, (_, n) => workers[n % 3]?.take(from, start)))
   expect(taken.filter((one) => one?.allowed)).toHaveLength(100)
 })
 
-test('B10, F8: where the first process does not answer, each worker counts alone', async () => {
-  using silent = lineTo({ take: () => new Promise(() => {}) })
-  const buckets = ipcBuckets(silent.line, memoryBuckets())
+test('B10, F8: while the primary does not respond, each worker counts alone', async () => {
+  using silent = connectTo({ take: () => new Promise(() => {}) })
+  const buckets = ipcBuckets(silent.rpc, memoryBuckets())
   const taken = await Promise.all(Array.from({ length: 5 }, () => buckets.take([{ key: 'a', perMinute: 3 }], start)))
   expect(taken.filter(({ allowed }) => allowed)).toHaveLength(3)
-  expect(silent.line.up).toBe(false)
+  expect(silent.rpc.up).toBe(false)
 })
 
 test('B10, F13: one worker finds what another has kept, and nothing that another has dropped', async () => {
@@ -62,16 +62,16 @@ test('B10, F13: one worker finds what another has kept, and nothing that another
   expect((await one?.get('files', 'a', start + 1))?.bytes).toBeUndefined()
 })
 
-test('B10, F13: without the first process nothing is kept, and nothing fails', async () => {
-  using silent = lineTo({ get: () => new Promise(() => {}) })
-  const store = ipcCache(silent.line, roomy)
+test('B10, F13: without the primary nothing is cached, and nothing fails', async () => {
+  using silent = connectTo({ get: () => new Promise(() => {}) })
+  const store = ipcCache(silent.rpc, roomy)
   const { mark, bytes } = await store.get('files', 'a', start)
   expect(bytes).toBeUndefined()
   await store.put('files', 'a', { bytes: Buffer.from('x'), mark, ttlMs: 1_000 }, start)
   expect(store.usage().entries).toBe(0)
 })
 
-test('F13: an answer that would hold up the line is not kept, nor the one that it replaces', async () => {
+test('F13: a result that is too large for the channel is not cached, and removes the one it replaces', async () => {
   const store = ipcCache(connect(), roomy)
   const put = async (bytes: Buffer) => {
     const { mark } = await store.get('files', 'a', start)

@@ -1,0 +1,147 @@
+/** Where messages are sent and received: the IPC channel of a child process, or a message port. */
+export interface RpcPort {
+  /** Throws or returns false if the other end is gone. */
+  send(message: unknown): unknown
+  onMessage(listener: (message: unknown) => void): void
+}
+
+/** The methods of one side, by name. Parameters and results are copied, so they must be serializable. */
+// biome-ignore lint/suspicious/noExplicitAny: each table has its own parameter types.
+export type RpcMethods = Readonly<Record<string, (...params: any[]) => unknown>>
+
+/** The other side of a port, which offers the methods `Remote`. */
+export interface RpcPeer<Remote extends RpcMethods> {
+  /** Whether the other side has responded recently. */
+  readonly up: boolean
+  /**
+   * The result, or undefined if the other side does not respond in time or fails: callers need a fallback. Rejects with
+   * the error that the remote method threw, if `errors` can encode it.
+   */
+  request<Name extends keyof Remote & string>(
+    method: Name,
+    ...params: Parameters<Remote[Name]>
+  ): Promise<Awaited<ReturnType<Remote[Name]>> | undefined>
+  /** Without a response. Requests and notifications arrive in the order in which they were sent. */
+  notify<Name extends keyof Remote & string>(method: Name, ...params: Parameters<Remote[Name]>): void
+}
+
+export interface PortRpcOptions {
+  readonly port: RpcPort
+  /** What the other side may call. */
+  readonly methods: RpcMethods
+  timeoutMs?(method: string): number
+  readonly clock: { monotonic(): number; after(ms: number, callback: () => void): Disposable }
+  /** How errors cross the port. An error that `encode` returns undefined for reaches the caller as no result. */
+  readonly errors: { encode(thrown: unknown): object | undefined; decode(encoded: object): Error }
+  /** The other side has become unresponsive, or responds again. */
+  onUp?(up: boolean): void
+  /** A method failed with an error that cannot be encoded. */
+  onFailure?(thrown: unknown, method: string): void
+}
+
+/** A response that takes longer is of no use to a call. */
+export const defaultTimeoutMs = 500
+/** After this many timeouts in a row, requests fail fast until the other side responds again. */
+const maxTimeouts = 3
+/** How often an unresponsive peer is probed. */
+const probeMs = 1_000
+/** Pending requests; bounds the memory while the peer is busy. */
+const maxPending = 10_000
+
+// Processes of two versions can be connected during an upgrade: member names are a wire format.
+interface RequestMessage {
+  /** Absent in notifications. */
+  readonly id?: number
+  readonly ask: string
+  readonly given: readonly unknown[]
+}
+
+interface ResponseMessage {
+  readonly answers: number
+  readonly value?: unknown
+  readonly thrown?: object
+}
+
+/** RPC over a message port. The protocol is symmetric: both ends call this function. */
+export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions): RpcPeer<Remote> {
+  const { port, methods, timeoutMs = () => defaultTimeoutMs, clock, errors, onUp, onFailure } = options
+  const pending = new Map<number, (response: ResponseMessage | undefined) => void>()
+  let lastId = 0
+  let timeouts = 0
+  let probedAt = Number.NEGATIVE_INFINITY
+
+  const isUp = () => timeouts < maxTimeouts
+
+  const send = (message: RequestMessage | ResponseMessage): boolean => {
+    try {
+      return port.send(message) !== false
+    } catch {
+      return false
+    }
+  }
+
+  const timedOut = () => {
+    timeouts++
+    if (timeouts === maxTimeouts) onUp?.(false)
+  }
+
+  const responded = () => {
+    if (!isUp()) onUp?.(true)
+    timeouts = 0
+  }
+
+  const respond = async ({ id, ask: method, given }: RequestMessage): Promise<void> => {
+    const run = Object.hasOwn(methods, method) ? methods[method] : undefined
+    try {
+      const value = await run?.(...given)
+      if (id !== undefined) send({ answers: id, value })
+    } catch (error) {
+      const thrown = errors.encode(error)
+      if (thrown === undefined) onFailure?.(error, method)
+      if (id !== undefined) send({ answers: id, ...(thrown && { thrown }) })
+    }
+  }
+
+  port.onMessage((message) => {
+    if (isResponse(message)) {
+      responded()
+      pending.get(message.answers)?.(message)
+    } else if (isRequest(message)) void respond(message)
+  })
+
+  return {
+    get up() {
+      return isUp()
+    },
+    async request(method, ...params) {
+      const id = ++lastId
+      const message = { id, ask: method, given: params }
+      if (!isUp()) {
+        // Sent now and then as a probe; nobody waits for the response.
+        if (clock.monotonic() - probedAt < probeMs) return undefined
+        probedAt = clock.monotonic()
+        send(message)
+        return undefined
+      }
+      if (pending.size >= maxPending) return undefined
+      const { promise, resolve } = Promise.withResolvers<ResponseMessage | undefined>()
+      pending.set(id, resolve)
+      // One turn later: responses that arrived while this process was busy are read first.
+      using _timer = clock.after(timeoutMs(method), () => void setImmediate(() => resolve(undefined)))
+      if (!send(message)) resolve(undefined)
+      const response = await promise
+      pending.delete(id)
+      if (response === undefined) timedOut()
+      if (response?.thrown !== undefined) throw errors.decode(response.thrown)
+      return response?.value as never
+    },
+    notify: (method, ...params) => void send({ ask: method, given: params }),
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+const isResponse = (value: unknown): value is ResponseMessage => isObject(value) && typeof value.answers === 'number'
+
+const isRequest = (value: unknown): value is RequestMessage =>
+  isObject(value) && typeof value.ask === 'string' && Array.isArray(value.given)
