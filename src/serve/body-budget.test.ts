@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createBodyBudget } from './body-budget.ts'
+import { createBodyBudget } from './body.ts'
 
 const status = (run: () => void): unknown => {
   try {

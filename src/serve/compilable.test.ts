@@ -2,7 +2,7 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { applicators, assertions } from '../core/schema-keywords.ts'
-import { isCompilable } from './compilable.ts'
+import { isCompilable } from './legacy-tools.ts'
 
 const compiles = (schema: object): boolean => {
   try {

@@ -1,4 +1,4 @@
-import type { Connection } from './feed.ts'
+import type { Connection } from './streams.ts'
 
 /** One event as a client reads it; an empty message is one that only gives an id. */
 export interface Received {

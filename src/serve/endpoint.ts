@@ -6,34 +6,24 @@ import type { ErrorCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Membership } from '../core/membership.ts'
 import { type Id, resultBytes } from '../wire/message.ts'
+import { legacyRevisions } from '../wire/revisions.ts'
 import { actingAs, agentFor, agentOfParams, agentOfRequest } from './agent.ts'
-import {
-  type Admit,
-  type Authenticate,
-  createLifetimes,
-  hasSameRights,
-  type Identity,
-  scopesRule,
-  throttleRule,
-} from './authenticate/index.ts'
+import { type Authenticate, createLifetimes, hasSameRights, type Identity } from './authenticate/identity.ts'
+import { scopesRule } from './authenticate/refusals.ts'
+import { type Admit, throttleRule } from './authenticate/throttle.ts'
 import { answerBatch, isBatch, readBatch } from './batch.ts'
 import type { Bodies } from './body.ts'
-import { notAcceptable, shuttingDown, unknownEvent, unknownRevision } from './endpoint-refusals.ts'
 import { isLegacyRevision, type LegacyEra } from './eras/legacy.ts'
 import type { ModernHttp } from './eras/modern-http.ts'
-import { asRefusal } from './errors.ts'
+import { asRefusal, Refusal, recordIfMalformed, recordMalformed, refuse, rpc, wrongMethod } from './errors.ts'
 import { type Accepts, Exchange, readAccept } from './exchange.ts'
-import { adoptSession } from './fleet/adopt.ts'
-import { createElsewhere } from './fleet/elsewhere.ts'
+import { adoptSession, createElsewhere } from './fleet/elsewhere.ts'
 import { clientAddress } from './fleet/hand-over.ts'
 import type { HttpRequest } from './http1/request.ts'
-import { type Inbound, type InboundRequest, readInbound, type Unreadable } from './inbound.ts'
-import { recordIfMalformed, recordMalformed } from './malformed.ts'
+import { type Inbound, type InboundRequest, readInbound, type Unreadable, withTraceOf } from './inbound.ts'
 import type { Outlet } from './peer.ts'
-import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
 import type { HttpSession, Sessions } from './sessions.ts'
 import { EventStream } from './stream.ts'
-import { withTraceOf } from './trace-headers.ts'
 
 /** The MCP endpoint itself: one POST per message, GET for a stream, DELETE to end a session. */
 export interface Endpoint {
@@ -304,3 +294,28 @@ function legacyAccepts(request: HttpRequest): Accepts {
 
 /** For a batch that nothing is sent for. */
 const nowhere: Outlet = { owner: undefined, send: () => false, abandon() {} }
+
+/** Not a 404: to clients that would mean that their session is over. */
+const unknownEvent = () =>
+  new Refusal(
+    400,
+    rpc.request,
+    'The Last-Event-ID header names no event that is kept here: open a stream without it, and send again what was not answered.',
+  )
+
+const unknownRevision = () =>
+  new Refusal(
+    400,
+    rpc.request,
+    `The MCP-Protocol-Version header names a revision that is not served here: use one of ${legacyRevisions.join(', ')}.`,
+  )
+
+const notAcceptable = () =>
+  new Refusal(406, rpc.request, 'The Accept header must name application/json and text/event-stream.')
+
+const shuttingDown = (id?: Id) =>
+  Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
+    ...(id !== undefined && { id }),
+    retryAfterMs: 1_000,
+    headers: { Connection: 'close' },
+  })

@@ -1,9 +1,12 @@
-import { type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Access } from '../core/access.ts'
+import type { Caller } from '../core/call.ts'
+import type { Clock } from '../core/clock.ts'
+import { type ErrorCode, type ErrorDetails, type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { refusedResult } from '../core/result.ts'
+import type { Pieces } from '../wire/bytes.ts'
 import { errorBytes, type Id, resultBytes } from '../wire/message.ts'
-import { type Answer, type HttpHeaders, retryAfter } from './answer.ts'
-import { Refusal } from './refusal.ts'
 
 /** A message that is JSON-RPC but asks for something the protocol does not know, or in a way it does not allow. */
 export class ProtocolError extends Error {
@@ -64,3 +67,150 @@ function ours(thrown: unknown, what: string, log: Log): ToolwayError {
   if (error.code === 'INTERNAL') log.error({ what, cause: error.cause ?? error }, 'A request failed unexpectedly')
   return error
 }
+
+/** Whoever sent a request, as far as that is known. */
+type Sender = { readonly [Key in 'principal' | 'address']?: Caller[Key] | undefined }
+
+/** Writes down a message that is not one of the protocol (F11): it never becomes a call. */
+export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender, detail: string): void {
+  const { principal, address } = sender
+  access.rejected({
+    code: 'INVALID_ARGUMENTS',
+    malformed: true,
+    detail,
+    ...(principal !== undefined && { principal }),
+    ...(address !== undefined && { address }),
+  })
+}
+
+/** Whether a door other than MCP's could not read what it was sent. */
+export const isUnreadable = ({ status }: Refusal): boolean => status === 400 || status === 413 || status === 415
+
+/** The same for what was thrown at a request, if it means that the request breaks the protocol. */
+export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Sender, thrown: unknown): void {
+  const cause = thrown instanceof ToolwayError ? thrown.cause : thrown
+  if (cause instanceof ProtocolError || (cause instanceof Refusal && isMalformed(cause))) {
+    recordMalformed(access, sender, cause.message)
+  }
+}
+
+/** What has one of our codes is a refusal of another kind, which is written down where it is decided. */
+const isMalformed = ({ status, code, details: { data } }: Refusal): boolean =>
+  [400, 404, 406, 413, 415].includes(status) &&
+  code !== rpc.session &&
+  (data as { code?: unknown } | undefined)?.code === undefined
+
+/** JSON-RPC's own numbers, for requests that break the protocol itself. */
+export const rpc = { parse: -32700, request: -32600, method: -32601, params: -32602, session: -32001 } as const
+
+interface RefusalDetails {
+  readonly id?: Id | null
+  readonly data?: unknown
+  readonly headers?: HttpHeaders
+  /** Whether the credential that was refused is real, but expired or for somebody else. */
+  readonly genuine?: true | undefined
+}
+
+/** What callers are told beside the sentence, where the refusal has one of our codes. */
+interface CodedDetails extends Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'> {
+  readonly id?: Id
+  readonly headers?: HttpHeaders
+  readonly genuine?: true | undefined
+}
+
+/** An HTTP request that is turned away at the door, before it has become a call. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly status: number
+  readonly code: number
+  readonly details: RefusalDetails
+
+  constructor(status: number, code: number, message: string, details: RefusalDetails = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.details = details
+  }
+
+  /** A refusal that has one of our codes: status, number, data and when to come back follow from it. */
+  static of(code: ErrorCode, message: string, details: CodedDetails = {}): Refusal {
+    const { id, headers, genuine, ...told } = details
+    const { kind, data } = new ToolwayError(code, message, told)
+    return new Refusal(kind.http, kind.rpc, message, {
+      data,
+      headers: { ...retryAfter(data.retryAfterMs), ...headers },
+      genuine,
+      ...(id !== undefined && { id }),
+    })
+  }
+}
+
+export const wrongMethod = (method: string | undefined, allowed: string): Refusal =>
+  new Refusal(405, rpc.request, `${method} is not allowed here: use ${allowed}.`, { headers: { Allow: allowed } })
+
+/** Answers with the refusal; as a JSON-RPC error, unless those who ask there read something else. */
+export function refuse(response: ServerResponse, refusal: Refusal, clock: Clock, bodyOf = rpcError): void {
+  if (response.destroyed) return
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  const body = bodyOf(refusal)
+  const { headers } = refusal.details
+  const shared = { ...headers, 'Content-Type': 'application/json', 'Content-Length': body.length }
+  if (!hasMoreToSend(response.req)) {
+    response.writeHead(refusal.status, shared).end(body)
+    return
+  }
+  response.writeHead(refusal.status, { ...shared, Connection: 'close' }).write(body)
+  linger(response, clock)
+}
+
+function rpcError({ code, message, details: { id = null, data } }: Refusal): Buffer {
+  return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
+}
+
+/** Smaller bodies are read to their end, so that the connection can be used again. */
+const spared = 64 * 1024
+
+function hasMoreToSend(request: IncomingMessage): boolean {
+  if (request.complete) return false
+  return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
+}
+
+/** How long, and how much, a refused client may go on sending before it is cut off. */
+const lingerMs = 1_000
+const lingerBytes = 8 * 1024 * 1024
+
+/**
+ * Closing a connection while the other side still sends destroys the answer on its way,
+ * so what comes is thrown away for a moment before the connection is closed.
+ */
+function linger(response: ServerResponse, clock: Clock): void {
+  const request = response.req
+  let left = lingerBytes
+  const finish = () => {
+    timer[Symbol.dispose]()
+    request.off('data', onData).pause()
+    response.end()
+  }
+  const onData = (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) finish()
+  }
+  const timer = clock.after(lingerMs, finish)
+  request.on('data', onData).once('close', finish).resume()
+}
+
+/** A message, and what HTTP adds to it where there is HTTP. */
+export interface Answer {
+  readonly message: Pieces
+  readonly status?: number
+  readonly headers?: HttpHeaders | undefined
+}
+
+export type HttpHeaders = Readonly<Record<string, string>>
+
+/** Tells HTTP, too, when to come back: in whole seconds, and never too early. */
+export const retryAfter = (retryAfterMs: number | undefined): HttpHeaders | undefined =>
+  retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }

@@ -1,13 +1,12 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { joined, lengthOf, type Pieces } from '../wire/bytes.ts'
-import type { HttpHeaders } from './answer.ts'
 import { batchBytes } from './batch.ts'
-import type { Feed } from './feed.ts'
+import type { HttpHeaders } from './errors.ts'
 import { WholeResponse } from './http1/response.ts'
 import type { Outlet } from './peer.ts'
 import { dropWhenStalled, EventStream, keepAliveMs } from './stream.ts'
-import type { Streams } from './streams.ts'
+import type { Feed, Streams } from './streams.ts'
 
 /** The forms of an answer that a client says it takes. */
 export interface Accepts {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { httpConfig } from './door.fixture.ts'
+import { Refusal } from './errors.ts'
 import { allowedHosts } from './hosts.ts'
-import { Refusal } from './refusal.ts'
 
 const hosts = allowedHosts(
   httpConfig({

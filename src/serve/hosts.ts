@@ -1,6 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../config/schema.ts'
-import { Refusal } from './refusal.ts'
+import { Refusal } from './errors.ts'
+import type { HttpRequest } from './http1/request.ts'
 
 /** Which Host and Origin headers the door answers to. Exact: a page on a rebound name must not reach a local gateway. */
 export interface Hosts {
@@ -74,3 +75,45 @@ export function offendingHeader(
 
 /** What a stranger sent is quoted and cut, so that it cannot fill a log or pose as our own words. */
 const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+
+const requestHeaders = [
+  'Authorization',
+  'Content-Type',
+  'Accept',
+  'Mcp-Session-Id',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Last-Event-ID',
+  'Toolway-Agent',
+  'traceparent',
+  'tracestate',
+  'baggage',
+]
+
+/** Tools, and the clients of OpenAI, name headers of their own, so which there are is for the page to say. */
+const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
+
+const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
+
+/** Lets a page of an allowed origin read the answer. */
+export function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader('Access-Control-Allow-Origin', origin)
+  response.setHeader('Access-Control-Expose-Headers', exposed)
+  response.setHeader('Vary', 'Origin')
+}
+
+/** Whether a browser asks, on behalf of a page, what it may send. Such a question never carries a credential. */
+export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
+  method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+
+export function answerPreflight(response: ServerResponse): void {
+  const asked = response.req.headers['access-control-request-headers'] ?? ''
+  const params = asked.split(',').map((name) => name.trim())
+  response.writeHead(204, {
+    'Access-Control-Allow-Methods': 'POST, GET, DELETE',
+    'Access-Control-Allow-Headers': [...requestHeaders, ...params.filter((name) => named.test(name))].join(', '),
+    'Access-Control-Max-Age': '600',
+  })
+  response.end()
+}

@@ -9,31 +9,26 @@ import type { ErrorCode } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Membership } from '../core/membership.ts'
 import type { AdminDoor, OpenDoor } from './admin/door.ts'
-import { openAside } from './aside.ts'
-import { type Authenticate, authenticateToken, createAdmit, type FailureSettings } from './authenticate/index.ts'
+import type { Authenticate } from './authenticate/identity.ts'
+import { authenticateToken } from './authenticate/index.ts'
+import { createAdmit, type FailureSettings } from './authenticate/throttle.ts'
 import { createBodies } from './body.ts'
-import { listChanged } from './changes.ts'
-import { allowOrigin, answerPreflight, isPreflight } from './cors.ts'
 import { createEndpoint } from './endpoint.ts'
 import { type DoorInfo, legacyEra } from './eras/legacy.ts'
 import { modernEra } from './eras/modern.ts'
 import { modernHttp } from './eras/modern-http.ts'
-import { asRefusal } from './errors.ts'
-import { type EnvironmentsOptions, leadToEnvironments } from './fleet/environments.ts'
-import { clientAddress, handedOver } from './fleet/hand-over.ts'
-import { ledElsewhere, type Workers } from './fleet/lead.ts'
-import { allowedHosts, bracketed, offendingHeader } from './hosts.ts'
-import { createConnectionLimit } from './http1/connection-limit.ts'
-import { takeConnections } from './http1/connections.ts'
+import { asRefusal, Refusal, recordIfMalformed, recordMalformed, refuse, rpc, wrongMethod } from './errors.ts'
+import { type EnvironmentsOptions, leadToEnvironments } from './fleet/elsewhere.ts'
+import { clientAddress, handedOver, ledElsewhere, type Workers } from './fleet/hand-over.ts'
+import { allowedHosts, allowOrigin, answerPreflight, bracketed, isPreflight, offendingHeader } from './hosts.ts'
+import { createConnectionLimit, takeConnections } from './http1/connections.ts'
 import type { HttpRequest } from './http1/request.ts'
 import { keepAliveMs } from './http1/response.ts'
-import { answerUnreadable } from './http1/unreadable.ts'
-import { listen } from './listen.ts'
-import { recordIfMalformed, recordMalformed } from './malformed.ts'
-import { Refusal, refuse, rpc, wrongMethod } from './refusal.ts'
-import { cardPath, createCardDoor } from './server-card.ts'
+import { listen, openAside } from './listen.ts'
+import { cardPath, createCardDoor, createMetadataDoor } from './published.ts'
+import { listChanged } from './session.ts'
 import { createSessions } from './sessions.ts'
-import { checkSingleHeaders } from './single-headers.ts'
+import { answerUnreadable, checkSingleHeaders } from './single-headers.ts'
 
 /** An open HTTP door. Disposing of it lets requests in flight finish within the grace time. */
 export interface HttpDoor extends AsyncDisposable {
@@ -138,7 +133,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const further: FurtherDoor[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
   const { jwt } = options
-  if (jwt) further.push({ below: '/.well-known/', open: () => published(jwt) })
+  if (jwt) further.push({ below: '/.well-known/', open: async () => createMetadataDoor({ jwt, config, hosts }) })
   further.push({ below: cardPath(config.path), open: async () => createCardDoor({ info, config, hosts }) })
   if (people) further.push({ below: '/', open: () => people(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
@@ -190,11 +185,6 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const openAi = async (chat: () => Chat | undefined) => {
     const { createOpenAiDoor } = await import('./openai/door.ts')
     return createOpenAiDoor({ chat, access, authenticate, admit, bodies, hosts, clock, log, ...(traced && { traced }) })
-  }
-
-  const published = async (jwt: NonNullable<DoorOptions['jwt']>) => {
-    const { createMetadataDoor } = await import('./oauth-metadata.ts')
-    return createMetadataDoor({ jwt, config, hosts })
   }
 
   const refused = (request: HttpRequest, response: ServerResponse, thrown: unknown) => {

@@ -1,12 +1,16 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { countMembers, extentOf, requestExtent, type Span } from '../core/json-text/extent.ts'
 import { members } from '../core/json-text/scan.ts'
 import { maxDepth } from '../core/json-text/skip.ts'
+import type { Log } from '../core/log.ts'
+import { readTraceContext } from '../core/read-trace-context.ts'
 import { carriable } from '../wire/bytes.ts'
-import { duplicateIn } from '../wire/check-members.ts'
+import { AmbiguousMember, definedMembers, duplicateIn, type Scope } from '../wire/check-members.ts'
+import { fromClients } from '../wire/defined-members.ts'
 import { type Id, readMessage } from '../wire/message.ts'
-import { rpc } from './refusal.ts'
+import { ProtocolError, rpc } from './errors.ts'
 
 export type Params = Readonly<Record<string, unknown>>
 
@@ -156,3 +160,65 @@ const parse = (params: Buffer | undefined): Params =>
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+interface Received {
+  readonly method: string
+  readonly params: Params
+}
+
+/**
+ * The params of a client's message with the members that its revision defines, and no others (V1). Throws for a member
+ * that a server might take for one of them. Params of unknown methods are returned as they are: nobody reads them.
+ */
+export function definedParams({ method, params }: Received, scope: Scope, log: Log): Params {
+  const level = Object.hasOwn(fromClients, method) ? fromClients[method] : undefined
+  if (level === undefined) return params
+  const leftOut: string[] = []
+  try {
+    const defined = definedMembers(params, level, scope, leftOut)
+    if (leftOut.length > 0) {
+      log.debug(
+        { method, revision: scope.revision, members: leftOut.slice(0, 10) },
+        'left out unknown members of params',
+      )
+    }
+    return defined
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) throw new ProtocolError(rpc.params, thrown.message)
+    throw thrown
+  }
+}
+
+/**
+ * The same for a notification, to which there is no answer: `undefined` where it must be ignored, after `malformed` was
+ * called with the reason.
+ */
+export function definedNotice(
+  received: Received,
+  scope: Scope,
+  log: Log,
+  malformed: (fault: string) => void,
+): Params | undefined {
+  try {
+    return definedParams(received, scope, log)
+  } catch (thrown) {
+    if (!(thrown instanceof ProtocolError)) throw thrown
+    log.debug({ method: received.method, reason: thrown.message }, 'ignored a notification of a client')
+    malformed(thrown.message)
+    return undefined
+  }
+}
+
+/**
+ * Puts the place in a trace that HTTP headers tell of where MCP has it, in the request's `_meta`. What stands there
+ * already counts more: it is about this one message, and not about whatever carried it (F16).
+ */
+export function withTraceOf(inbound: Inbound | Unreadable, headers: IncomingHttpHeaders): Inbound | Unreadable {
+  if (inbound.kind !== 'request' || headers.traceparent === undefined) return inbound
+  const { params } = inbound
+  const { _meta = {} } = params
+  if (!isObject(_meta) || readTraceContext(_meta) !== undefined) return inbound
+  const context = readTraceContext(headers)
+  if (context === undefined) return inbound
+  return { ...inbound, params: { ...params, _meta: { ..._meta, tracestate: undefined, ...context } } }
+}

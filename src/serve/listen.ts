@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { CannotListen } from '../core/errors.ts'
 
 /** Binds the server and tells the port it got; rejects with a sentence that says what to do. */
@@ -23,4 +23,22 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
   }
   const reason = reasons[error.code ?? ''] ?? `${error.message}: check server.host and server.port`
   return new CannotListen(`Toolway cannot listen: ${reason}.`, { cause: error })
+}
+
+/** A port of this process alone, where others share the one that clients know. */
+interface Aside {
+  readonly port: number
+  /** Nobody else comes in; settles when those who are have left. */
+  close(): Promise<void>
+}
+
+/** Whoever connects there is served as if at the door itself. */
+export async function openAside(door: Server, host: string): Promise<Aside> {
+  const listener = createServer((socket) => door.emit('connection', socket))
+  listener.listen({ port: 0, host, exclusive: true })
+  await once(listener, 'listening')
+  return {
+    port: (listener.address() as AddressInfo).port,
+    close: () => new Promise((resolve) => listener.close(() => resolve())),
+  }
 }

@@ -4,10 +4,9 @@ import { Json } from '../core/json.ts'
 import type { Pieces } from '../wire/bytes.ts'
 import { type Id, notificationBytes } from '../wire/message.ts'
 import type { Params } from './inbound.ts'
-import { isWanted } from './log-level.ts'
 import type { Waiter } from './operations.ts'
-import { progressUnder } from './progress.ts'
-import { missingCapability, missingFrom, requiredFor } from './questions.ts'
+import { progressUnder } from './peer.ts'
+import { isWanted, missingCapability, missingFrom, requiredFor } from './questions.ts'
 
 /** One request of a caller, as long as it waits: a call that asks for more is waited for by several, one after another. */
 export interface Leg {

@@ -2,17 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type { Access, MissingServer, Served } from '../core/access.ts'
 import type { Call, Caller, Handler, Input, Peer } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
-import { ToolwayError } from '../core/errors.ts'
+import { type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
+import { members } from '../core/json-text/scan.ts'
 import type { Result } from '../core/result.ts'
 import { readTaskId } from '../core/task-id.ts'
 import { tellWaiting, type Wait } from '../core/waiting.ts'
 import type { Pieces } from '../wire/bytes.ts'
 import { withoutEnvelope } from '../wire/revisions.ts'
-import { underAskedUri } from './asked-uri.ts'
-import { ProtocolError } from './errors.ts'
+import { ProtocolError, rpc } from './errors.ts'
 import { type Asked, isObject, memberOf, type Params } from './inbound.ts'
-import { rpc } from './refusal.ts'
 
 /** Whoever waits for an operation, and how it is told that nobody does any more. */
 export interface Waiter extends Peer {
@@ -209,3 +208,20 @@ const invalid = (message: string) => new ProtocolError(rpc.params, message)
 
 /** Short enough for a log line; 60 random bits, from a pool that the runtime fills many ids at a time. */
 const callId = () => randomUUID().slice(19)
+
+/**
+ * A server's error about a resource as its caller may see it: where it names the resource, it names it as the caller
+ * did. Only those bytes change, and everything else that was thrown is handed back as it is.
+ */
+function underAskedUri(thrown: unknown, spelling: { readonly ofServer: string; readonly asked: string }): unknown {
+  const { ofServer, asked } = spelling
+  if (!(thrown instanceof ServerError) || ofServer === asked) return thrown
+  const { bytes } = thrown.error
+  const data = members(bytes)?.get('data')
+  const uri = data && members(data)?.get('uri')
+  if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
+  // The URI is a slice of the error, so its place follows from where both begin.
+  const at = uri.byteOffset - bytes.byteOffset
+  const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(asked)), bytes.subarray(at + uri.length)]
+  return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
+}

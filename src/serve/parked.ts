@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { createSeal } from '../lib/seal.ts'
-import { ProtocolError } from './errors.ts'
+import { ProtocolError, rpc } from './errors.ts'
 import type { OpenCall } from './open-call.ts'
-import { rpc } from './refusal.ts'
 
 /** Whose call it is, and what it calls: only the same can come back to it. */
 export interface Owner {

@@ -1,12 +1,11 @@
 import type { Peer } from '../core/call.ts'
 import type { LogLevel } from '../core/capabilities.ts'
 import { ToolwayError } from '../core/errors.ts'
-import type { Json } from '../core/json.ts'
+import { Json } from '../core/json.ts'
 import { type Id, notificationBytes } from '../wire/message.ts'
-import { type InboundRequest, isObject } from './inbound.ts'
-import { progressUnder } from './progress.ts'
-import type { Session } from './session.ts'
-import { isHeard, undeclared } from './session-peer.ts'
+import { ProtocolError, rpc } from './errors.ts'
+import { type InboundRequest, isObject, type Params } from './inbound.ts'
+import { isHeard, type Session, undeclared } from './session.ts'
 
 /** Where one request's messages go: the answer to its own POST, or the one line of a stdio client. */
 export interface Outlet {
@@ -86,4 +85,29 @@ export class RequestPeer implements Peer {
     const waiting = AbortSignal.any([signal, this.#over.signal])
     return this.#session.asks.ask((message) => this.#outlet.send(message), method, params, waiting)
   }
+}
+
+const maxTokenBytes = 256
+
+/** Refuses a progress token that is neither text nor a whole number, or too long: it is sent back with each progress. */
+export function checkProgressToken({ _meta }: Params): void {
+  const token = isObject(_meta) ? _meta.progressToken : undefined
+  if (token === undefined || Number.isSafeInteger(token)) return
+  if (typeof token === 'string' && Buffer.byteLength(token) <= maxTokenBytes) return
+  const sentence = `"_meta.progressToken" must be a whole number, or text of at most ${maxTokenBytes} bytes.`
+  throw new ProtocolError(rpc.params, sentence)
+}
+
+/** Tokens are renewed on every hop, and with every request of a caller that comes again: here it has the caller's. */
+export function progressUnder(token: unknown, params: Json): Json {
+  const progress = params.value as Params
+  return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
+}
+
+/** The way back to somebody who cannot be asked: what needs a person's yes does not get it. */
+export const nobody: Peer = {
+  rounds: false,
+  logLevel: undefined,
+  notify() {},
+  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'Nobody can be asked in a chat over HTTP.')),
 }

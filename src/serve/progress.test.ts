@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { openTestDoor } from './door.fixture.ts'
 import { openModernDoor } from './eras/modern.fixture.ts'
-import { checkProgressToken } from './progress.ts'
+import { checkProgressToken } from './peer.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

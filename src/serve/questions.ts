@@ -1,7 +1,8 @@
-import type { Capabilities } from '../core/capabilities.ts'
+import { type Capabilities, type LogLevel, logLevels, profileOf } from '../core/capabilities.ts'
+import type { Json } from '../core/json.ts'
 import { modernErrors } from '../wire/revisions.ts'
+import { Refusal } from './errors.ts'
 import { isObject } from './inbound.ts'
-import { Refusal } from './refusal.ts'
 
 /** What a client must have declared before it may be asked; `undefined` for what no client is ever asked in mid-call. */
 export function requiredFor(method: string, params: unknown): Capabilities | undefined {
@@ -43,3 +44,29 @@ export const missingCapability = (missing: Capabilities): Refusal => {
 /** Elicitation without a word about its modes has always meant forms. */
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
+
+/** What we do ourselves, in every era, whatever the servers behind us can. */
+export const capabilities = {
+  tools: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  prompts: { listChanged: true },
+  completions: {},
+  logging: {},
+}
+
+/** In characters. Clients need a few hundred; they are kept for each session, and for each kind of client. */
+const maxDeclared = 4_096
+
+/** What is wrong with the capabilities that a client declares, if they are more than anybody will keep for it. */
+export const tooMuchDeclared = (declared: Capabilities): string | undefined =>
+  profileOf(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined
+
+export const isLogLevel = (value: unknown): value is LogLevel => (logLevels as readonly unknown[]).includes(value)
+
+/** Whether a log message is grave enough for whoever asked for this level; one of an unknown gravity always is. */
+export function isWanted(from: LogLevel | undefined, message: Json): boolean {
+  if (from === undefined) return false
+  if (from === logLevels[0]) return true
+  const { level } = message.value as { readonly level?: unknown }
+  return !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(from)
+}

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
-import { retryAfter } from './answer.ts'
 import { openModernDoor } from './eras/modern.fixture.ts'
-import { asRefusal } from './errors.ts'
-import { Refusal } from './refusal.ts'
+import { asRefusal, Refusal, retryAfter } from './errors.ts'
 
 let door: Awaited<ReturnType<typeof openModernDoor>>
 beforeAll(async () => {

@@ -5,10 +5,9 @@ import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Membership } from '../core/membership.ts'
-import type { Identity } from './authenticate/index.ts'
+import type { Identity } from './authenticate/identity.ts'
 import { createEventStore } from './events.ts'
-import { writeRecord } from './fleet/session-record.ts'
-import { type Client, createSession, type Session } from './session.ts'
+import { type Client, createSession, type Session, writeRecord } from './session.ts'
 import { Streams } from './streams.ts'
 
 /** Somebody as one of their agents. */

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
+import { ToolwayError } from '../core/errors.ts'
 import { eventBytes, keepAlive } from '../wire/sse.ts'
-import type { Connection } from './feed.ts'
+import type { Connection } from './streams.ts'
 
 /** Proxies and clients give a silent stream up after 30 to 60 seconds. */
 export const keepAliveMs = 15_000
@@ -95,4 +96,13 @@ export function dropWhenStalled(response: ServerResponse): void {
   response.on('timeout', () => {
     if (response.writableLength > 0) response.destroy()
   })
+}
+
+/** Aborted when the client has gone before it was answered. */
+export function untilGone(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) controller.abort(new ToolwayError('CANCELLED', 'The caller has gone away.'))
+  })
+  return controller.signal
 }

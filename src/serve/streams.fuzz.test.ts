@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createTestConnection, type TestConnection } from './connection.fixture.ts'
 import { createEventStore } from './events.ts'
-import type { Feed } from './feed.ts'
-import { Streams } from './streams.ts'
+import { type Feed, Streams } from './streams.ts'
 
 const bytes = (text: string) => Buffer.from(text)
 const messages = ({ received }: TestConnection) => received.map(({ message }) => message).filter(Boolean)

@@ -4,8 +4,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { notificationBytes } from '../wire/message.ts'
-import { ProtocolError } from './errors.ts'
-import { rpc } from './refusal.ts'
+import { ProtocolError, rpc } from './errors.ts'
 
 /** The resources that one session follows, each by the spelling its client used. */
 export interface Subscriptions extends Disposable {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { openTestDoor } from './door.fixture.ts'
-import type { InboundRequest } from './inbound.ts'
-import { withTraceOf } from './trace-headers.ts'
+import { type InboundRequest, withTraceOf } from './inbound.ts'
 
 const trace = '0af7651916cd43dd8448eb211c80319c'
 const inHeader = `00-${trace}-1111111111111111-01`

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Refusal } from '../refusal.ts'
+import type { Refusal } from '../errors.ts'
 import type { AdminError } from './contract.ts'
 
 /** For everything that is not a page: nobody keeps it, frames it, or takes it for something else. */

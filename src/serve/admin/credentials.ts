@@ -1,12 +1,12 @@
+import { hash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { agentFor } from '../agent.ts'
-import { type Admit, type Authenticate, hasSameRights, type Identity } from '../authenticate/index.ts'
-import { Refusal } from '../refusal.ts'
-import { checkOurPage, cookieOf, setCookie } from './cookie.ts'
-import { createLogins, type Login } from './logins.ts'
+import { type Authenticate, hasSameRights, type Identity } from '../authenticate/identity.ts'
+import type { Admit } from '../authenticate/throttle.ts'
+import { Refusal } from '../errors.ts'
 
 /** Somebody who was let in. */
 export interface Guest {
@@ -100,3 +100,95 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
 }
 
 const over = () => Refusal.of('AUTH_REQUIRED', 'You are no longer logged in: log in again.')
+
+/** Cookies know no ports: two gateways on one machine must not take each other's. */
+const nameOn = (port: number): string => `toolway_admin_${port}`
+
+/** The id that a browser shows, if any. */
+function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {
+  const name = nameOn(port)
+  for (const pair of (headers.cookie ?? '').split(';')) {
+    const [key = '', value = ''] = pair.split('=').map((part) => part.trim())
+    if (key === name && value !== '') return value
+  }
+  return undefined
+}
+
+/** The cookie for a login, or, without one, the one that ends it. */
+function setCookie(request: IncomingMessage, port: number, login?: Login): string {
+  const value = login?.id ?? ''
+  const seconds = login ? loginMs / 1000 : 0
+  // Behind a proxy that speaks TLS the browser must never send it in the clear.
+  const secure = request.headers.origin?.startsWith('https://') ? '; Secure' : ''
+  return `${nameOn(port)}=${value}; Path=/admin/api; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
+}
+
+/**
+ * A browser sends a cookie along whoever asks it to. Only a page of ours can set a header of its own, and where the
+ * browser says which page asked, it must be ours: to SameSite, all of localhost is one site.
+ */
+function checkOurPage({ method, headers }: IncomingMessage): void {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    throw refused('Only the dashboard itself may use its cookie: another page asked for this.')
+  }
+  if (method !== 'GET' && method !== 'HEAD' && headers['toolway-admin'] !== '1') {
+    throw refused('With a cookie, whatever changes something needs the header "Toolway-Admin: 1".')
+  }
+}
+
+const refused = (sentence: string) => Refusal.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
+
+/** Somebody who has logged in with a browser. The credential stays here: the browser only has the id. */
+interface Login {
+  readonly id: string
+  readonly authorization: string
+  /** What the credential was good for then. */
+  readonly identity: Identity
+  readonly until: number
+}
+
+interface Logins {
+  open(authorization: string, identity: Identity): Login
+  /** Undefined once it is over. */
+  find(id: string): Login | undefined
+  end(login: Login): void
+}
+
+/** A working day, and some more. */
+export const loginMs = 12 * 3_600_000
+
+/** Whoever logs in again and again only ends their own. */
+const maxOfOne = 16
+const maxOfAll = 1_000
+
+export function createLogins(clock: Clock): Logins {
+  // By digest, the oldest first: how long a look-up takes tells nothing about ids that there are.
+  const logins = new Map<string, Login>()
+
+  const end = ({ id }: Login) => void logins.delete(digest(id))
+
+  const makeRoom = (principal: string) => {
+    for (const login of logins.values()) if (login.until <= clock.monotonic()) end(login)
+    const own = [...logins.values()].filter(({ identity }) => identity.principal === principal)
+    const [oldest] = own.length >= maxOfOne ? own : logins.size >= maxOfAll ? logins.values() : []
+    if (oldest) end(oldest)
+  }
+
+  return {
+    open(authorization, identity) {
+      makeRoom(identity.principal)
+      const id = randomBytes(32).toString('base64url')
+      const login = { id, authorization, identity, until: clock.monotonic() + loginMs }
+      logins.set(digest(id), login)
+      return login
+    },
+    find(id) {
+      const login = logins.get(digest(id))
+      return login && login.until > clock.monotonic() ? login : undefined
+    },
+    end,
+  }
+}
+
+const digest = (id: string): string => hash('sha256', id, 'base64url')

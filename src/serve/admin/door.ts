@@ -5,23 +5,19 @@ import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { type Admit, type Authenticate, createLifetimes } from '../authenticate/index.ts'
+import { type Authenticate, createLifetimes, type Identity } from '../authenticate/identity.ts'
+import type { Admit } from '../authenticate/throttle.ts'
 import type { Bodies } from '../body.ts'
-import { asRefusal } from '../errors.ts'
-import { untilGone } from '../gone.ts'
+import { asRefusal, isUnreadable, Refusal, recordMalformed, refuse, rpc, wrongMethod } from '../errors.ts'
 import { type Hosts, offendingHeader } from '../hosts.ts'
-import { isUnreadable, recordMalformed } from '../malformed.ts'
-import { Refusal, refuse } from '../refusal.ts'
+import { untilGone } from '../stream.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './answer.ts'
 import { createChatDesk } from './chat.ts'
-import { createCredentials, type Guest } from './credentials.ts'
+import { type Credentials, createCredentials, type Guest } from './credentials.ts'
 import { createEvents } from './events.ts'
-import { parseInput, readQuery } from './inputs.ts'
-import { answerMetrics, type MetricsOf } from './metrics.ts'
 import { openApi } from './openapi.ts'
 import type { Admin } from './port.ts'
-import { answered, type Desk, type Route } from './route.ts'
-import { createRouter } from './router.ts'
+import { answered, createRouter, type Desk, parseInput, type Route, readQuery } from './router.ts'
 import { routes } from './routes/index.ts'
 import { answerCallback, callbackPath } from './sign-in.ts'
 import { createPages } from './static.ts'
@@ -179,3 +175,33 @@ const isWrittenDown = ({ details: { data } }: Refusal): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
 }
+
+/** What a scraper is answered, in the format that its Accept header asks for. */
+type MetricsOf = (accept: string | undefined) => Scraped | Promise<Scraped>
+
+interface Scraped {
+  readonly body: string
+  readonly contentType: string
+}
+
+/** GET /metrics. */
+async function answerMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  credentials: Credentials,
+  metrics: MetricsOf | undefined,
+): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw wrongMethod(request.method, 'GET, HEAD')
+  const { identity } = await credentials.admit(request)
+  if (!metrics) throw new Refusal(404, rpc.request, 'There are no metrics here: telemetry.metrics is false.')
+  if (!maySee(identity)) {
+    const sentence =
+      'Metrics tell of every agent: they need an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
+    throw Refusal.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
+  }
+  const { body, contentType } = await metrics(request.headers.accept)
+  response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
+}
+
+/** Who could look at every agent anyway; and everybody, where the operator asks nobody for a credential. */
+const maySee = ({ authenticated, admin, agents }: Identity): boolean => !authenticated || admin || agents === '*'

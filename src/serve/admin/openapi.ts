@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Route } from './route.ts'
+import type { Route } from './router.ts'
 import { named } from './schema/fits.ts'
 
 const base = '/admin/api'

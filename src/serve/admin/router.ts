@@ -1,5 +1,14 @@
-import { Refusal, rpc, wrongMethod } from '../refusal.ts'
-import type { Route } from './route.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type * as z from 'zod'
+import type { Caller } from '../../core/call.ts'
+import { Json } from '../../core/json.ts'
+import { extentOf } from '../../core/json-text/extent.ts'
+import { maxDepth } from '../../core/json-text/skip.ts'
+import { Refusal, rpc, wrongMethod } from '../errors.ts'
+import type { ChatDesk } from './chat.ts'
+import type { Credentials, Guest } from './credentials.ts'
+import type { Events } from './events.ts'
+import type { Admin } from './port.ts'
 
 export interface Matched {
   readonly route: Route
@@ -56,3 +65,135 @@ function decoded(part: string): string {
 
 const nothing = () =>
   new Refusal(404, rpc.request, 'There is nothing here: GET /admin/api/openapi.json says what there is.')
+
+/** What routes work with. */
+export interface Desk {
+  readonly admin: Admin
+  readonly credentials: Credentials
+  readonly events: Events
+  readonly chat: ChatDesk
+  /** The OpenAPI document. */
+  document(): object
+  /** Ends a stream that outlives its credential. */
+  watch(guest: Guest, response: ServerResponse): void
+}
+
+interface Request<Query, Body> {
+  /** What the path names: a server, a tool, a call. */
+  readonly target: string
+  readonly query: Query
+  readonly body: Body
+  /** The body as it came, where the route has one. */
+  readonly bytes?: Buffer | undefined
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal
+}
+
+/** A request that was let in. */
+interface Asked<Query = unknown, Body = unknown> extends Request<Query, Body> {
+  readonly guest: Guest
+  readonly caller: Caller
+}
+
+interface Described {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Below `/admin/api/`, with at most one name in braces. */
+  readonly path: string
+  readonly summary: string
+  /** What it answers with; nothing at all (204) where it is left out. */
+  readonly answer?: z.ZodType
+  /** It answers with a stream of events instead. */
+  readonly stream?: true
+}
+
+interface Inputs<Query, Body> {
+  readonly query?: Query
+  readonly body?: Body
+  /** Bytes that the body may have; as much as at the MCP door otherwise. */
+  readonly maxBody?: number
+}
+
+type Output<T> = T extends z.ZodType ? z.output<T> : undefined
+
+/** For whoever has a credential, or for admins alone. */
+interface Guarded<Query, Body> extends Described, Inputs<Query, Body> {
+  readonly access: 'guest' | 'admin'
+  run(asked: Asked<Output<Query>, Output<Body>>, desk: Desk): unknown
+}
+
+/** For whoever reaches the door. */
+interface Open<Query, Body> extends Described, Inputs<Query, Body> {
+  readonly access: 'anyone'
+  run(asked: Request<Output<Query>, Output<Body>>, desk: Desk): unknown
+}
+
+export type Route = Guarded<z.ZodObject | undefined, z.ZodObject | undefined> | Open<undefined, z.ZodObject | undefined>
+
+/** One line of the table: what is asked and answered, who may ask, and what happens. */
+export const guarded = <
+  Query extends z.ZodObject | undefined = undefined,
+  Body extends z.ZodObject | undefined = undefined,
+>(
+  route: Guarded<Query, Body>,
+): Route => route as unknown as Route
+
+export const open = <Body extends z.ZodObject | undefined = undefined>(route: Open<undefined, Body>): Route =>
+  route as unknown as Route
+
+/** The answer was given by the route itself. */
+export const answered = Symbol('answered')
+
+/** The query of a URL as its schema wants it; what is empty counts as left out. */
+export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
+  const start = url.indexOf('?')
+  const given = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+  if (schema === undefined) return undefined
+  const values: Record<string, string> = {}
+  for (const [name, value] of given) {
+    if (value === '') continue
+    if (Object.hasOwn(values, name)) throw bad(`The query has ${shown(name)} twice.`)
+    // A plain assignment to __proto__ would be none.
+    Object.defineProperty(values, name, { value, enumerable: true })
+  }
+  return checked(schema, values, 'query')
+}
+
+/** The body, as JSON and as its schema wants it. */
+export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
+
+/** A member of a body in the bytes it came in, which can be sent on; a body that can be read in two ways is refused. */
+export function memberOf(bytes: Buffer, name: string): Json | undefined {
+  try {
+    return Json.parse(bytes.toString('utf8')).member(name)
+  } catch (error) {
+    throw bad(`The body cannot be used: ${(error as Error).message}.`)
+  }
+}
+
+function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const sentences = result.error.issues.slice(0, 3).map(({ path, message, code, ...issue }) => {
+    const name = path.length === 0 ? `The ${what}` : shown(path.join('.'))
+    const unknown = 'keys' in issue ? (issue.keys as string[]).slice(0, 3).map(shown).join(', ') : undefined
+    return unknown === undefined ? `${name}: ${message}` : `${name} has ${unknown}, which is not known here`
+  })
+  throw bad(`${sentences.join('; ')}.`)
+}
+
+function parsed(bytes: Buffer): unknown {
+  // Arguments go on to a server as JSON again, and whoever writes JSON goes down into it.
+  if (extentOf(bytes).depth > maxDepth) throw bad(`The body nests deeper than ${maxDepth} levels.`)
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw bad('The body is no JSON.')
+  }
+}
+
+const bad = (sentence: string) => new Refusal(400, rpc.params, sentence)
+
+/** What a stranger sent is quoted and cut. */
+const shown = (text: string) => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { dev, json, openTestAdmin, operator, people } from './admin.fixture.ts'
-import { createLogins, loginMs } from './logins.ts'
+import { createLogins, loginMs } from './credentials.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ToolwayError } from '../../core/errors.ts'
 import { plainPage } from '../../core/plain-page.ts'
-import { wrongMethod } from '../refusal.ts'
+import { wrongMethod } from '../errors.ts'
 import type { Admin } from './port.ts'
 
 /** Where authorization servers send people back to. */

@@ -1,17 +1,8 @@
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import type { ChallengeOf } from './challenge.ts'
-import { bearer, formOf, rememberedDigests } from './credential.ts'
 import { type Authenticate, anonymous, type Identity, operator } from './identity.ts'
 import type { JwtVerifier } from './jwt.ts'
-import { type KeySource, keyHolder } from './keys.ts'
-import { missing, withChallenge, wrong } from './refusals.ts'
-import { equals, unknownToken } from './token.ts'
-
-export { type Authenticate, hasSameRights, type Identity } from './identity.ts'
-export { createLifetimes } from './lifetime.ts'
-export { scopesRule } from './refusals.ts'
-export { type Admit, createAdmit, type FailureSettings, throttleRule } from './throttle.ts'
-export { authenticateToken, bearerTokens } from './token.ts'
+import { type ChallengeOf, missing, outdated, withChallenge, wrong } from './refusals.ts'
 
 interface AuthenticateOptions {
   /** Undefined where no credential is needed: who shows none is anonymous then, and who shows a wrong one is refused. */
@@ -64,5 +55,121 @@ function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenti
     } catch (thrown) {
       return tell(thrown)
     }
+  }
+}
+
+/** An API key as far as the door has to know it. */
+interface ApiKey {
+  readonly id: string
+  /** The agents that it may act as; `*` among them is all of them. */
+  readonly agents: readonly string[]
+  readonly admin: boolean
+  /** Milliseconds since the epoch; never if absent. */
+  readonly expires?: number | undefined
+}
+
+/** Where API keys are looked up, by `sha256:` and the hexadecimal digest of the whole key. */
+interface KeySource {
+  /** Whether anybody was ever given one. */
+  readonly inUse: boolean
+  find(hash: string): ApiKey | undefined
+}
+
+/**
+ * The holder of an API key. Looking the digest up in a map is no leak: its time may tell how a digest compares with
+ * those that are kept, but nobody can choose digests, nor get from one back to the key.
+ */
+function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => Identity {
+  return (digest) => {
+    const key = keys.find(`sha256:${digest.toString('hex')}`)
+    if (key === undefined) {
+      throw wrong('The API key is unknown or was revoked: ask the operator for another one (toolway keys create).')
+    }
+    if (key.expires !== undefined && key.expires <= clock.now()) {
+      throw outdated('The API key has expired: ask the operator for another one (toolway keys create).')
+    }
+    const agents = key.agents.includes('*') ? '*' : key.agents
+    return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
+  }
+}
+
+type TokenHolder = (authorization: string | undefined) => Identity
+
+/** One shared token, or none at all: then everybody who shows nothing is the same anonymous caller. */
+export const authenticateToken = (token: string | undefined): TokenHolder =>
+  token === undefined
+    ? (authorization) => (authorization === undefined ? anonymous : unknown(authorization))
+    : bearerTokens([[token, operator]])
+
+/** Several tokens, each with an identity of its own. */
+export function bearerTokens(tokens: readonly (readonly [token: string, identity: Identity])[]): TokenHolder {
+  const known = tokens.map(([token, identity]) => ({ isIt: equals(token), identity }))
+  return (authorization) => {
+    if (authorization === undefined) throw missing()
+    const actual = digest(bearer(authorization))
+    let found: Identity | undefined
+    // All are compared, so the position does not show in the time it takes.
+    for (const { isIt, identity } of known) if (isIt(actual)) found = identity
+    return found ?? unknown(authorization)
+  }
+}
+
+/** Compares digests, which have one length: nothing about the token shows in the time it takes. */
+function equals(token: string): (actual: Buffer) => boolean {
+  const expected = digest(token)
+  return (actual) => timingSafeEqual(actual, expected)
+}
+
+/** Also where no credential is needed: whoever shows one wants to be somebody, and must not become nobody unawares. */
+function unknown(authorization: string): never {
+  bearer(authorization)
+  throw unknownToken()
+}
+
+const unknownToken = () =>
+  wrong(
+    'The token is not one that this gateway knows: send "Authorization: Bearer <token>" with the token it printed at start, or with a credential that its operator gave you.',
+  )
+
+/** More than any provider's tokens need, and no more than a request's headers may hold by themselves. */
+const maxLength = 16 * 1024
+
+/** What the Authorization header holds; there is one scheme, and one credential in it. */
+function bearer(authorization: string): string {
+  const given = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
+  if (given === undefined) {
+    throw wrong('The Authorization header holds no bearer token: send "Authorization: Bearer <token>".')
+  }
+  if (given.length > maxLength) {
+    throw wrong('The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a smaller one.')
+  }
+  return given
+}
+
+/** Where a credential is looked for. Its form alone decides, so that a wrong one is never tried as something else. */
+function formOf(credential: string): 'key' | 'jwt' | 'token' {
+  if (credential.startsWith('twk_')) return 'key'
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'
+}
+
+/** What is compared and kept instead of the credential itself. */
+const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')
+
+/** More credentials than this at one time are no longer worth remembering. */
+const maxRemembered = 256
+
+/**
+ * The same for one credential after another: clients show theirs with every request. What it is good for is still asked
+ * each time. The look-up tells nothing by its time, since nobody can choose how texts are hashed in this process.
+ */
+function rememberedDigests(): (credential: string) => Buffer {
+  const known = new Map<string, Buffer>()
+  return (credential) => {
+    const before = known.get(credential)
+    if (before) return before
+    if (known.size >= maxRemembered) known.clear()
+    const made = digest(credential)
+    known.set(credential, made)
+    return made
   }
 }

@@ -4,8 +4,9 @@ import { type Provider, signingKey, startProvider } from '../../../tests/fixture
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import { Refusal } from '../refusal.ts'
-import { type Authenticate, createAuthenticate } from './index.ts'
+import { Refusal } from '../errors.ts'
+import type { Authenticate } from './identity.ts'
+import { createAuthenticate } from './index.ts'
 import { createJwtVerifier } from './jwt.ts'
 
 let clock: ManualClock

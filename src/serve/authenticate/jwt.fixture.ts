@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { startProvider } from '../../../tests/fixtures/identity-provider.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import type { JwtConfig } from '../../config/schema.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../errors.ts'
 import { createAuthenticate } from './index.ts'
 import { createJwtVerifier } from './jwt.ts'
 

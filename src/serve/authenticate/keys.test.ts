@@ -7,7 +7,7 @@ import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { newApiKey } from '../../stores/api-key.ts'
 import { changeKeyFile } from '../../stores/key-file.ts'
 import { createKeys } from '../../stores/keys.ts'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../errors.ts'
 import { createAuthenticate } from './index.ts'
 
 let clock: ManualClock

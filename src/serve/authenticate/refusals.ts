@@ -1,5 +1,5 @@
-import { Refusal } from '../refusal.ts'
-import type { ChallengeOf } from './challenge.ts'
+import type { JwtConfig } from '../../config/schema.ts'
+import { Refusal } from '../errors.ts'
 
 const challenge = 'Bearer realm="toolway"'
 const invalid = `${challenge}, error="invalid_token"`
@@ -40,4 +40,34 @@ export const unverifiable = (retryAfterMs: number): Refusal => {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const sentence = `This gateway cannot check tokens now, because the identity provider's keys cannot be had: try again in ${seconds} s.`
   return Refusal.of('OVERLOADED', sentence, { retryAfterMs })
+}
+
+/** What a client that speaks OAuth is told beside a refusal: where to find out how to get a token, and for what. */
+export type ChallengeOf = (refusal?: {
+  readonly error?: 'invalid_token' | 'insufficient_scope'
+  readonly scopes?: readonly string[]
+}) => string
+
+const wellKnown = '/.well-known/oauth-protected-resource'
+
+/** The address of the endpoint as clients know it, as far as the configuration tells. */
+export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 'audience'>): URL | undefined {
+  const named = resource ?? audience
+  return /^https?:\/\//.test(named) && URL.canParse(named) ? new URL(named) : undefined
+}
+
+/** Where the metadata of a resource is published (RFC 9728). */
+export const metadataPath = (resourcePath: string): string => `${wellKnown}${resourcePath === '/' ? '' : resourcePath}`
+
+export function challengeFor(jwt: JwtConfig): ChallengeOf {
+  const resource = resourceOf(jwt)
+  const place = resource && new URL(metadataPath(resource.pathname), resource.origin).href
+  const known = Object.keys(jwt.scopes)
+  return ({ error, scopes = known } = {}) =>
+    [
+      'Bearer realm="toolway"',
+      ...(place === undefined ? [] : [`resource_metadata="${place}"`]),
+      ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
+      ...(error === undefined ? [] : [`error="${error}"`]),
+    ].join(', ')
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
-import { type Authenticate, createAdmit } from './index.ts'
+import type { Authenticate } from './identity.ts'
+import { createAdmit } from './throttle.ts'
 
 /** Counts wrong credentials as the default configuration does. */
 export const admitWith = (authenticate: Authenticate, clock: Clock) =>

@@ -3,9 +3,10 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { initializeWith, token } from '../door.fixture.ts'
 import type { HttpRequest } from '../http1/request.ts'
 import { openChatDoor } from '../openai/openai.fixture.ts'
-import { createAdmit, type Identity } from './index.ts'
+import type { Identity } from './identity.ts'
 import { outdated, unverifiable, wrong } from './refusals.ts'
 import { admitWith } from './throttle.fixture.ts'
+import { createAdmit } from './throttle.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

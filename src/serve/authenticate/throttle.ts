@@ -1,7 +1,7 @@
 import type { AuthConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
+import { Refusal } from '../errors.ts'
 import type { HttpRequest } from '../http1/request.ts'
-import { Refusal } from '../refusal.ts'
 import { createAddressLimit } from './address-limit.ts'
 import type { Authenticate, Identity } from './identity.ts'
 

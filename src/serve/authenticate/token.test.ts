@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Refusal } from '../refusal.ts'
+import { Refusal } from '../errors.ts'
 import { authenticateToken, bearerTokens } from './index.ts'
 
 describe('B6: bearer tokens', () => {

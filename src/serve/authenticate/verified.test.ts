@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { operator as somebody } from './identity.ts'
-import { createVerified } from './verified.ts'
+import { createVerified } from './jwt.ts'
 
 test('B6: what was verified is forgotten at its end, and after five minutes in any case', () => {
   const clock = createManualClock()

@@ -8,8 +8,8 @@ import {
   valueAt,
 } from '../../wire/param-headers.ts'
 import { headerNames, modernErrors, modernRevision, nameField } from '../../wire/revisions.ts'
+import { Refusal } from '../errors.ts'
 import type { InboundNotification, InboundRequest, Params } from '../inbound.ts'
-import { Refusal } from '../refusal.ts'
 import { claims, type Envelope, readClaim, readEnvelope } from './envelope.ts'
 
 /*

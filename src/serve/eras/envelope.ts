@@ -1,8 +1,10 @@
+import { hash } from 'node:crypto'
+import type { Caller } from '../../core/call.ts'
 import { type Capabilities, type LogLevel, logLevels } from '../../core/capabilities.ts'
-import { isModernVersion, metaKeys } from '../../wire/revisions.ts'
-import { tooMuchDeclared } from '../capabilities.ts'
-import { isObject, type Params } from '../inbound.ts'
-import { Refusal, rpc } from '../refusal.ts'
+import { isModernVersion, metaKeys, modernErrors } from '../../wire/revisions.ts'
+import { Refusal, rpc } from '../errors.ts'
+import { type Inbound, isObject, type Params } from '../inbound.ts'
+import { tooMuchDeclared } from '../questions.ts'
 
 /** What a client of the stateless revision says about itself with each request. */
 export interface Envelope {
@@ -84,4 +86,33 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   if (client !== undefined && !named) return { key: metaKeys.clientInfo, problem: 'must have a name and a version' }
   if (level === undefined || (logLevels as readonly unknown[]).includes(level)) return undefined
   return { key: metaKeys.logLevel, problem: `must be one of ${logLevels.join(', ')}` }
+}
+
+/**
+ * To which era a message belongs. Its body decides; the header can only contradict it, except for a notification,
+ * whose body need not say anything. Throws where body and header cannot both be meant.
+ */
+export function eraOf(inbound: Inbound, versionHeader?: string): 'legacy' | 'modern' {
+  if (inbound.kind === 'answer') return 'legacy'
+  const { params } = inbound
+  const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
+  if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
+    if (!modernHeader) return 'legacy'
+    const sentence = `"initialize" opens a session, and ${versionHeader} has none: send one without the other.`
+    const mismatch = { header: versionHeader, body: 'initialize' }
+    throw new Refusal(400, modernErrors.headerMismatch, sentence, { data: { mismatch } })
+  }
+  if (claims(params)) return 'modern'
+  if (inbound.kind === 'request' && modernHeader) throw missingEnvelope(params)
+  return modernHeader ? 'modern' : 'legacy'
+}
+
+/**
+ * The caller of one request. There are no sessions in the stateless era; what servers keep for a caller is kept under
+ * what stays the same from one request to the next: who it is, as which agent, and with which program.
+ */
+export function modernCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: Envelope): Caller {
+  const { capabilities, client } = envelope
+  const key = JSON.stringify([base.principal, base.agent, client?.name, client?.version])
+  return { ...base, session: `modern-${hash('sha256', key, 'base64url').slice(0, 22)}`, capabilities }
 }

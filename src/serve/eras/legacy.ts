@@ -11,18 +11,19 @@ import { toLegacy } from '../../wire/convert-result.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../agent.ts'
-import type { Answer } from '../answer.ts'
-import { capabilities, tooMuchDeclared } from '../capabilities.ts'
-import { definedNotice, definedParams } from '../defined-params.ts'
-import { errorAnswer, ProtocolError } from '../errors.ts'
-import { type InboundNotification, type InboundRequest, isObject, type Params } from '../inbound.ts'
+import { type Answer, errorAnswer, ProtocolError, recordIfMalformed, recordMalformed, rpc } from '../errors.ts'
+import {
+  definedNotice,
+  definedParams,
+  type InboundNotification,
+  type InboundRequest,
+  isObject,
+  type Params,
+} from '../inbound.ts'
 import { legacyTools } from '../legacy-tools.ts'
-import { isLogLevel } from '../log-level.ts'
-import { recordIfMalformed, recordMalformed } from '../malformed.ts'
 import { createOperations, missingKey } from '../operations.ts'
-import { type Outlet, RequestPeer } from '../peer.ts'
-import { checkProgressToken } from '../progress.ts'
-import { rpc } from '../refusal.ts'
+import { checkProgressToken, type Outlet, RequestPeer } from '../peer.ts'
+import { capabilities, isLogLevel, tooMuchDeclared } from '../questions.ts'
 import type { Client, Session } from '../session.ts'
 
 /** How this gateway presents itself. */

@@ -1,18 +1,18 @@
 import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
-import type { Json } from '../../core/json.ts'
+import { Json } from '../../core/json.ts'
 import { members } from '../../core/json-text/scan.ts'
 import type { Log } from '../../core/log.ts'
 import { splice } from '../../wire/bytes.ts'
+import { AmbiguousMember, definedMembers } from '../../wire/check-members.ts'
 import { toModern } from '../../wire/convert-result.ts'
+import { fromServers, type Level } from '../../wire/defined-members.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
-import { modernErrors } from '../../wire/revisions.ts'
-import type { Answer } from '../answer.ts'
-import { failureOf } from '../errors.ts'
+import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
+import { type Answer, failureOf, Refusal, rpc } from '../errors.ts'
 import { isObject, type Params } from '../inbound.ts'
+import type { Question } from '../open-call.ts'
 import { missingCapability, missingFrom } from '../questions.ts'
-import { Refusal, rpc } from '../refusal.ts'
 import type { Envelope } from './envelope.ts'
-import { inputRequired, visiting, visitsOf } from './input-required.ts'
 
 /** What servers of the legacy era say of a resource that they do not have. */
 const noSuchResource = -32002
@@ -70,3 +70,41 @@ function named(error: RpcErrorObject, method: string, { uri }: Params): RpcError
   if (method !== 'resources/read' || error.code !== rpc.params || typeof uri !== 'string') return error
   return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
 }
+
+/** The result that asks a caller for more; what a server asks is spliced in as it came. */
+export function inputRequired(questions: ReadonlyMap<string, Question>, requestState?: string): Buffer {
+  const pieces: Buffer[] = []
+  for (const [key, { method, params }] of questions) {
+    const start = `${pieces.length === 0 ? '' : ','}${JSON.stringify(key)}:{"method":${JSON.stringify(method)},"params":`
+    pieces.push(Buffer.from(start), params.bytes, Buffer.from('}'))
+  }
+  const state = requestState === undefined ? '' : `,"requestState":${JSON.stringify(requestState)}`
+  const head = Buffer.from('{"resultType":"input_required","inputRequests":{')
+  return Buffer.concat([head, ...pieces, Buffer.from(`}${state}}`)])
+}
+
+/** What servers of revision 2025-11-25 say when somebody must visit an address before the call can be made. */
+const visitRequired = -32042
+
+/** The same as questions, since the stateless era has no such error; `undefined` for every other error. */
+function visitsOf(error: RpcErrorObject): ReadonlyMap<string, Question> | undefined {
+  const { elicitations } = isObject(error.data) ? error.data : {}
+  if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined
+  try {
+    return new Map(elicitations.map((visit, index) => [`visit${index + 1}`, visitQuestion(visit)]))
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) return undefined
+    throw thrown
+  }
+}
+
+function visitQuestion(visit: unknown): Question {
+  const asked = { ...(isObject(visit) && visit), mode: 'url' }
+  const params = Json.of(definedMembers(asked, visitMembers, { revision: latestLegacy }, []))
+  return { method: 'elicitation/create', params }
+}
+
+const visitMembers = fromServers['elicitation/create'] as Level
+
+/** What a client must have declared before it may be asked to visit an address. */
+const visiting = { elicitation: { url: {} } }

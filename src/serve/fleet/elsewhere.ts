@@ -1,10 +1,17 @@
 import type { ServerResponse } from 'node:http'
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { acquireLease } from '../../core/lease.ts'
+import type { Log } from '../../core/log.ts'
 import { type Membership, ownerOf } from '../../core/membership.ts'
 import { readTaskId } from '../../core/task-id.ts'
-import type { Identity } from '../authenticate/index.ts'
+import { agentFor } from '../agent.ts'
+import type { Identity } from '../authenticate/identity.ts'
 import type { HttpRequest } from '../http1/request.ts'
-import type { Inbound, Unreadable } from '../inbound.ts'
+import { type Inbound, type InboundRequest, isObject, type Params, type Unreadable } from '../inbound.ts'
 import { parkedBy } from '../parked.ts'
+import { readRecord } from '../session.ts'
+import type { Sessions } from '../sessions.ts'
 import { handedOver, handOver } from './hand-over.ts'
 
 /** One request, as far as it has been read. */
@@ -100,4 +107,79 @@ function ownerOfCall(inbound: Inbound | Unreadable): string | undefined {
   const { requestState, taskId } = inbound.params
   if (typeof requestState === 'string') return parkedBy(requestState)
   return typeof taskId === 'string' ? readTaskId(taskId)?.replica : undefined
+}
+
+/** A session whose holder is gone, and who asks for it now. */
+interface Orphan {
+  readonly id: string
+  readonly record: string
+  readonly identity: Identity
+  readonly address: string | undefined
+}
+
+interface Adoption {
+  readonly access: Access
+  readonly sessions: Sessions
+  readonly log: Log
+}
+
+/** Goes on with it here, for nobody but whom it belongs to. */
+export function adoptSession({ access, sessions, log }: Adoption, { id, record, identity, address }: Orphan): void {
+  const kept = readRecord(record)
+  if (kept === undefined || kept.principal !== identity.principal) return
+  const { asked, client, logLevel, subscriptions } = kept
+  const agent = agentFor(access, { ...identity, ...(address !== undefined && { address }) }, asked)
+  const session = sessions.open({ ...identity, agent, ...(asked !== undefined && { asked }) }, client, address, id)
+  session.logLevel = logLevel
+  log.info({ principal: identity.principal }, 'went on with a session whose replica is gone')
+  for (const uri of subscriptions) {
+    session.subscriptions
+      .goOn(uri)
+      .catch((cause: unknown) => log.warn({ uri, err: cause }, 'cannot follow it any more'))
+  }
+}
+
+export interface EnvironmentsOptions {
+  readonly membership: Membership
+  /** The environment that a call of a tool names, if it names one. */
+  environmentOf(caller: Caller, tool: string, args: Params): Promise<string | undefined> | undefined
+}
+
+/** A request of the stateless era, and the call that is in it. */
+interface CallComing {
+  readonly request: HttpRequest
+  readonly response: ServerResponse
+  readonly body: Buffer
+}
+
+/** True where another replica has answered. Undefined where nobody needs to be asked. */
+export type LeadCall = (
+  called: InboundRequest & { readonly caller: Caller },
+  coming: CallComing,
+) => Promise<boolean> | undefined
+
+/**
+ * The variables of a named environment live in one replica (S7, B10). Who has no session comes to any of them: a program
+ * for an environment is led to the one that holds it.
+ */
+export function leadToEnvironments({ membership, environmentOf }: EnvironmentsOptions): LeadCall {
+  return ({ method, params, caller }, coming) => {
+    const { name, arguments: args } = params
+    if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
+    // Whoever has handed it over has found it to be ours.
+    if (handedOver(coming.request, membership)) return undefined
+    return environmentOf(caller, name, args)?.then(
+      async (environment) => environment !== undefined && lead(environment, coming),
+    )
+  }
+
+  async function lead(environment: string, coming: CallComing): Promise<boolean> {
+    const found = await acquireLease(membership, environment)
+    if (!('heldBy' in found)) return false
+    const { heldBy, address } = found
+    if (await handOver({ ...coming, address, membership })) return true
+    membership.unreachable(heldBy)
+    await acquireLease(membership, environment, heldBy)
+    return false
+  }
 }

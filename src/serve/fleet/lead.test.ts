@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/membership.ts'
-import { ledElsewhere } from './lead.ts'
+import { ledElsewhere } from './hand-over.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { wholePosts } from './read-whole.ts'
+import { wholePosts } from './request.ts'
 import { anyRequest, post, wholeRequest } from './requests.fixture.ts'
 
 const read = wholePosts('/mcp')

@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
-import { type Admit, type Authenticate, createLifetimes, scopesRule, throttleRule } from '../authenticate/index.ts'
-import { allowOrigin, answerPreflight, isPreflight } from '../cors.ts'
-import { asRefusal } from '../errors.ts'
-import { type Hosts, offendingHeader } from '../hosts.ts'
-import { isUnreadable, recordMalformed } from '../malformed.ts'
-import { Refusal, refuse, wrongMethod } from '../refusal.ts'
+import { type Authenticate, createLifetimes } from '../authenticate/identity.ts'
+import { scopesRule } from '../authenticate/refusals.ts'
+import { type Admit, throttleRule } from '../authenticate/throttle.ts'
+import { asRefusal, isUnreadable, Refusal, recordMalformed, refuse, wrongMethod } from '../errors.ts'
+import { allowOrigin, answerPreflight, type Hosts, isPreflight, offendingHeader } from '../hosts.ts'
+import { modelView, unknownModel } from '../tell-answer.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
-import { modelView, unknownModel } from './models.ts'
 
 /** The part of the HTTP door that speaks the interface of OpenAI (S6): everything below `/v1`. */
 export interface OpenAiDoor extends Disposable {

@@ -1,4 +1,4 @@
-import { Refusal, rpc } from '../refusal.ts'
+import { Refusal, rpc } from '../errors.ts'
 
 /** The error object of OpenAI, which its clients read. `code` is one of ours where there is one. */
 export interface OpenAiError {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Refusal } from '../refusal.ts'
+import type { Refusal } from '../errors.ts'
 import { errorOf } from './errors.ts'
 import { readRequest } from './request.ts'
 
