@@ -27,7 +27,7 @@ export type {
   ProgramAccess,
   Progress,
   ToolResult,
-} from './serve/program.ts'
+} from './serve/program-access.ts'
 export { createLog } from './telemetry/log.ts'
 export { defineTool, type HandlerOptions, type Tool, type ToolContext } from './tools/define.ts'
 export type { JsonSchema, StandardSchema, ToolSchema } from './tools/schema.ts'

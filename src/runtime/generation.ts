@@ -29,9 +29,9 @@ import { policyDoubts } from '../policy/doubts.ts'
 import { compileGuards } from '../policy/guards/index.ts'
 import { compileLimits } from '../policy/limits/compile.ts'
 import { compileConcurrency } from '../policy/limits/concurrency.ts'
-import type { Authenticate } from '../serve/authenticate/identity.ts'
-import { createAuthenticate } from '../serve/authenticate/index.ts'
-import type { createJwtVerifier as CreateVerifier } from '../serve/authenticate/jwt.ts'
+import { createAuthenticate } from '../serve/auth/authenticate.ts'
+import type { Authenticate } from '../serve/auth/identity.ts'
+import type { createJwtVerifier as CreateVerifier } from '../serve/auth/jwt.ts'
 import { createKeys } from '../stores/keys.ts'
 import { keptToken } from '../stores/token.ts'
 import { callLog, logsCalls } from '../telemetry/log.ts'
@@ -179,7 +179,7 @@ export async function prepareConfig(
   const same = known?.policy.pins === policy.pins && known.stores.path === stores.path
   const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
   const provided = auth.jwt !== undefined && !auth.jwt.disabled
-  const createVerifier = provided ? (await import('../serve/authenticate/jwt.ts')).createJwtVerifier : undefined
+  const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
   const tracing = { env: process.env, before: before?.traces, version, clock, log }
   const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
   const plugins = await reuseOrLoadPlugins(loaded.config.native.plugins, { clock, log }, before?.plugins)

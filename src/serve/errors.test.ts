@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ErrorCode, errorKinds } from '../core/errors.ts'
 import { serverError } from './access.fixture.ts'
-import { openTestDoor } from './door.fixture.ts'
+import { openTestDoor } from './http/server.fixture.ts'
 
 let door: Awaited<ReturnType<typeof openTestDoor>>
 let session: Awaited<ReturnType<typeof door.session>>

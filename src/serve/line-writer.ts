@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { oneLine } from '../wire/bytes.ts'
-import { maxUnread } from './stream.ts'
+import { maxUnread } from './http/event-stream.ts'
 
 /** Writes one message per line. */
 export interface LineWriter {

@@ -6,7 +6,7 @@ import { until } from '../../tests/fixtures/until.ts'
 import { callOf } from '../core/call.fixture.ts'
 import { maxMessage } from '../wire/message.ts'
 import { createTestAccess, verbatim } from './access.fixture.ts'
-import { type Event, info, initializeWith } from './door.fixture.ts'
+import { type Event, info, initializeWith } from './http/server.fixture.ts'
 import { serveStdio } from './stdio.ts'
 
 function start() {

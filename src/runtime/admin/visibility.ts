@@ -3,7 +3,7 @@ import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
-import type { ToolsAsked } from '../../serve/admin/port.ts'
+import type { ToolsAsked } from '../../serve/admin/service.ts'
 import type { Generation } from '../generation.ts'
 
 /** The servers that somebody sees: every one for admins, those of their agent for others. */

@@ -5,12 +5,12 @@ import type { Caller } from '../../core/call.ts'
 import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { actingAs } from '../agent.ts'
+import { actingAs } from '../auth/agent.ts'
+import { nobody } from '../calls/request-peer.ts'
 import { asRefusal } from '../errors.ts'
-import { nobody } from '../peer.ts'
-import { chosenModel, tellAnswer } from '../tell-answer.ts'
-import { codeOf } from './answer.ts'
+import { chosenModel, tellAnswer } from '../openai/chat.ts'
 import type { ChatTold, ChatView } from './contract.ts'
+import { codeOf } from './responses.ts'
 
 /** What somebody at the dashboard asks. */
 export interface ChatAsked extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {

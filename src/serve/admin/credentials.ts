@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { agentFor } from '../agent.ts'
-import { type Authenticate, hasSameRights, type Identity } from '../authenticate/identity.ts'
-import type { Admit } from '../authenticate/throttle.ts'
+import { agentFor } from '../auth/agent.ts'
+import { type Authenticate, hasSameRights, type Identity } from '../auth/identity.ts'
+import type { Admit } from '../auth/throttle.ts'
 import { Refusal } from '../errors.ts'
 
 /** Somebody who was let in. */

@@ -7,8 +7,8 @@ import { maxDepth } from '../../core/json-text/skip.ts'
 import { Refusal, rpc, wrongMethod } from '../errors.ts'
 import type { ChatDesk } from './chat.ts'
 import type { Credentials, Guest } from './credentials.ts'
-import type { Events } from './events.ts'
-import type { Admin } from './port.ts'
+import type { Events } from './live-events.ts'
+import type { Admin } from './service.ts'
 
 export interface Matched {
   readonly route: Route

@@ -1,5 +1,5 @@
 import type { Chat } from '../../core/chat.ts'
-import { openTestDoor, token } from '../door.fixture.ts'
+import { openTestDoor, token } from '../http/server.fixture.ts'
 import { createTestChat, type TestChat } from './chat.fixture.ts'
 import type { OpenAiError } from './errors.ts'
 

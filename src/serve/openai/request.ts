@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { ChatRequest } from '../../core/chat.ts'
 import { extentOf } from '../../core/json-text/extent.ts'
 import { maxDepth } from '../../core/json-text/skip.ts'
-import { isObject } from '../inbound.ts'
+import { isObject } from '../inbound-message.ts'
 import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'
 

@@ -1,6 +1,6 @@
 import { ToolwayError } from '../../../src/core/errors.ts'
 import type { CallView, ReloadEvent, ServerDetail, ToolView } from '../../../src/serve/admin/contract.ts'
-import type { Admin } from '../../../src/serve/admin/port.ts'
+import type { Admin } from '../../../src/serve/admin/service.ts'
 import { answerOf } from './answers.ts'
 import { searched } from './audit.ts'
 import { createChance } from './chance.ts'

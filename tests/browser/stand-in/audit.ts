@@ -1,5 +1,5 @@
 import type { AuditPage, AuditRow } from '../../../src/serve/admin/contract.ts'
-import type { AuditAsked } from '../../../src/serve/admin/port.ts'
+import type { AuditAsked } from '../../../src/serve/admin/service.ts'
 import { createChance } from './chance.ts'
 import { callAt } from './traffic.ts'
 

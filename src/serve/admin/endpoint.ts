@@ -1,0 +1,207 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpConfig } from '../../config/schema.ts'
+import type { Access } from '../../core/access.ts'
+import type { Chat } from '../../core/chat.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ErrorCode } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { type Authenticate, createLifetimes, type Identity } from '../auth/identity.ts'
+import type { Admit } from '../auth/throttle.ts'
+import { asRefusal, isUnreadable, Refusal, recordMalformed, refuse, rpc, wrongMethod } from '../errors.ts'
+import type { Bodies } from '../http/bodies.ts'
+import { untilGone } from '../http/event-stream.ts'
+import { type Hosts, offendingHeader } from '../http/hosts.ts'
+import { createPages } from '../http/static-files.ts'
+import { createChatDesk } from './chat.ts'
+import { type Credentials, createCredentials, type Guest } from './credentials.ts'
+import { createEvents } from './live-events.ts'
+import { answerCallback, callbackPath } from './oauth-callback.ts'
+import { openApi } from './openapi.ts'
+import { answerJson, apiHeaders, codeOf, errorBody } from './responses.ts'
+import { answered, createRouter, type Desk, parseInput, type Route, readQuery } from './router.ts'
+import { routes } from './routes.ts'
+import type { Admin } from './service.ts'
+
+/** The part of the HTTP door that is for people: the admin API, metrics, the dashboard. */
+export interface AdminDoor extends Disposable {
+  /** Answers a request for anything but MCP; false where there is nothing at this path. */
+  handle(request: IncomingMessage, response: ServerResponse, path: string): boolean
+}
+
+/** What is known of the HTTP door once it is open. */
+export interface OpenDoor {
+  /** Of the MCP endpoint. */
+  readonly url: string
+  readonly port: number
+  readonly hosts: Hosts
+  /** Counts wrong credentials by address, at all doors together. */
+  readonly admit: Admit
+  readonly bodies: Bodies
+  /** Sessions of MCP clients that are open. */
+  sessions(): number
+  /** The chat of the present configuration; undefined where it has none. */
+  readonly chat?: (() => Chat | undefined) | undefined
+}
+
+export interface AdminDoorOptions {
+  readonly admin: Admin
+  readonly access: Pick<Access, 'agentOf' | 'rejected'>
+  readonly authenticate: Authenticate
+  readonly admit: Admit
+  readonly config: Pick<HttpConfig, 'path'>
+  readonly bodies: Bodies
+  readonly hosts: Hosts
+  readonly port: number
+  /** The chat of the present configuration; undefined where it has none. */
+  readonly chat?: OpenDoor['chat']
+  /** Undefined where metrics are turned off. */
+  readonly metrics?: MetricsOf | undefined
+  /** Where the built dashboard is. */
+  readonly folder: string
+  readonly version: string
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const base = '/admin/api'
+
+export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
+  const { admin, access, config, bodies, hosts, clock, log } = options
+  const credentials = createCredentials(options)
+  const events = createEvents(admin, clock, log)
+  const pages = createPages(options.folder, { endpoint: config.path, hosts })
+  const find = createRouter(routes)
+  let document: object | undefined
+  let draining = false
+
+  const desk: Desk = {
+    admin,
+    credentials,
+    events,
+    chat: createChatDesk(options),
+    document() {
+      document ??= openApi(routes, options.version)
+      return document
+    },
+    watch: ({ identity, again }, response) =>
+      createLifetimes(again, clock)({ authorization: undefined, identity, response }),
+  }
+
+  const answer = async (request: IncomingMessage, response: ServerResponse, path: string) => {
+    const { route, target } = find(request.method ?? '', path)
+    if (draining) throw Refusal.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
+    // A credential first: who has none is not even told that a query is wrong.
+    const guest = route.access === 'anyone' ? undefined : await admitted(request, route)
+    const query = readQuery(request.url ?? '', route.query)
+    const bytes =
+      route.body && (await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }))
+    const body = route.body && bytes && parseInput(bytes, route.body)
+    if (response.destroyed) return
+    const asked = { target, query, body, bytes, request, response, signal: untilGone(response) }
+    const value = await (guest
+      ? route.run({ ...asked, guest, caller: guest.caller } as never, desk)
+      : route.run(asked as never, desk))
+    if (value !== answered) answerJson(response, value)
+  }
+
+  const admitted = async (request: IncomingMessage, { access: who, path }: Route): Promise<Guest> => {
+    const guest = await credentials.admit(request)
+    const { admin, principal, address } = guest.caller
+    if (who === 'guest' || admin) return guest
+    access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+    throw onlyForAdmins(path)
+  }
+
+  /** Who is not let in leaves a record, as at the MCP door (F11). To ask who one is is not to try anything. */
+  const recordRejection = (request: IncomingMessage, refusal: Refusal, path: string) => {
+    const { method, headers, socket } = request
+    if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
+    if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
+    const { remoteAddress: address } = socket
+    const what = { code: codeOf(refusal) as ErrorCode, ...offendingHeader(request, refusal) }
+    access.rejected({ ...what, ...(address !== undefined && { address }) })
+  }
+
+  /** Runs what answers a request, and refuses where it cannot. */
+  const serve = (request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>) => {
+    for (const [name, value] of Object.entries(apiHeaders)) response.setHeader(name, value)
+    const checked = async () => {
+      hosts.check(request.headers.host, request.headers.origin)
+      await work()
+    }
+    checked().catch((thrown) => {
+      const refusal = asRefusal(thrown, log)
+      recordRejection(request, refusal, path)
+      if (isUnreadable(refusal)) recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
+      refuse(response, refusal, clock, errorBody)
+    })
+  }
+
+  return {
+    handle(request, response, path) {
+      if (path === base || path.startsWith(`${base}/`)) {
+        const below = path.slice(base.length + 1)
+        serve(request, response, below, () => answer(request, response, below))
+        return true
+      }
+      if (path === '/metrics') {
+        serve(request, response, path, () => answerMetrics(request, response, credentials, options.metrics))
+        return true
+      }
+      if (path === callbackPath) {
+        serve(request, response, path, () => answerCallback(request, response, admin))
+        return true
+      }
+      return pages(request, response, path)
+    },
+    [Symbol.dispose]() {
+      draining = true
+      events[Symbol.dispose]()
+    },
+  }
+}
+
+const forAdmins = 'admin'
+
+const onlyForAdmins = (path: string): Refusal =>
+  Refusal.of(
+    'DENIED_BY_POLICY',
+    `${path} is for administrators: log in with the gateway's token, or with an API key that is an admin (toolway keys create --admin).`,
+    { rule: forAdmins },
+  )
+
+/** Who is let in, and asks for an agent or for a thing that is not theirs, is written down where that is decided. */
+const isWrittenDown = ({ details: { data } }: Refusal): boolean => {
+  const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
+  return code === 'INVALID_AGENT_ID' || rule === forAdmins
+}
+
+/** What a scraper is answered, in the format that its Accept header asks for. */
+type MetricsOf = (accept: string | undefined) => Scraped | Promise<Scraped>
+
+interface Scraped {
+  readonly body: string
+  readonly contentType: string
+}
+
+/** GET /metrics. */
+async function answerMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  credentials: Credentials,
+  metrics: MetricsOf | undefined,
+): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw wrongMethod(request.method, 'GET, HEAD')
+  const { identity } = await credentials.admit(request)
+  if (!metrics) throw new Refusal(404, rpc.request, 'There are no metrics here: telemetry.metrics is false.')
+  if (!maySee(identity)) {
+    const sentence =
+      'Metrics tell of every agent: they need an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
+    throw Refusal.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
+  }
+  const { body, contentType } = await metrics(request.headers.accept)
+  response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
+}
+
+/** Who could look at every agent anyway; and everybody, where the operator asks nobody for a credential. */
+const maySee = ({ authenticated, admin, agents }: Identity): boolean => !authenticated || admin || agents === '*'

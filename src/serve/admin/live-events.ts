@@ -1,0 +1,170 @@
+import type { ServerResponse } from 'node:http'
+import type { Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { eventBytes, keepAlive } from '../../wire/sse.ts'
+import { Refusal } from '../errors.ts'
+import { dropWhenStalled } from '../http/event-stream.ts'
+import type { AdminEvents, CallView } from './contract.ts'
+import type { Admin } from './service.ts'
+
+/** All streams of events to dashboards. Nothing is watched while nobody looks. */
+export interface Events extends Disposable {
+  /** Makes an answer a stream; throws OVERLOADED when too many are open. */
+  open(caller: Caller, response: ServerResponse): void
+}
+
+type Source = Pick<Admin, 'overview' | 'servers' | 'calls' | 'onCalls' | 'onReload' | 'lastReload'>
+
+interface Reader {
+  readonly caller: Caller
+  readonly response: ServerResponse
+  /** Calls that it has not been told of yet, by id. */
+  readonly news: Map<string, CallView>
+  /** The list of servers that it knows. */
+  servers: Buffer | undefined
+  toldAt: number
+}
+
+/** A few times a second for calls, once a second for the rest. */
+const tickMs = 250
+const ticksPerOverview = 4
+
+/** What a stream may owe its reader before it is told nothing more: all events are about the present. */
+const maxUnread = 256 * 1024
+
+const maxReaders = 64
+/** Whoever is no admin must not be able to keep those who are from seeing what goes on. */
+const maxForGuests = maxReaders / 2
+
+const maxCalls = 100
+const maxNews = 2_000
+const silentMs = 15_000
+
+export function createEvents(admin: Source, clock: Clock, log: Log): Events {
+  const readers = new Set<Reader>()
+  let watching: DisposableStack | undefined
+  let ticks = 0
+
+  /** False where the reader is behind. */
+  const tell = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
+    if (reader.response.writableLength > maxUnread) return false
+    reader.response.write(eventBytes({ event, data }))
+    reader.toldAt = clock.monotonic()
+    return true
+  }
+
+  /** What readers of the same rights see is made once for all of them. */
+  const shared = (make: (caller: Caller) => unknown) => {
+    const made = new Map<string, Buffer>()
+    return ({ caller }: Reader): Buffer => {
+      const rights = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
+      const known = made.get(rights) ?? bytesOf(make(caller))
+      made.set(rights, known)
+      return known
+    }
+  }
+
+  const tellServers = (reader: Reader, servers: Buffer) => {
+    if (reader.servers?.equals(servers)) return
+    if (tell(reader, 'servers', servers)) reader.servers = servers
+  }
+
+  const tick = () => {
+    const overview = ++ticks % ticksPerOverview === 0
+    const overviewOf = shared(admin.overview)
+    const serversOf = shared(admin.servers)
+    for (const reader of readers) {
+      // Whoever is behind is told later: a call that was shown running must come to its end.
+      if (reader.news.size > 0 && tell(reader, 'calls', bytesOf([...reader.news.values()]))) reader.news.clear()
+      if (overview) {
+        tell(reader, 'overview', overviewOf(reader))
+        tellServers(reader, serversOf(reader))
+      }
+      // While something is unread a comment would only hide that the reader has stalled.
+      if (clock.monotonic() - reader.toldAt >= silentMs && reader.response.writableLength === 0) {
+        reader.response.write(keepAlive)
+        reader.toldAt = clock.monotonic()
+      }
+    }
+  }
+
+  const called = (calls: readonly CallView[]) => {
+    for (const { caller, news } of readers) {
+      for (const call of calls) {
+        if (!caller.admin && call.agent !== caller.agent) continue
+        // Put at the end: under load the oldest are left out.
+        news.delete(call.id)
+        news.set(call.id, call)
+        if (news.size > maxNews) news.delete(news.keys().next().value as string)
+      }
+    }
+  }
+
+  const watch = (): DisposableStack => {
+    const stack = new DisposableStack()
+    stack.use(admin.onCalls(called))
+    stack.use(
+      admin.onReload((event) => {
+        for (const reader of readers) if (reader.caller.admin) tell(reader, 'reload', bytesOf(event))
+      }),
+    )
+    let timer: Disposable | undefined
+    const next = () => {
+      timer = clock.after(tickMs, () => {
+        next()
+        try {
+          tick()
+        } catch (cause) {
+          log.error({ cause }, 'Dashboards could not be told what is going on')
+        }
+      })
+    }
+    next()
+    stack.defer(() => timer?.[Symbol.dispose]())
+    return stack
+  }
+
+  const left = (reader: Reader) => {
+    readers.delete(reader)
+    if (readers.size > 0) return
+    watching?.[Symbol.dispose]()
+    watching = undefined
+  }
+
+  return {
+    open(caller, response) {
+      if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
+      const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.monotonic() }
+      // All that can fail comes before the stream begins.
+      const overview = bytesOf(admin.overview(caller))
+      const servers = bytesOf(admin.servers(caller))
+      const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())
+      response.writeHead(200, {
+        'Content-Type': 'text/event-stream',
+        'Cache-Control': 'no-store, no-transform',
+        'X-Accel-Buffering': 'no',
+      })
+      dropWhenStalled(response)
+      readers.add(reader)
+      watching ??= watch()
+      response.once('close', () => left(reader))
+      tell(reader, 'overview', overview)
+      tellServers(reader, servers)
+      tell(reader, 'calls', calls)
+      const reload = caller.admin ? admin.lastReload() : undefined
+      if (reload) tell(reader, 'reload', bytesOf(reload))
+    },
+    [Symbol.dispose]() {
+      for (const { response } of readers) response.end()
+      for (const reader of readers) left(reader)
+    },
+  }
+}
+
+const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+
+const tooManyReaders = (open: number) =>
+  Refusal.of('OVERLOADED', `${open} dashboards are open already: close one, or try again later.`, {
+    retryAfterMs: 5_000,
+  })

@@ -1,0 +1,227 @@
+import { hash } from 'node:crypto'
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import type { JwtConfig } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { Refusal } from '../errors.ts'
+import { type ChallengeOf, challengeFor, insufficient, outdated, wrong } from './challenge.ts'
+import type { Identity } from './identity.ts'
+import { createKeySet, type PublishedKeys } from './jwks.ts'
+
+/** Signatures that only the holder of a private key can make: what is public must never be enough to sign. */
+const algorithms = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
+/** How far the clocks of the provider and of this machine may be apart. */
+const toleranceMs = 30_000
+
+/** A token that names no key is tried with so many of those that are published. */
+const maxTries = 16
+
+/** Verifies the JSON Web Tokens of one identity provider. */
+export interface JwtVerifier extends AsyncDisposable {
+  (token: string, digest: Buffer, beforeSignature?: () => void): Identity | Promise<Identity>
+  /** What clients are told who have no token, or one that is not good enough. */
+  readonly challengeOf: ChallengeOf
+}
+
+export function createJwtVerifier(options: {
+  readonly config: JwtConfig
+  readonly clock: Clock
+  readonly log: Log
+}): JwtVerifier {
+  const { config, clock, log } = options
+  const { issuer, audience, jwksUrl } = config
+  const challengeOf = challengeFor(config)
+  let verified = createVerified(clock)
+  const forgetVerified = () => {
+    verified = createVerified(clock)
+  }
+  const keySet = createKeySet({ url: jwksUrl, clock, log, changed: forgetVerified })
+
+  const claimsOf = async (token: string, keys: PublishedKeys): Promise<JWTPayload> => {
+    const checks: JWTVerifyOptions = {
+      algorithms,
+      issuer,
+      audience,
+      requiredClaims: ['exp', 'sub'],
+      clockTolerance: toleranceMs / 1000,
+      currentDate: new Date(clock.now()),
+    }
+    try {
+      return (await jwtVerify(token, keys.find, checks)).payload
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+      return claimsByAnyKey(token, error, checks)
+    }
+  }
+
+  const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<Identity> => {
+    // Other keys may be published in the meantime: then this goes where nobody looks any more.
+    const kept = verified
+    const claims = await claimsOf(token, keys)
+    const identity = identityOf(claims, config, challengeOf)
+    kept.keep(digest, identity, (claims.exp as number) * 1000 + toleranceMs)
+    return identity
+  }
+
+  const verify = async (token: string, digest: string): Promise<Identity> => {
+    try {
+      const keys = await keySet.current()
+      return await identify(token, digest, keys).catch(async (error: unknown) => {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        const renewed = await keySet.renewed()
+        if (renewed === keys) throw error
+        return identify(token, digest, renewed)
+      })
+    } catch (error) {
+      throw error instanceof Refusal ? error : refusalOf(error, config, log)
+    }
+  }
+
+  const verifier = (token: string, digested: Buffer, beforeSignature?: () => void) => {
+    const digest = digested.toString('base64url')
+    const known = verified.get(digest)
+    if (known) return known
+    beforeSignature?.()
+    return verify(token, digest)
+  }
+  return Object.assign(verifier, { challengeOf, [Symbol.asyncDispose]: () => keySet[Symbol.asyncDispose]() })
+}
+
+async function claimsByAnyKey(
+  token: string,
+  candidates: errors.JWKSMultipleMatchingKeys,
+  checks: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  let tries = 0
+  for await (const key of candidates) {
+    if (++tries > maxTries) break
+    try {
+      return (await jwtVerify(token, key, checks)).payload
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed()
+}
+
+/** What a bearer can do about a token that was not accepted. Nothing of the token itself is told or logged. */
+function refusalOf(error: unknown, config: JwtConfig, log: Log): Refusal {
+  const code = error instanceof errors.JOSEError ? error.code : undefined
+  if (code === undefined) log.warn({ cause: nameOf(error) }, 'A JSON Web Token could not be checked; it is refused')
+  else log.debug({ cause: code }, 'A JSON Web Token was refused')
+  // Claims are looked at after the signature: the issuer has made such a token.
+  const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
+  return signed ? outdated(sentenceFor(error, config)) : wrong(sentenceFor(error, config))
+}
+
+function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
+  if (error instanceof errors.JWTExpired) return 'The token has expired: get a new one from your identity provider.'
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const { claim, reason } = error
+    if (reason === 'missing') return `The token has no ${claim} claim: ask your identity provider for one that has.`
+    if (claim === 'nbf') return 'The token is not valid yet: wait, or set the clock.'
+    if (claim === 'iss') return `The token is of another issuer: get one from ${issuer}.`
+    if (claim === 'aud') return `The token is for another audience: get one for ${audience}.`
+    return `The token's ${claim} claim is not as it must be: get another one from your identity provider.`
+  }
+  if (error instanceof errors.JWKSNoMatchingKey) {
+    return 'The token is signed with a key that its issuer has not published: get a new one from your identity provider.'
+  }
+  return 'The token is not a JSON Web Token that this gateway can trust: get a new one from your identity provider.'
+}
+
+/** The message of an unexpected error may quote what was being read. */
+const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
+
+/** As the configuration spells the names of agents. */
+const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
+
+/**
+ * Who the claims of a verified token say its bearer is. Never an admin: that is for the gateway's own operator to
+ * grant, by the token or by a key, and not for whoever writes claims elsewhere.
+ */
+function identityOf(claims: JWTPayload, { issuer, agentClaim, scopes }: Told, challengeOf: ChallengeOf): Identity {
+  const principal = `jwt:${new URL(issuer).host}:${subject(claims)}`
+  const known = { principal, authenticated: true, admin: false }
+  const named = agentsOf(claims, agentClaim)
+  if (Object.keys(scopes).length === 0) return { ...known, agents: named }
+  const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
+  const agents = [...new Set([...named, ...granted])]
+  // Where scopes say who may be whom, one that has none of them is nobody, and not the default agent.
+  if (agents.length === 0) {
+    const sentence = `The token has none of the scopes that are good for anything here: ask for one of ${Object.keys(scopes).join(', ')}.`
+    throw insufficient(sentence, challengeOf({ error: 'insufficient_scope' }))
+  }
+  const stepUp = (agent: string): string | undefined => {
+    const lacking = Object.keys(scopes).filter((scope) => scopes[scope]?.includes(agent))
+    // Any one of them will do: the first is enough.
+    return lacking[0] && challengeOf({ error: 'insufficient_scope', scopes: [lacking[0]] })
+  }
+  return { ...known, agents, stepUp }
+}
+
+/** The part of the configuration that says what claims mean. */
+type Told = Readonly<Pick<JwtConfig, 'issuer' | 'agentClaim' | 'scopes'>>
+
+/** `scope` as one text (RFC 9068), or `scp`, as some providers call it, as a list. */
+function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
+  const said = [scope, scp].flat().filter((part) => typeof part === 'string')
+  return said.flatMap((part) => part.split(' ')).filter((part) => part !== '')
+}
+
+/** Short and printable, and different for different subjects: one that cannot stand as it is is hashed. */
+function subject({ sub }: JWTPayload): string {
+  if (typeof sub !== 'string' || sub === '') {
+    throw outdated('The token names no subject: ask your identity provider for one with a sub claim.')
+  }
+  return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
+}
+
+/** A name or a list of names. A claim that is there and names nobody is no reason to be the default agent. */
+function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
+  if (!Object.hasOwn(claims, claim)) return []
+  const value = claims[claim]
+  const names = typeof value === 'string' ? [value] : value
+  const valid = Array.isArray(names) && names.length > 0 && names.every(isAgentName)
+  if (valid) return names
+  throw outdated(
+    `The token's claim ${claim} is neither the name of an agent nor a list of such names: ask your identity provider for another token.`,
+  )
+}
+
+const isAgentName = (value: unknown): value is string => typeof value === 'string' && agentName.test(value)
+
+/** Tokens whose signature was checked a moment ago, by digest: to check it again costs a hundred times as much. */
+interface Verified {
+  get(digest: string): Identity | undefined
+  /** Keeps an identity until then, though never for long: the provider may take its keys back. */
+  keep(digest: string, identity: Identity, until: number): void
+}
+
+const maxEntries = 10_000
+const maxMs = 5 * 60_000
+
+export function createVerified(clock: Clock, limit = maxEntries): Verified {
+  // The least recently used comes first: an entry is put at the end again whenever it is used.
+  const entries = new Map<string, { readonly identity: Identity; readonly until: number; readonly keptUntil: number }>()
+  return {
+    get(digest) {
+      const entry = entries.get(digest)
+      if (entry === undefined) return undefined
+      entries.delete(digest)
+      if (entry.until <= clock.now() || entry.keptUntil <= clock.monotonic()) return undefined
+      entries.set(digest, entry)
+      return entry.identity
+    },
+    keep(digest, identity, until) {
+      entries.delete(digest)
+      const [oldest] = entries.keys()
+      if (entries.size >= limit && oldest !== undefined) entries.delete(oldest)
+      entries.set(digest, { identity, until, keptUntil: clock.monotonic() + maxMs })
+    },
+  }
+}

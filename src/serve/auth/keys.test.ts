@@ -1,0 +1,170 @@
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createManualClock, type ManualClock } from '../../../tests/fixtures/clock.ts'
+import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
+import { newApiKey } from '../../stores/api-key.ts'
+import { changeKeyFile } from '../../stores/key-file.ts'
+import { createKeys } from '../../stores/keys.ts'
+import { Refusal } from '../errors.ts'
+import { createAuthenticate } from './authenticate.ts'
+
+let clock: ManualClock
+let log: KeptLog
+let folder: string
+let open: AsyncDisposableStack
+
+beforeEach(async () => {
+  open = new AsyncDisposableStack()
+  clock = createManualClock()
+  log = createKeptLog()
+  folder = open.use(await mkdtempDisposable(join(tmpdir(), 'toolway-keys-'))).path
+})
+afterEach(() => open.disposeAsync())
+
+type Configured = Parameters<typeof createKeys>[0]['configured']
+
+/** The same keys as a gateway has them; a status instead of an identity where the credential is refused. */
+const door = (configured: Configured = [], token?: string) => {
+  const keys = createKeys({ configured, folder, clock, log })
+  const authenticate = createAuthenticate({ token, keys, clock })
+  return (authorization: string | undefined) => {
+    try {
+      return authenticate(authorization)
+    } catch (error) {
+      if (error instanceof Refusal) return error.status
+      throw error
+    }
+  }
+}
+
+async function stored(id: string, more: { agents?: string[]; admin?: boolean; expires?: number } = {}) {
+  const { key, hash } = newApiKey(id)
+  const { agents = [], admin = false, expires } = more
+  const date = (ms: number) => new Date(ms).toISOString()
+  await changeKeyFile(folder, (keys) => [
+    ...keys,
+    { id, hash, agents, admin, created: date(clock.now()), ...(expires && { expires: date(expires) }) },
+  ])
+  return `Bearer ${key}`
+}
+
+const revoke = (id: string) => changeKeyFile(folder, (keys) => keys.filter((key) => key.id !== id))
+
+describe('B6, G7: API keys', () => {
+  test('of the configuration and of the key file are each their own principal', async () => {
+    const ci = newApiKey('ci')
+    const bot = await stored('bot', { agents: ['reader', 'writer'], admin: true })
+    const enter = door([{ id: 'ci', hash: ci.hash, agents: [], admin: false }])
+    expect(enter(`Bearer ${ci.key}`)).toEqual({ principal: 'key:ci', authenticated: true, admin: false, agents: [] })
+    expect(enter(bot)).toEqual({
+      ...{ principal: 'key:bot', authenticated: true, admin: true },
+      agents: ['reader', 'writer'],
+    })
+  })
+
+  test('may act as every agent if * says so', async () => {
+    const all = await stored('all', { agents: ['*'] })
+    expect(door()(all)).toMatchObject({ agents: '*' })
+  })
+
+  test('that were made or revoked while the gateway runs count within a second', async () => {
+    const enter = door()
+    const bot = await stored('bot')
+    clock.advance(1_000)
+    expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
+    await revoke('bot')
+    clock.advance(1_000)
+    expect(enter(bot)).toBe(401)
+  })
+
+  test('end when they expire', async () => {
+    const bot = await stored('bot', { expires: clock.now() + 60_000 })
+    const enter = door()
+    clock.advance(59_999)
+    expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
+    clock.advance(1)
+    expect(enter(bot)).toBe(401)
+  })
+
+  test('that are almost right are nobody', async () => {
+    const bot = await stored('bot')
+    const enter = door()
+    const [, key = ''] = bot.split(' ')
+    const { hash } = newApiKey('bot')
+    for (const wrong of [
+      key.slice(0, -1),
+      `${key}A`,
+      key.toUpperCase(),
+      key.replace('twk_', 'tw_'),
+      key.replace('twk_', ''),
+      key.replace('_bot_', '_admin_'),
+      'twk_',
+      hash,
+      `twk_${hash}`,
+    ]) {
+      expect(enter(`Bearer ${wrong}`), wrong).toBe(401)
+    }
+    for (const header of [`Basic ${key}`, key, `Bearer ${key} ${key}`, `Bearer ${key},${key}`, `Token ${key}`]) {
+      expect(enter(header), header).toBe(401)
+    }
+    expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
+  })
+
+  test('G7: once there are some, whoever shows none may not choose an agent', () => {
+    const { hash } = newApiKey('bot')
+    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: '*' })
+    const configured = [{ id: 'bot', hash, agents: ['a'], admin: false }]
+    expect(door(configured, undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
+  })
+
+  test('G7: a key file that cannot be trusted does not let strangers choose an agent', async () => {
+    await writeFile(join(folder, 'keys.json'), 'garbage', { mode: 0o600 })
+    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous', agents: [] })
+  })
+
+  test('that are wrong become neither anonymous nor the operator', async () => {
+    const { key } = newApiKey('nobody')
+    expect(door([], undefined)(`Bearer ${key}`)).toBe(401)
+    expect(door([], undefined)(undefined)).toMatchObject({ principal: 'anonymous' })
+    expect(door([], 'tw_token')(`Bearer ${key}`)).toBe(401)
+    expect(door([], 'tw_token')('Bearer tw_token')).toMatchObject({ principal: 'token', admin: true })
+  })
+
+  test('a token of the same form as a key or a JSON Web Token is still the token', () => {
+    for (const token of ['twk_mine', 'a.b.c']) {
+      expect(door([], token)(`Bearer ${token}`)).toMatchObject({ principal: 'token' })
+      expect(door([], token)(`Bearer ${token}x`)).toBe(401)
+    }
+  })
+
+  test('of the file stop working when it is damaged; the token and those of the configuration go on', async () => {
+    const ci = newApiKey('ci')
+    const bot = await stored('bot')
+    const enter = door([{ id: 'ci', hash: ci.hash, agents: [], admin: false }], 'tw_token')
+    expect(enter(bot)).toMatchObject({ principal: 'key:bot' })
+    await writeFile(join(folder, 'keys.json'), '{"version":1,"keys":[')
+    clock.advance(1_000)
+    expect(enter(bot)).toBe(401)
+    expect(enter(`Bearer ${ci.key}`)).toMatchObject({ principal: 'key:ci' })
+    expect(enter('Bearer tw_token')).toMatchObject({ principal: 'token' })
+    expect(log.lines).toEqual([expect.objectContaining({ level: 'error', message: expect.stringMatching(/damaged/) })])
+  })
+
+  test('are never in the log nor in an answer', async () => {
+    const [, key = ''] = (await stored('bot')).split(' ')
+    const authenticate = createAuthenticate({
+      token: 'tw_x',
+      keys: createKeys({ configured: [], folder, clock, log }),
+      clock,
+    })
+    const wrong = `${key.slice(0, -2)}xx`
+    expect(() => authenticate(`Bearer ${wrong}`)).toThrow(Refusal)
+    try {
+      authenticate(`Bearer ${wrong}`)
+    } catch (error) {
+      expect((error as Error).message + JSON.stringify(log.lines)).not.toContain(key.slice(8, 30))
+    }
+  })
+})

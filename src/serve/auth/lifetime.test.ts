@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import type { Call } from '../../core/call.ts'
+import { writeTaskId } from '../../core/task-id.ts'
+import { createTestAccess } from '../access.fixture.ts'
+import { openTestDoor } from '../http/server.fixture.ts'
+import { wrong } from './challenge.ts'
+
+const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
+
+test('B6: who waits for the result of a task does not outlive the credential', async () => {
+  let revoked = false
+  const asked = Promise.withResolvers<Call>()
+  const access = {
+    ...createTestAccess(),
+    relay(_method: string, call: Call) {
+      asked.resolve(call)
+      return new Promise<never>((_, reject) => call.signal.addEventListener('abort', () => reject(call.signal.reason)))
+    },
+  }
+  const authenticate = () => async () => {
+    if (revoked) throw wrong('The key has been revoked.')
+    return anna
+  }
+  await using door = await openTestDoor({ access, authenticate })
+  const session = await door.session()
+  const taskId = writeTaskId({ server: 'files', tool: 'wait', sealed: 'x' })
+  const params = { taskId }
+  const answer = session.send({ id: 1, method: 'tasks/result', params }, { headers: { accept: 'application/json' } })
+  const ended = answer.then(({ body }) => body.text()).catch((error: Error) => error.message)
+  const { signal } = await asked.promise
+  await door.clock.pass(5_000)
+  expect(signal.aborted).toBe(false)
+  revoked = true
+  await door.clock.pass(5_000)
+  expect(await ended).toMatch(/closed|reset|hang up|terminated/)
+  expect(signal.aborted).toBe(true)
+})

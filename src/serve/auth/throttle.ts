@@ -1,0 +1,91 @@
+import type { AuthConfig } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import { Refusal } from '../errors.ts'
+import type { HttpRequest } from '../http/request.ts'
+import { createAddressLimit } from './address-limit.ts'
+import type { Authenticate, Identity } from './identity.ts'
+
+/** Authenticates a request; too many wrong credentials from its address are a 429. */
+export type Admit = (authorization: string | undefined, request: HttpRequest) => Identity | Promise<Identity>
+
+interface AdmitOptions {
+  readonly authenticate: Authenticate
+  settings(): FailureSettings
+  /** Where a request comes from. */
+  addressOf(request: HttpRequest): string | undefined
+  readonly clock: Clock
+}
+
+export type FailureSettings = Pick<AuthConfig, 'maxFailures' | 'failureInterval'>
+
+/**
+ * Signature checks of tokens that are not known yet, per address. They cost a hundred times what comparing a hash does.
+ * One that succeeds is given back, so that only those that fail or are under way count.
+ */
+const signatures = { burst: 50, intervalMs: 100 }
+
+export const throttleRule = 'auth.maxFailures'
+
+/**
+ * Limits wrong credentials by address. Credentials are compared first, and a right one is always let in: users behind
+ * one proxy share an address, and one of them must not be able to lock out the others.
+ */
+export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitOptions): Admit {
+  const failures = createAddressLimit(clock)
+  const checks = createAddressLimit(clock)
+
+  const failed = (thrown: unknown, request: HttpRequest): unknown => {
+    const { maxFailures: burst, failureInterval: intervalMs } = settings()
+    if (!isGuess(thrown) || burst === 0) return thrown
+    const rate = { burst, intervalMs }
+    const address = addressOf(request) ?? ''
+    const waitMs = failures.waitMs(address, rate)
+    if (waitMs > 0) return tooMany(waitMs)
+    failures.add(address, rate)
+    return thrown
+  }
+
+  return (authorization, request) => {
+    // A request without a credential has not guessed.
+    if (authorization === undefined) return authenticate(authorization)
+    /** Of a token whose signature is being checked. */
+    let address: string | undefined
+    const beforeSignature = () => {
+      if (settings().maxFailures === 0) return
+      const from = addressOf(request) ?? ''
+      const waitMs = checks.waitMs(from, signatures)
+      if (waitMs > 0) throw tooMany(waitMs)
+      checks.add(from, signatures)
+      address = from
+    }
+    const takeBack = () => {
+      if (address !== undefined) checks.remove(address, signatures)
+    }
+    try {
+      const identity = authenticate(authorization, beforeSignature)
+      if (!(identity instanceof Promise)) return identity
+      return identity.then(
+        (admitted) => {
+          takeBack()
+          return admitted
+        },
+        (thrown: unknown) => {
+          if (!isGuess(thrown)) takeBack()
+          throw failed(thrown, request)
+        },
+      )
+    } catch (thrown) {
+      throw failed(thrown, request)
+    }
+  }
+}
+
+/** A credential that was valid once, or is valid elsewhere, is not a guess: its holder needs the 401 to get a new one. */
+const isGuess = (thrown: unknown): boolean =>
+  thrown instanceof Refusal && thrown.status === 401 && thrown.details.genuine !== true
+
+const tooMany = (retryAfterMs: number): Refusal => {
+  const seconds = Math.ceil(retryAfterMs / 1000)
+  const sentence = `Too many wrong credentials came from this address (auth.maxFailures): try again in ${seconds} s.`
+  return Refusal.of('RATE_LIMITED', sentence, { retryAfterMs: Math.ceil(retryAfterMs), rule: throttleRule })
+}

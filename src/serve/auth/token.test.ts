@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { Refusal } from '../errors.ts'
+import { authenticateToken, bearerTokens } from './authenticate.ts'
+
+describe('B6: bearer tokens', () => {
+  const authenticate = authenticateToken('s3cret')
+
+  test('the right token is an authenticated operator', () => {
+    expect(authenticate('Bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true, agents: '*' })
+    expect(authenticate('bearer s3cret')).toEqual({ principal: 'token', authenticated: true, admin: true, agents: '*' })
+  })
+
+  test.each([
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer s3cre',
+    'Bearer s3cret2',
+    'Bearer S3CRET',
+    'Basic s3cret',
+    's3cret',
+    'Bearer a s3cret',
+  ])('%s never becomes anybody', (authorization) => {
+    const tried = () => authenticate(authorization)
+    expect(tried).toThrow(Refusal)
+    expect(tried).toThrow(/Authorization: Bearer/)
+  })
+
+  test('each token has an identity of its own', () => {
+    const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
+    const bert = { principal: 'bert', authenticated: true, admin: true, agents: [] }
+    const several = bearerTokens([
+      ['one', anna],
+      ['two', bert],
+    ])
+    expect(several('Bearer one')).toBe(anna)
+    expect(several('Bearer two')).toBe(bert)
+    expect(() => several('Bearer three')).toThrow(Refusal)
+  })
+
+  test('without a configured token everybody is the same anonymous caller, and no operator', () => {
+    const open = authenticateToken(undefined)
+    expect(open(undefined)).toEqual({ principal: 'anonymous', authenticated: false, admin: false, agents: '*' })
+  })
+
+  test('whoever shows a credential where none is needed does not become anonymous unawares', () => {
+    for (const authorization of ['Bearer anything', 'Basic YTpi', '']) {
+      expect(() => authenticateToken(undefined)(authorization)).toThrow(Refusal)
+    }
+  })
+
+  test('an empty token is never a way in', () => {
+    expect(() => authenticateToken('')('Bearer ')).toThrow(Refusal)
+  })
+})

@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto'
+import type { Access, MissingServer, Served } from '../../core/access.ts'
+import type { Call, Caller, Handler, Input, Peer } from '../../core/call.ts'
+import type { Kind } from '../../core/entry.ts'
+import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { members } from '../../core/json-text/scan.ts'
+import type { Result } from '../../core/result.ts'
+import { readTaskId } from '../../core/task-id.ts'
+import { tellWaiting, type Wait } from '../../core/waiting.ts'
+import type { Pieces } from '../../wire/bytes.ts'
+import { withoutEnvelope } from '../../wire/revisions.ts'
+import { ProtocolError, rpc } from '../errors.ts'
+import { type Asked, isObject, memberOf, type Params } from '../inbound-message.ts'
+
+/** Whoever waits for an operation, and how it is told that nobody does any more. */
+export interface Waiter extends Peer {
+  readonly signal: AbortSignal
+}
+
+/** What clients of every era can do with entries. Each answers with its result object, in the era's form. */
+export interface Operations {
+  list(kind: Kind, params: Params, caller: Caller): Promise<ListAnswer>
+  /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
+  callTool(asked: Asked, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Pieces>
+  readResource(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+  getPrompt(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+  complete(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+  /** Asks about a task that a tool has started for this caller. */
+  task(method: string, asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+}
+
+/** One page of a list, to be put between braces. */
+export interface ListAnswer {
+  readonly members: Pieces
+  /** Servers whose entries are not in it; eras tell them in `_meta` under `missingKey`. */
+  readonly missing: readonly MissingServer[]
+}
+
+export const missingKey = 'dev.toolway/missing'
+
+const listFields: Readonly<Record<Kind, string>> = {
+  tool: 'tools',
+  resource: 'resources',
+  template: 'resourceTemplates',
+  prompt: 'prompts',
+}
+
+/** A result as an era has it; `reads` where it is the content of a resource. */
+export type Form = (result: Result, reads?: 'reads') => Pieces
+
+/** `readable` makes of a list of tools one that clients of the era can read. */
+export function createOperations(access: Access, form: Form, readable = (tools: Buffer) => tools): Operations {
+  const run = (
+    handler: Handler,
+    served: Served,
+    input: Input,
+    caller: Caller,
+    peer: Waiter,
+    admit?: Call['admit'],
+  ): Promise<Result> => {
+    const { entry } = served
+    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, ...(admit && { admit }) })
+  }
+
+  return {
+    async list(kind, params, caller) {
+      const { cursor } = params
+      if (cursor !== undefined && typeof cursor !== 'string') throw invalid('The cursor must be a string.')
+      const view = access.view(caller)
+      await view.ready()
+      const { items, nextCursor } = pageOf(() => view.page(kind, cursor))
+      const page = [Buffer.from(`"${listFields[kind]}":`), kind === 'tool' ? readable(items) : items]
+      const end = nextCursor === undefined ? [] : [Buffer.from(`,"nextCursor":${JSON.stringify(nextCursor)}`)]
+      return { members: [...page, ...end], missing: view.missing() }
+    },
+
+    async callTool(asked, caller, peer, inspect) {
+      const served = await access.view(caller).resolve('tool', text(asked.params, 'name'), waitOf(asked.params, peer))
+      const admit = inspect && (() => inspect(served))
+      return form(await run(access.handle, served, namedInput(asked), caller, peer, admit))
+    },
+
+    async readResource(asked, caller, peer) {
+      const uri = text(asked.params, 'uri')
+      const served = await access.view(caller).resolve('resource', uri, waitOf(asked.params, peer))
+      const ofServer = served.uri ?? uri
+      const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(asked), ...restOf(asked, read) }
+      try {
+        return form(await run(access.handle, served, input, caller, peer), 'reads')
+      } catch (thrown) {
+        throw underAskedUri(thrown, { ofServer, asked: uri })
+      }
+    },
+
+    async getPrompt(asked, caller, peer) {
+      const served = await access.view(caller).resolve('prompt', text(asked.params, 'name'), waitOf(asked.params, peer))
+      return form(await run(access.handle, served, namedInput(asked), caller, peer))
+    },
+
+    async complete(asked, caller, peer) {
+      const { ref, argument } = asked.params
+      if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
+      const view = access.view(caller)
+      const served = await resolveReference(view, ref, waitOf(asked.params, peer))
+      const input = {
+        arguments: completionOf(asked),
+        ...(served.uri !== undefined && { uri: served.uri }),
+        meta: metaOf(asked),
+        ...restOf(asked, completed),
+      }
+      return form(await run(access.complete, served, input, caller, peer))
+    },
+
+    async task(method, asked, caller, peer) {
+      const task = readTaskId(text(asked.params, 'taskId'))
+      if (task === undefined) throw invalid('Task not found: the "taskId" must be one that you were given.')
+      const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(asked.params, peer))
+      const input = { arguments: Json.of({}), meta: metaOf(asked), ...restOf(asked, aboutTask) }
+      const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
+      return form(await run(relay, served, input, caller, peer))
+    },
+  }
+}
+
+/** Whoever waits for the result of a task may have to wait for as long as the task takes. */
+const maxTaskMs = 24 * 3_600_000
+
+/** A call waits for a server that is still starting, and its caller hears of that where it asked for progress. */
+const waitOf = (params: Params, peer: Waiter): Wait => ({
+  signal: peer.signal,
+  progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
+})
+
+function resolveReference(view: ReturnType<Access['view']>, ref: Params, wait: Wait): Promise<Served> {
+  if (ref.type === 'ref/prompt') return view.resolve('prompt', text(ref, 'name'), wait)
+  if (ref.type === 'ref/resource') return view.resolve('resource', text(ref, 'uri'), wait)
+  throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
+}
+
+/** A cursor that we never gave out is a malformed request, not a refused one. */
+function pageOf<T>(page: () => T): T {
+  try {
+    return page()
+  } catch (thrown) {
+    if (!(thrown instanceof ToolwayError) || thrown.code !== 'INVALID_ARGUMENTS') throw thrown
+    throw new ProtocolError(rpc.params, thrown.message, thrown.data)
+  }
+}
+
+const namedInput = (asked: Asked): Input => ({
+  arguments: argumentsOf(asked),
+  meta: metaOf(asked),
+  ...restOf(asked, named),
+})
+
+/** The arguments of a call, in the bytes in which they came. */
+export function argumentsOf(asked: Asked): Input['arguments'] {
+  const value = object(asked.params, 'arguments')
+  return value === asked.params.arguments ? (memberOf(asked, 'arguments') as Input['arguments']) : Json.of(value)
+}
+
+/** What a completion is about, put together from the bytes in which it came. */
+function completionOf(asked: Asked): Input['arguments'] {
+  const { argument, context } = asked.params
+  const pieces = [Buffer.from('{"argument":'), memberOf(asked, 'argument').bytes]
+  if (context !== undefined) pieces.push(Buffer.from(',"context":'), memberOf(asked, 'context').bytes)
+  const value = context === undefined ? { argument } : { argument, context }
+  return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
+}
+
+/** Read exactly only where there is more in it than the keys of every day. */
+function metaOf(asked: Asked): Readonly<Record<string, unknown>> {
+  const meta = withoutEnvelope(object(asked.params, '_meta'))
+  for (const key in meta) {
+    if (everyday.has(key)) continue
+    return withoutEnvelope(memberOf(asked, '_meta').exact as Record<string, unknown>)
+  }
+  return meta
+}
+
+const everyday: ReadonlySet<string> = new Set(['progressToken', 'traceparent', 'tracestate', 'dev.toolway/agent'])
+
+/** The members of params that an operation understands; all others go on as they came. */
+const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
+const aboutTask: ReadonlySet<string> = new Set(['_meta'])
+const read: ReadonlySet<string> = new Set(['uri', '_meta'])
+const completed: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
+
+function restOf(asked: Asked, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
+  const others = Object.keys(asked.params).filter((key) => !understood.has(key))
+  return others.length === 0 ? {} : { rest: Object.fromEntries(others.map((key) => [key, memberOf(asked, key).exact])) }
+}
+
+function object(params: Params, field: string): Record<string, unknown> {
+  const value = params[field] ?? {}
+  if (!isObject(value)) throw invalid(`"${field}" must be an object.`)
+  return value
+}
+
+function text(params: Params, field: string): string {
+  const value = params[field]
+  if (typeof value !== 'string' || value === '') throw invalid(`"${field}" must be a non-empty string.`)
+  return value
+}
+
+const invalid = (message: string) => new ProtocolError(rpc.params, message)
+
+/** Short enough for a log line; 60 random bits, from a pool that the runtime fills many ids at a time. */
+const callId = () => randomUUID().slice(19)
+
+/**
+ * A server's error about a resource as its caller may see it: where it names the resource, it names it as the caller
+ * did. Only those bytes change, and everything else that was thrown is handed back as it is.
+ */
+function underAskedUri(thrown: unknown, spelling: { readonly ofServer: string; readonly asked: string }): unknown {
+  const { ofServer, asked } = spelling
+  if (!(thrown instanceof ServerError) || ofServer === asked) return thrown
+  const { bytes } = thrown.error
+  const data = members(bytes)?.get('data')
+  const uri = data && members(data)?.get('uri')
+  if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
+  // The URI is a slice of the error, so its place follows from where both begin.
+  const at = uri.byteOffset - bytes.byteOffset
+  const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(asked)), bytes.subarray(at + uri.length)]
+  return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
+}

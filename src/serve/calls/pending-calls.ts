@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { createSeal } from '../../lib/seal.ts'
+import { ProtocolError, rpc } from '../errors.ts'
+import type { OpenCall } from './resumable-call.ts'
+
+/** Whose call it is, and what it calls: only the same can come back to it. */
+export interface Owner {
+  readonly principal: string
+  readonly method: string
+  readonly name: string
+}
+
+/** Calls that wait for their callers to come back with answers. */
+export interface Parked {
+  /** Finds a place for a call that may have to wait; throws OVERLOADED when there is none. */
+  admit(call: OpenCall, owner: Owner): void
+  /** The call waits from now on, for a while; the state is what its caller has to bring back, once. */
+  park(call: OpenCall): string
+  /** Whether a state is for us to judge; others belong to some server. */
+  recognises(state: unknown): state is string
+  /** The call that a state stands for, which stops waiting; throws if there is none for this owner. */
+  resume(state: string, owner: Owner): OpenCall
+  /** The call is over, or will be. */
+  forget(call: OpenCall): void
+  /** Nobody can come back any more: cancels all that wait, and admits no others. */
+  close(): void
+}
+
+interface Place {
+  readonly id: string
+  readonly call: OpenCall
+  readonly owner: Owner
+  /** Which of its waits this is: each has a state of its own. */
+  round: number
+  timer: Disposable | undefined
+}
+
+/** As long as a person may take to answer. */
+const maxIdleMs = 600_000
+
+export interface ParkedLimits {
+  readonly all: number
+  /** Of one principal. */
+  readonly each: number
+}
+
+/** What tells our states from those of servers. */
+const prefix = 'toolway-call.'
+
+/** Each open call keeps something open at a server. */
+const defaults: ParkedLimits = { all: 2_000, each: 500 }
+
+/** The replica in which a call waits; undefined where there is but one, or the state is none of ours. */
+export function parkedBy(state: string): string | undefined {
+  if (!state.startsWith(prefix)) return undefined
+  const end = state.indexOf('.', prefix.length)
+  return end === -1 ? undefined : state.slice(prefix.length, end)
+}
+
+export function createParked(clock: Clock, limits: ParkedLimits = defaults, replica?: string): Parked {
+  const ours = replica === undefined ? prefix : `${prefix}${replica}.`
+  // An open call does not outlive this process, and neither need the key.
+  const seal = createSeal(randomBytes(32).toString('base64url'))
+  const places = new Map<string, Place>()
+  const placeOf = new Map<OpenCall, Place>()
+  const counts = new Map<string, number>()
+  let closed = false
+
+  const forget = (call: OpenCall) => {
+    const place = placeOf.get(call)
+    if (place === undefined) return
+    const { principal } = place.owner
+    place.timer?.[Symbol.dispose]()
+    placeOf.delete(call)
+    places.delete(place.id)
+    const left = (counts.get(principal) ?? 1) - 1
+    if (left === 0) counts.delete(principal)
+    else counts.set(principal, left)
+  }
+
+  const cancel = (call: OpenCall) => {
+    forget(call)
+    call.cancel()
+  }
+
+  return {
+    admit(call, owner) {
+      if (closed)
+        throw new ToolwayError('OVERLOADED', 'This gateway is shutting down: its callers cannot be asked any more.')
+      if (placeOf.has(call)) return
+      const own = counts.get(owner.principal) ?? 0
+      if (placeOf.size >= limits.all || own >= limits.each) {
+        throw new ToolwayError(
+          'OVERLOADED',
+          'Too many calls wait for answers of their callers already: try again later.',
+        )
+      }
+      counts.set(owner.principal, own + 1)
+      const place: Place = { id: randomBytes(16).toString('base64url'), call, owner, round: 0, timer: undefined }
+      places.set(place.id, place)
+      placeOf.set(call, place)
+    },
+    park(call) {
+      const place = placeOf.get(call)
+      if (place === undefined) throw new Error('a call must be admitted before it can wait')
+      place.round++
+      place.timer = clock.after(maxIdleMs, () => cancel(call))
+      return ours + seal.close(`${place.id}.${place.round}`, bindingOf(place.owner))
+    },
+    recognises: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
+    resume(state, owner) {
+      const sealed = state.startsWith(ours) ? state.slice(ours.length) : ''
+      const [id = '', round] = seal.open(sealed, bindingOf(owner))?.split('.') ?? []
+      const place = places.get(id)
+      if (place?.timer === undefined || String(place.round) !== round) throw invalidState()
+      place.timer[Symbol.dispose]()
+      place.timer = undefined
+      return place.call
+    },
+    forget,
+    close() {
+      closed = true
+      for (const { timer, call } of [...placeOf.values()]) if (timer !== undefined) cancel(call)
+    },
+  }
+}
+
+/** One answer for everything that can be wrong with a state: who guesses learns nothing. */
+export const invalidState = () =>
+  new ProtocolError(rpc.params, 'Invalid or expired requestState: make the call again without it.', {
+    reason: 'invalid_request_state',
+  })
+
+const bindingOf = ({ principal, method, name }: Owner) => JSON.stringify([principal, method, name])

@@ -1,0 +1,103 @@
+import { ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'
+import { answers, errorMembers, type Level } from '../../wire/defined-members.ts'
+import { notificationBytes, requestBytes } from '../../wire/message.ts'
+import type { InboundAnswer } from '../inbound-message.ts'
+
+/** The questions that one session's client has not answered yet. Ids belong to the session, so no other can answer. */
+export interface Asks {
+  /**
+   * Asks by `send` and waits for the answer. Rejects with a ToolwayError when the client cannot be reached,
+   * or the signal says that nobody waits any more; with a ServerError if the client answers with an error of its own.
+   */
+  ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json>
+  /**
+   * Takes a client's answer; one that nobody waits for is ignored. Gives the reason where it cannot be passed on
+   * because servers might read it in different ways; whoever waits gets the same as an error.
+   */
+  settle(answer: InboundAnswer): string | undefined
+}
+
+interface Waiting {
+  readonly method: string
+  resolve(result: Json): void
+  reject(error: Error): void
+}
+
+/** A client that answers nothing must not pile up questions. */
+const maxWaiting = 64
+
+export function createAsks(scope: Scope, log: Log): Asks {
+  const waiting = new Map<string, Waiting>()
+  let count = 0
+
+  return {
+    ask(send, method, params, signal) {
+      if (signal.aborted) return Promise.reject(nobodyWaits(method))
+      if (waiting.size >= maxWaiting) {
+        const sentence = `The client has ${maxWaiting} questions to answer already: ask again when it has answered some.`
+        return Promise.reject(new ToolwayError('OVERLOADED', sentence))
+      }
+      const id = `ask-${++count}`
+      return new Promise<Json>((resolve, reject) => {
+        const over = () => {
+          waiting.delete(id)
+          signal.removeEventListener('abort', abort)
+        }
+        const abort = () => {
+          over()
+          send(notificationBytes('notifications/cancelled', Json.of({ requestId: id })))
+          reject(nobodyWaits(method))
+        }
+        waiting.set(id, {
+          method,
+          resolve(result) {
+            over()
+            resolve(result)
+          },
+          reject(error) {
+            over()
+            reject(error)
+          },
+        })
+        signal.addEventListener('abort', abort)
+        if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
+      })
+    },
+    settle({ id, result, error }) {
+      // We number our questions with strings: a number that looks alike is none of ours.
+      const found = typeof id === 'string' ? waiting.get(id) : undefined
+      if (found === undefined) return undefined
+      const { method } = found
+      const leftOut: string[] = []
+      try {
+        if (result !== undefined) {
+          found.resolve(Json.raw(definedBytes(result.bytes, answers[method] ?? emptyAnswer, scope, leftOut)))
+        } else if (error !== undefined) {
+          found.reject(new ServerError(Json.raw(definedBytes(error.bytes, errorMembers, scope, leftOut))))
+        }
+      } catch (thrown) {
+        if (!(thrown instanceof AmbiguousMember)) throw thrown
+        found.reject(new ToolwayError('INVALID_ARGUMENTS', `The client's answer to ${method}: ${thrown.message}`))
+        return thrown.message
+      }
+      if (leftOut.length > 0) {
+        log.debug({ method, members: leftOut.slice(0, 10) }, "left out unknown members of a client's answer")
+      }
+      return undefined
+    },
+  }
+}
+
+const emptyAnswer: Level = { members: {} }
+
+const nobodyWaits = (method: string) =>
+  new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)
+
+const unreachable = (method: string) =>
+  new ToolwayError(
+    'CANCELLED',
+    `The client cannot be asked for ${method}: it has gone, or does not accept an event stream as an answer.`,
+  )

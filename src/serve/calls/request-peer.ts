@@ -1,0 +1,113 @@
+import type { Peer } from '../../core/call.ts'
+import type { LogLevel } from '../../core/capabilities.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { type Id, notificationBytes } from '../../wire/message.ts'
+import { ProtocolError, rpc } from '../errors.ts'
+import { type InboundRequest, isObject, type Params } from '../inbound-message.ts'
+import { isHeard, type Session, undeclared } from '../session/session.ts'
+
+/** Where one request's messages go: the answer to its own POST, or the one line of a stdio client. */
+export interface Outlet {
+  /** Who to tell when the client goes away before its answer. */
+  owner: { cancel(): void } | undefined
+  /** Sends a message ahead of the answer; false if the client cannot be reached that way. */
+  send(message: Buffer): boolean
+  /** There will be no answer. */
+  abandon(): void
+}
+
+/** One request in flight: how it is cancelled, and the way back to its caller until it is answered. */
+export class RequestPeer implements Peer {
+  readonly #id: Id
+  readonly #session: Session
+  readonly #outlet: Outlet
+  readonly #progressToken: unknown
+  readonly #controller = new AbortController()
+  #over: AbortController | undefined
+  #answered = false
+
+  constructor(session: Session, request: InboundRequest, outlet: Outlet) {
+    const { _meta } = request.params
+    this.#id = request.id
+    this.#session = session
+    this.#outlet = outlet
+    this.#progressToken = isObject(_meta) ? _meta.progressToken : undefined
+    outlet.owner = this
+    session.requests.set(request.id, this)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  readonly rounds = false
+
+  get logLevel(): LogLevel | undefined {
+    return this.#session.logLevel
+  }
+
+  get request() {
+    return { id: this.#id, revision: this.#session.revision }
+  }
+
+  cancel(): void {
+    if (this.#answered) return
+    this.#controller.abort(new ToolwayError('CANCELLED', 'The caller cancelled this call.'))
+    this.answered()
+    this.#outlet.abandon()
+  }
+
+  /** Nothing may follow the answer, and nothing asked on the way is of interest after it. */
+  answered(): void {
+    if (this.#answered) return
+    this.#answered = true
+    this.#session.requests.delete(this.#id)
+    this.#over?.abort()
+  }
+
+  notify(method: string, params: Json): void {
+    if (this.#answered || !isHeard(this.#session, method, params)) return
+    if (method !== 'notifications/progress') {
+      this.#outlet.send(notificationBytes(method, params))
+      return
+    }
+    const token = this.#progressToken
+    if (token === undefined) return
+    this.#outlet.send(notificationBytes(method, progressUnder(token, params)))
+  }
+
+  ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    const refused = undeclared(this.#session, method)
+    if (refused !== undefined) return Promise.reject(refused)
+    this.#over ??= new AbortController()
+    if (this.#answered) this.#over.abort()
+    const waiting = AbortSignal.any([signal, this.#over.signal])
+    return this.#session.asks.ask((message) => this.#outlet.send(message), method, params, waiting)
+  }
+}
+
+const maxTokenBytes = 256
+
+/** Refuses a progress token that is neither text nor a whole number, or too long: it is sent back with each progress. */
+export function checkProgressToken({ _meta }: Params): void {
+  const token = isObject(_meta) ? _meta.progressToken : undefined
+  if (token === undefined || Number.isSafeInteger(token)) return
+  if (typeof token === 'string' && Buffer.byteLength(token) <= maxTokenBytes) return
+  const sentence = `"_meta.progressToken" must be a whole number, or text of at most ${maxTokenBytes} bytes.`
+  throw new ProtocolError(rpc.params, sentence)
+}
+
+/** Tokens are renewed on every hop, and with every request of a caller that comes again: here it has the caller's. */
+export function progressUnder(token: unknown, params: Json): Json {
+  const progress = params.value as Params
+  return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
+}
+
+/** The way back to somebody who cannot be asked: what needs a person's yes does not get it. */
+export const nobody: Peer = {
+  rounds: false,
+  logLevel: undefined,
+  notify() {},
+  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'Nobody can be asked in a chat over HTTP.')),
+}

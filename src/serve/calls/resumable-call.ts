@@ -1,0 +1,215 @@
+import type { Capabilities, LogLevel } from '../../core/capabilities.ts'
+import { ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Pieces } from '../../wire/bytes.ts'
+import { type Id, notificationBytes } from '../../wire/message.ts'
+import type { Params } from '../inbound-message.ts'
+import { isWanted, missingCapability, missingFrom, requiredFor } from './client-capabilities.ts'
+import type { Waiter } from './operations.ts'
+import { progressUnder } from './request-peer.ts'
+
+/** One request of a caller, as long as it waits: a call that asks for more is waited for by several, one after another. */
+export interface Leg {
+  readonly id: Id
+  readonly revision: string
+  readonly capabilities: Capabilities
+  readonly logLevel: LogLevel | undefined
+  readonly progressToken: unknown
+  /** Sends a message ahead of the answer. */
+  send(message: Buffer): boolean
+}
+
+/** What a server wants to know of the caller. */
+export interface Question {
+  readonly method: string
+  readonly params: Json
+}
+
+/** How the waiting of one leg ends. */
+export type Turn =
+  | { readonly kind: 'done'; readonly result: Pieces }
+  | { readonly kind: 'failed'; readonly thrown: unknown }
+  | { readonly kind: 'asked'; readonly questions: ReadonlyMap<string, Question> }
+  | { readonly kind: 'cancelled' }
+
+interface Waiting extends Question {
+  answer(value: Json): void
+  drop(error: Error): void
+}
+
+/** A server that asks without end must not pile up questions. */
+const maxQuestions = 64
+
+/** What servers of the other era say when somebody has been where a question had sent them; this era has no word for it. */
+const unknownHere = 'notifications/elicitation/complete'
+
+/** What is kept of what is said while nobody is there to hear it. */
+const maxHeld = 64
+const maxHeldBytes = 64 * 1024
+
+/**
+ * A call of the stateless era. It lives on while its caller is away to find the answers to its questions,
+ * and whichever request the caller comes back with goes on waiting where the last one stopped.
+ */
+export class OpenCall implements Waiter {
+  readonly rounds = true
+  readonly #controller = new AbortController()
+  readonly #questions = new Map<string, Waiting>()
+  readonly #admit: () => void
+  #held: { readonly method: string; readonly params: Json }[] = []
+  #leg: Leg
+  #settle: ((turn: Turn) => void) | undefined
+  #end: Turn | undefined
+  #asked = 0
+
+  /** `admit` throws if this call may not wait for its caller; it is asked before each question. */
+  constructor(leg: Leg, admit: () => void) {
+    this.#leg = leg
+    this.#admit = admit
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get logLevel(): LogLevel | undefined {
+    return this.#leg.logLevel
+  }
+
+  get request() {
+    return { id: this.#leg.id, revision: this.#leg.revision }
+  }
+
+  /** Does the work that the call is about. */
+  run(work: (call: OpenCall) => Promise<Pieces>): void {
+    work(this).then(
+      (result) => this.#finish({ kind: 'done', result }),
+      (thrown: unknown) => this.#finish({ kind: 'failed', thrown }),
+    )
+  }
+
+  /** Waits, on behalf of one request, until there is something to answer it with. */
+  turn(leg: Leg, answers: Params = {}): Promise<Turn> {
+    this.#leg = leg
+    for (const [key, question] of this.#questions) {
+      if (isAnswer(answers[key])) question.answer(Json.of(answers[key]))
+    }
+    const held = this.#held
+    this.#held = []
+    for (const { method, params } of held) this.#deliver(method, params)
+    if (this.#end !== undefined) {
+      this.#dropQuestions()
+      return Promise.resolve(this.#end)
+    }
+    if (this.#questions.size > 0) this.#tellSoon()
+    return new Promise((resolve) => {
+      this.#settle = resolve
+    })
+  }
+
+  cancel(): void {
+    this.#finish({ kind: 'cancelled' })
+    this.#dropQuestions()
+    this.#controller.abort(new ToolwayError('CANCELLED', 'The caller cancelled this call.'))
+  }
+
+  notify(method: string, params: Json): void {
+    if (this.#end !== undefined || method === unknownHere) return
+    if (this.#settle !== undefined) {
+      this.#deliver(method, params)
+      return
+    }
+    if (params.bytes.length > maxHeldBytes / maxHeld) return
+    if (this.#held.length === maxHeld) this.#held.shift()
+    this.#held.push({ method, params })
+  }
+
+  async ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
+    if (this.#end !== undefined || signal.aborted) throw nobodyWaits(method)
+    this.#checkCapabilities(method, params)
+    if (this.#questions.size >= maxQuestions) {
+      const sentence = `The caller has ${maxQuestions} questions to answer already: ask again when it has answered some.`
+      throw new ToolwayError('OVERLOADED', sentence)
+    }
+    this.#admit()
+    const { promise, resolve, reject } = Promise.withResolvers<Json>()
+    const key = `q${++this.#asked}`
+    const withdraw = () => question.drop(nobodyWaits(method))
+    const over = () => {
+      this.#questions.delete(key)
+      signal.removeEventListener('abort', withdraw)
+    }
+    const question: Waiting = {
+      method,
+      params,
+      answer(value) {
+        over()
+        resolve(value)
+      },
+      drop(error) {
+        over()
+        reject(error)
+      },
+    }
+    this.#questions.set(key, question)
+    signal.addEventListener('abort', withdraw)
+    this.#tellSoon()
+    return await promise
+  }
+
+  #checkCapabilities(method: string, params: Json): void {
+    const required = requiredFor(method, params.value)
+    if (required === undefined) {
+      throw new UnsupportedRequest(`The caller's client cannot be asked for ${method} in mid-call.`)
+    }
+    const missing = missingFrom(this.#leg.capabilities, required)
+    if (missing === undefined) return
+    const refusal = missingCapability(missing)
+    this.#finish({ kind: 'failed', thrown: refusal })
+    const error = new UnsupportedRequest(refusal.message)
+    this.#controller.abort(error)
+    throw error
+  }
+
+  #deliver(method: string, params: Json): void {
+    const { progressToken, logLevel } = this.#leg
+    if (method === 'notifications/message' && !isWanted(logLevel, params)) return
+    if (method !== 'notifications/progress') {
+      this.#leg.send(notificationBytes(method, params))
+      return
+    }
+    if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
+    this.#leg.send(notificationBytes(method, progressUnder(progressToken, params)))
+  }
+
+  /** What is asked in one breath reaches the caller in one answer. */
+  #tellSoon(): void {
+    setImmediate(() => {
+      if (this.#settle === undefined || this.#questions.size === 0) return
+      const settle = this.#settle
+      this.#settle = undefined
+      settle({ kind: 'asked', questions: new Map(this.#questions) })
+    })
+  }
+
+  #finish(end: Turn): void {
+    if (this.#end !== undefined) return
+    this.#end = end
+    // The caller is away to answer questions: those of other calls of its, which came through this one, are answered.
+    if (this.#settle === undefined && this.#asked > 0 && end.kind === 'done') return
+    this.#settle?.(end)
+    this.#settle = undefined
+    this.#dropQuestions()
+  }
+
+  #dropQuestions(): void {
+    for (const question of this.#questions.values()) question.drop(nobodyWaits(question.method))
+  }
+}
+
+/** The answer to a question is the bare result; a whole message around it is a client's mistake, and asked again. */
+const isAnswer = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)
+
+const nobodyWaits = (method: string) =>
+  new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)

@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../core/clock.ts'
+import type { Membership } from '../../core/membership.ts'
+import { ledElsewhere } from './forward-request.ts'
+
+let open = new AsyncDisposableStack()
+afterEach(async () => {
+  await open.disposeAsync()
+  open = new AsyncDisposableStack()
+})
+
+/** A server at a free port. */
+async function serve(listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  open.defer(() => server.closeAllConnections())
+  open.defer(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
+const membership = { sign: (note: string) => note, verify: (note: string) => note } as unknown as Membership
+
+/** A worker that leads all that comes to another one, which writes down what it is asked. */
+async function twoWorkers(at?: number) {
+  const asked: string[] = []
+  const lead = await serve(async (request, response) => {
+    const body = await text(request)
+    asked.push(`${request.method} ${request.url} ${body}`)
+    response.end('led')
+  })
+  const port = await serve((request, response) => {
+    const workers = { membership, lead: () => `http://127.0.0.1:${at ?? lead}` }
+    void ledElsewhere(request, response, { membership, workers, clock: systemClock })
+  })
+  return { port, asked }
+}
+
+/** What is said on a connection of its own to whoever says this. */
+async function say(port: number, ...lines: readonly string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(lines.join('\r\n'))
+  return text(socket)
+}
+
+describe('B10: what is for people is led to one worker', () => {
+  test('and never to another host, whatever the target of the request looks like', async () => {
+    const { port, asked } = await twoWorkers()
+    let others = 0
+    const other = await serve((_request, response) => {
+      others++
+      response.end('not for you')
+    })
+    const targets = [`//127.0.0.1:${other}/secret`, `/\\127.0.0.1:${other}/secret`, '//[', '/a/../b?c#d']
+    for (const target of targets) {
+      expect(await say(port, `GET ${target} HTTP/1.1`, 'Host: a', 'Connection: close', '', '')).toContain('led')
+    }
+    expect(asked).toEqual(targets.map((target) => `GET ${target} `))
+    expect(others).toBe(0)
+  })
+
+  test('one that is being replaced is told of in the words of the admin API', async () => {
+    const gone = await serve(() => {})
+    await open.disposeAsync()
+    open = new AsyncDisposableStack()
+    const { port } = await twoWorkers(gone)
+    const answer = await fetch(`http://127.0.0.1:${port}/admin/api/stats`)
+    expect(answer.status).toBe(503)
+    expect(answer.headers.get('retry-after')).toBe('1')
+    expect(await answer.json()).toEqual({
+      error: {
+        code: 'OVERLOADED',
+        message: 'The worker that answers this is being replaced; try again in a second.',
+      },
+    })
+  })
+
+  test('with its body, and without what was said about the hop before', async () => {
+    const { port, asked } = await twoWorkers()
+    const last = ['Host: a', 'Connection: close']
+    const whole = ['Content-Length: 4', '', 'body']
+    const chunked = ['Transfer-Encoding: chunked', '', '4', 'body', '0', 'Odd: 1', '', '']
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      for (const body of [whole, chunked]) {
+        for (const odd of [[], ['Trailer: Odd', 'TE: trailers', 'Expect: 100-continue']]) {
+          expect(await say(port, `${method} /admin HTTP/1.1`, ...last, ...odd, ...body)).toContain('led')
+          expect(asked.pop()).toBe(`${method} /admin body`)
+        }
+      }
+    }
+  })
+})

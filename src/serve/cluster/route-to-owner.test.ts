@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import type { Membership, TakenOver } from '../../core/membership.ts'
+import { createElsewhere } from './route-to-owner.ts'
+
+let open = new AsyncDisposableStack()
+afterEach(async () => {
+  await open.disposeAsync()
+  open = new AsyncDisposableStack()
+})
+
+const identity = { principal: 'anna', authenticated: true, admin: false, agents: [] }
+
+/** A server at a free port. */
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  open.defer(() => server.closeAllConnections())
+  open.defer(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+interface Knows {
+  /** Where others are. */
+  readonly known?: Map<string, string>
+  takeOver?(session: string, unreachable: string | undefined): TakenOver | Promise<TakenOver>
+  /** Happens while another one is looked for. */
+  meanwhile?(response: ServerResponse): void
+}
+
+const fleetOf = ({ known = new Map(), takeOver = () => undefined }: Knows): Membership => ({
+  self: 'self',
+  addressOf: (replica) => known.get(replica),
+  unreachable: (replica) => void known.delete(replica),
+  keep: async () => true,
+  takeOver: async (session, unreachable) => takeOver(session, unreachable),
+  forget() {},
+  sign: (text) => text,
+  verify: (text) => text,
+})
+
+/** A replica that answers with its name what it has not handed over. */
+async function replica(knows: Knows) {
+  const held = new Set<string>()
+  const adopted: string[] = []
+  const elsewhere = createElsewhere({
+    membership: fleetOf(knows),
+    holds: (session) => held.has(session),
+    adopt(session, record) {
+      adopted.push(record)
+      held.add(session)
+    },
+  })
+  let requests = 0
+  let here = 0
+  const url = await serve(async (request, response) => {
+    requests++
+    const session = String(request.headers['mcp-session-id'])
+    const led = elsewhere.lead({ request, response, identity, body: Buffer.alloc(0) })
+    knows.meanwhile?.(response)
+    if (await led) return
+    here++
+    if (held.has(session)) response.end('held')
+    else response.writeHead(404).end()
+  })
+  return { url, adopted, requests: () => requests, here: () => here }
+}
+
+const ask = async (url: string, session = 'gone.1') => {
+  const answer = await fetch(url, { method: 'POST', headers: { 'mcp-session-id': session } })
+  return [answer.status, await answer.text()]
+}
+
+test('B10, G3: of several requests that come at once for an orphan one takes it over, and all are answered in it', async () => {
+  const all = Promise.withResolvers<void>()
+  let asking = 0
+  const takeOver = async (): Promise<TakenOver> => {
+    if (++asking === 4) all.resolve()
+    await all.promise
+    return { record: 'it' }
+  }
+  const { url, adopted } = await replica({ takeOver })
+  const answers = await Promise.all([1, 2, 3, 4].map(() => ask(url)))
+  expect(answers).toEqual(Array(4).fill([200, 'held']))
+  expect(adopted).toEqual(['it'])
+})
+
+test('B10: a request is not sent in circles: whom all take for the holder becomes it', async () => {
+  const known = new Map<string, string>()
+  const takeOver = (_: string, unreachable: string | undefined): TakenOver =>
+    unreachable === 'gone' ? { record: 'it' } : { heldBy: 'gone', address: known.get('gone') ?? '' }
+  const { url, adopted, requests } = await replica({ known, takeOver })
+  // It is itself at the address of the one before.
+  known.set('gone', url)
+  expect(await ask(url)).toEqual([200, 'held'])
+  expect(adopted).toEqual(['it'])
+  expect(requests()).toBeLessThan(6)
+})
+
+test('B10: who goes on with a session is remembered while nobody can be asked', async () => {
+  const heir = await serve((_request, response) => response.end('the heir'))
+  let asked = 0
+  const takeOver = (): TakenOver => (asked++ === 0 ? { heldBy: 'heir', address: heir } : undefined)
+  const { url } = await replica({ known: new Map([['heir', heir]]), takeOver })
+  expect(await ask(url)).toEqual([200, 'the heir'])
+  expect(await ask(url)).toEqual([200, 'the heir'])
+  expect(asked).toBe(1)
+})
+
+test('B10, G3: a client that leaves takes nobody for gone, and no session from whoever holds it', async () => {
+  const known = new Map([['gone', await serve((_request, response) => response.end('the holder'))]])
+  const leaves = { meanwhile: (response: ServerResponse) => void response.destroy() }
+  const { url, adopted, here } = await replica({ known, takeOver: () => ({ record: 'it' }), ...leaves })
+  await expect(ask(url)).rejects.toThrow('fetch failed')
+  expect(await ask(await replica({ known }).then((other) => other.url))).toEqual([200, 'the holder'])
+  expect([adopted, here()]).toEqual([[], 0])
+})
+
+test('B10: nothing is begun for a client that has left while somebody was asked', async () => {
+  const left = Promise.withResolvers<TakenOver>()
+  const meanwhile = (response: ServerResponse) => {
+    response.once('close', () => left.resolve({ heldBy: 'heir', address: heir })).destroy()
+  }
+  let heard = 0
+  const heir = await serve(() => heard++)
+  const { url, here } = await replica({ takeOver: () => left.promise, meanwhile })
+  await expect(ask(url)).rejects.toThrow('fetch failed')
+  await left.promise
+  expect(await ask(await serve((_request, response) => response.end()))).toEqual([200, ''])
+  expect([heard, here()]).toEqual([0, 0])
+})
+
+test('B10: a machine that does not even refuse counts as gone after a second', async () => {
+  const known = new Map([['gone', await silentAddress()]])
+  const { url } = await replica({ known, takeOver: () => ({ record: 'it' }) })
+  const begun = performance.now()
+  expect(await ask(url)).toEqual([200, 'held'])
+  expect(performance.now() - begun).toBeLessThan(3_000)
+})
+
+/** Where connections are neither taken nor refused: a listener that stands still, and whose queue is full. */
+async function silentAddress(): Promise<string> {
+  const program = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
+    process.stdout.write(String(this.address().port))
+  })`
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  open.defer(() => void child.kill('SIGKILL'))
+  const [port] = await once(child.stdout, 'data')
+  child.kill('SIGSTOP')
+  for (;;) {
+    const socket: Socket = connect(Number(port), '127.0.0.1').on('error', () => {})
+    open.defer(() => void socket.destroy())
+    const taken = once(socket, 'connect').then(() => true)
+    const waited = new Promise<boolean>((resolve) => setTimeout(resolve, 100, false))
+    if (!(await Promise.race([taken, waited]))) return `http://127.0.0.1:${port}`
+  }
+}

@@ -1,0 +1,203 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpConfig } from '../../config/schema.ts'
+import { hasMoreValues } from '../../core/json-text/values.ts'
+import { growing } from '../../wire/bytes.ts'
+import { networkOf } from '../auth/address-limit.ts'
+import type { Identity } from '../auth/identity.ts'
+import { Refusal, rpc } from '../errors.ts'
+import type { HttpRequest } from './request.ts'
+
+/** Reads the JSON bodies of requests, and bounds what they take in memory until their requests are answered. */
+export interface Bodies {
+  /**
+   * The body of a request; throws or rejects with a refusal as soon as it is clear that it is not taken. `identity` is
+   * undefined where nobody has been authenticated yet; `limit` is in the place of `server.maxBody`.
+   */
+  read(asked: Asked): Promise<Buffer> | Buffer
+}
+
+interface Asked {
+  readonly request: HttpRequest
+  readonly response: ServerResponse
+  readonly identity: Identity | undefined
+  readonly limit?: number | undefined
+}
+
+export type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
+
+/** Bodies up to this size that come whole are not counted: most requests are such, and connections are bounded. */
+const uncounted = 16 * 1024
+
+export function createBodies({ maxBody, maxValues, ...limits }: BodyLimits): Bodies {
+  const budget = createBodyBudget(limits)
+
+  const accountOf = ({ request, response, identity }: Asked): BodyAccount => {
+    const account = budget.open(callerOf(request, identity))
+    if (response.closed) throw incomplete()
+    response.once('close', account.close)
+    return account
+  }
+
+  const checked = (body: Buffer): Buffer => {
+    if (hasMoreValues(body, maxValues)) throw tooManyValues(maxValues)
+    return body
+  }
+
+  return {
+    read(asked) {
+      const { request, limit = maxBody } = asked
+      checkHeaders(request, limit)
+      const { body } = request
+      if (body === undefined) return bodyOf(request as IncomingMessage, limit, accountOf(asked)).then(checked)
+      if (body.length > uncounted) accountOf(asked).add(body.length)
+      return checked(body)
+    },
+  }
+}
+
+/** Callers without a credential are told apart by their address. */
+function callerOf({ socket: { remoteAddress = '' } }: HttpRequest, identity: Identity | undefined): string {
+  return identity?.authenticated ? identity.principal : `address ${networkOf(remoteAddress)}`
+}
+
+function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    // Small pieces are copied together: a sender of single bytes must not cost a hundred times what it sends.
+    const gathered = growing()
+    const onData = (chunk: Buffer) => {
+      try {
+        if (gathered.length + chunk.length > limit) throw tooLarge(limit)
+        account.add(chunk.length)
+        gathered.append(chunk)
+      } catch (refusal) {
+        request.off('data', onData).pause()
+        gathered.take()
+        account.close()
+        reject(refusal)
+      }
+    }
+    request.on('data', onData)
+    request.on('end', () => resolve(gathered.take()))
+    // Nobody is left to read this answer; the rejection only ends our own waiting.
+    request.on('close', () => {
+      if (!request.complete) reject(incomplete())
+    })
+  })
+}
+
+function checkHeaders({ headers }: HttpRequest, limit: number): void {
+  checkMediaType(headers['content-type'])
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new Refusal(415, rpc.request, 'Compressed bodies are not accepted: send the JSON as it is.')
+  }
+  if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
+}
+
+const incomplete = () => new Refusal(400, rpc.parse, 'The body ended before it was complete.')
+
+const tooLarge = (limit: number) =>
+  new Refusal(413, rpc.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)
+
+const tooManyValues = (limit: number) =>
+  new Refusal(413, rpc.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
+
+/** Bounds what all request bodies in flight take in memory, per caller and in all. */
+interface BodyBudget {
+  /** Bytes that are held now. */
+  readonly held: number
+  /** An account for one request of this caller. */
+  open(caller: string): BodyAccount
+}
+
+interface BodyAccount {
+  /** Counts bytes before they are kept; throws a refusal where that would be too many. */
+  add(bytes: number): void
+  /** The request is over. May be called twice. */
+  close(): void
+}
+
+interface BudgetLimits {
+  readonly maxInFlight: number
+  readonly maxInFlightPerCaller: number
+}
+
+const retryAfterMs = 1_000
+
+export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLimits): BodyBudget {
+  const ofCallers = new Map<string, number>()
+  let held = 0
+
+  return {
+    get held() {
+      return held
+    },
+    open(caller) {
+      let own = 0
+      return {
+        add(bytes) {
+          if (own + bytes > maxInFlightPerCaller) throw overCallerBudget(maxInFlightPerCaller)
+          const ofCaller = (ofCallers.get(caller) ?? 0) + bytes
+          if (ofCaller > maxInFlightPerCaller) {
+            throw tooMany('Your requests in flight hold', maxInFlightPerCaller, 'server.maxInFlightPerCaller')
+          }
+          if (held + bytes > maxInFlight)
+            throw tooMany('All requests in flight hold', maxInFlight, 'server.maxInFlight')
+          own += bytes
+          held += bytes
+          ofCallers.set(caller, ofCaller)
+        },
+        close() {
+          if (own === 0) return
+          const left = (ofCallers.get(caller) ?? own) - own
+          if (left > 0) ofCallers.set(caller, left)
+          else ofCallers.delete(caller)
+          held -= own
+          own = 0
+        },
+      }
+    },
+  }
+}
+
+const tooMany = (who: string, limit: number, rule: string) =>
+  Refusal.of('RATE_LIMITED', `${who} as many as the ${limit} bytes of ${rule}: wait for some to be answered.`, {
+    retryAfterMs,
+    rule,
+  })
+
+const overCallerBudget = (limit: number) =>
+  new Refusal(
+    413,
+    rpc.request,
+    `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
+  )
+
+/** Most clients send one of these; they need no parsing. */
+const usualMediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
+
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const form = new RegExp(
+  `^application/json((?:[ \\t]*;(?:[ \\t]*${token}=(?:${token}|"(?:[^"\\\\]|\\\\.)*"))?)*)[ \\t]*$`,
+  'i',
+)
+const parameter = new RegExp(`(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")`, 'g')
+
+/** Throws a 415 unless the header says JSON in UTF-8; JSON has no other encoding on the wire (RFC 8259). */
+function checkMediaType(type: string | undefined): void {
+  if (type !== undefined && usualMediaTypes.has(type)) return
+  const parameters = type === undefined ? undefined : form.exec(type)?.[1]
+  if (parameters === undefined) throw unsupported('The body must be JSON: send "Content-Type: application/json".')
+  const charsets: string[] = []
+  for (const [, name = '', plain, quoted = ''] of parameters.matchAll(parameter)) {
+    // `charset*` is the extended form of RFC 5987.
+    if (/^charset\*?/i.test(name)) charsets.push(plain ?? quoted.replace(/\\(.)/g, '$1'))
+  }
+  const [charset, second] = charsets
+  if (second !== undefined) throw unsupported('The Content-Type header has more than one charset: send one, UTF-8.')
+  if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
+    throw unsupported('The body must be in UTF-8: send "Content-Type: application/json".')
+  }
+}
+
+const unsupported = (sentence: string) => new Refusal(415, rpc.request, sentence)

@@ -1,0 +1,176 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { networkOf } from '../auth/address-limit.ts'
+import { type HttpRequest, WholeRequest, wholePosts } from './request.ts'
+import { keepAliveMs, WholeResponse } from './response.ts'
+
+export interface ConnectionsOptions {
+  readonly server: Server
+  /** Where whole requests are expected. */
+  readonly path: string
+  /** Whether a connection is taken; one that is not has been closed. */
+  admit?(socket: Socket): boolean
+  handle(request: HttpRequest, response: ServerResponse): void
+  /** Whether a connection is to be closed when it has answered. */
+  leaving(): boolean
+}
+
+/** The connections on which nothing but whole requests has come so far. */
+export interface Connections {
+  closeIdle(): void
+  closeAll(): void
+}
+
+interface Connection {
+  readonly socket: Socket
+  /** Between two requests. Whoever has just come is about to ask. */
+  idle: boolean
+}
+
+/** What whoever connects may take to say something. */
+const silentMs = 10_000
+
+/** A little more than clients are told, so that whoever asks at the last moment is heard. */
+const idleMs = keepAliveMs + 1_000
+
+/** What a client may send ahead. As long as it is heard, it is heard leaving, too. */
+const maxHeld = 16 * 1024
+
+/**
+ * Stands before node:http. Requests that come whole are read here, at half the cost; a connection on which anything else
+ * comes is node:http's from there on, beginning with what has not been answered.
+ */
+export function takeConnections({ server, path, admit, handle, leaving }: ConnectionsOptions): Connections {
+  const handOn = server.listeners('connection')
+  const read = wholePosts(path)
+  const connections = new Set<Connection>()
+  server.removeAllListeners('connection')
+  server.on('connection', take)
+  return {
+    closeIdle() {
+      for (const { socket, idle } of connections) if (idle) socket.destroySoon()
+    },
+    closeAll() {
+      for (const { socket } of connections) socket.destroy()
+    },
+  }
+
+  function take(socket: Socket): void {
+    if (admit?.(socket) === false) return
+    let response: WholeResponse | undefined
+    /** What has come before the last answer has left. */
+    let held: Buffer | undefined
+    const connection: Connection = { socket, idle: false }
+    const line = { leaving, done }
+    const listeners = { data: heard, end: () => socket.end(), close: closed, timeout: silent, error: ignored }
+    connections.add(connection)
+    for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener)
+    socket.setNoDelay(true)
+    socket.setTimeout(silentMs)
+
+    function heard(bytes: Buffer): void {
+      // What could not be answered must not be done.
+      if (!socket.writable) return
+      if (response === undefined && held === undefined) next(bytes)
+      else hold(held ? Buffer.concat([held, bytes]) : bytes)
+    }
+
+    function hold(bytes: Buffer): void {
+      held = bytes
+      if (bytes.length > maxHeld) socket.pause()
+    }
+
+    function next(bytes: Buffer): void {
+      const whole = read(bytes)
+      if (whole === undefined) {
+        leave(bytes)
+        return
+      }
+      if (whole.length < bytes.length) hold(bytes.subarray(whole.length))
+      const request = new WholeRequest(socket, path, whole.headers, whole.body)
+      response = new WholeResponse(request, line)
+      connection.idle = false
+      allow(idleMs)
+      handle(request, response)
+    }
+
+    function done(last: boolean): void {
+      response = undefined
+      if (last) {
+        socket.destroySoon()
+        return
+      }
+      connection.idle = held === undefined
+      allow(idleMs)
+      // Who does not read answers is asked no further questions.
+      if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
+      else if (held !== undefined) process.nextTick(goOn)
+    }
+
+    function goOn(): void {
+      const bytes = held
+      held = undefined
+      socket.resume()
+      if (bytes !== undefined && socket.writable) next(bytes)
+    }
+
+    function leave(bytes: Buffer): void {
+      connections.delete(connection)
+      for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener)
+      socket.setTimeout(0)
+      socket.pause()
+      socket.unshift(bytes)
+      for (const listener of handOn) listener.call(server, socket)
+      socket.resume()
+    }
+
+    function allow(ms: number): void {
+      if (socket.timeout !== ms) socket.setTimeout(ms)
+    }
+
+    /** A turn later, so that what arrived while this process was paused is read first. */
+    function silent(): void {
+      const { bytesRead } = socket
+      setImmediate(() => {
+        if (socket.bytesRead === bytesRead && hasStalled()) socket.destroy()
+      })
+    }
+
+    function hasStalled(): boolean {
+      if (response === undefined || response.writableEnded) return true
+      return response.limited && response.writableLength > 0
+    }
+
+    function closed(): void {
+      connections.delete(connection)
+      response?.ended()
+    }
+  }
+}
+
+const ignored = () => {}
+
+/** What a connection beyond the limit is told before it is closed. */
+const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
+
+/** Bounds the connections of one address (IPv6: of a /64). False for one too many, which is refused and closed. */
+export function createConnectionLimit(max: number): (socket: Socket) => boolean {
+  const open = new Map<string, number>()
+  return (socket) => {
+    const network = networkOf(socket.remoteAddress ?? '')
+    const count = open.get(network) ?? 0
+    if (count >= max) {
+      socket.on('error', () => {})
+      socket.end(refusal)
+      socket.destroySoon()
+      return false
+    }
+    open.set(network, count + 1)
+    socket.once('close', () => {
+      const left = (open.get(network) ?? 1) - 1
+      if (left > 0) open.set(network, left)
+      else open.delete(network)
+    })
+    return true
+  }
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { Refusal } from '../errors.ts'
+import { allowedHosts } from './hosts.ts'
+import { httpConfig } from './server.fixture.ts'
+
+const hosts = allowedHosts(
+  httpConfig({
+    host: '192.0.2.7',
+    allowedHosts: ['Tools.Example.com', 'other.example.com:8443', '2001:db8::1'],
+    allowedOrigins: ['https://app.example.com'],
+  }),
+  4322,
+)
+
+describe('B6: exact Host checks', () => {
+  test.each([
+    '192.0.2.7:4322',
+    'localhost:4322',
+    'LOCALHOST:4322',
+    '127.0.0.1:4322',
+    '[::1]:4322',
+    'tools.example.com',
+    'tools.example.com:4322',
+    'other.example.com:8443',
+    '[2001:db8::1]',
+  ])('%s is accepted', (host) => {
+    expect(() => hosts.check(host, undefined)).not.toThrow()
+  })
+
+  test.each([
+    'localhost',
+    'localhost:80',
+    'evil.example.com',
+    'localhost.evil.example.com:4322',
+    'other.example.com',
+    'tools.example.com:9',
+    'tools.example.com.:4322',
+    ' localhost:4322',
+    '',
+    undefined,
+  ])('%s is refused, naming the setting', (host) => {
+    expect(() => hosts.check(host, undefined)).toThrow(/server\.allowedHosts/)
+  })
+
+  test('the port may be left out only where HTTP implies it', () => {
+    const plain = allowedHosts(httpConfig(), 80)
+    expect(() => plain.check('localhost', 'http://localhost')).not.toThrow()
+  })
+})
+
+describe('B6: exact Origin checks', () => {
+  test.each(['http://localhost:4322', 'http://[::1]:4322', 'https://app.example.com', undefined])(
+    '%s is accepted',
+    (origin) => {
+      expect(() => hosts.check('localhost:4322', origin)).not.toThrow()
+    },
+  )
+
+  test.each([
+    'null',
+    'https://localhost:4322',
+    'http://localhost',
+    'https://app.example.com.evil.org',
+    'http://app.example.com',
+    '',
+  ])('%s is refused', (origin) => {
+    const refused = () => hosts.check('localhost:4322', origin)
+    expect(refused).toThrow(Refusal)
+    expect(refused).toThrow(/server\.allowedOrigins/)
+  })
+})
+
+test('B6: who came through a proxy is sent nowhere without TLS', () => {
+  const names = ['192.0.2.7:4322', 'tools.example.com:4322', 'localhost:8080', '127.0.0.1', '[::1]:4322']
+  for (const name of names) expect(hosts.addressOf(name)).toBe(`http://${name}`)
+  for (const name of ['tools.example.com', 'other.example.com:8443', '[2001:db8::1]', 'localhost.example.com'])
+    expect(hosts.addressOf(name)).toBe(`https://${name}`)
+  expect(allowedHosts(httpConfig(), 80).addressOf('gate.example')).toBe('http://gate.example')
+})

@@ -1,0 +1,119 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { HttpConfig } from '../../config/schema.ts'
+import { Refusal } from '../errors.ts'
+import type { HttpRequest } from './request.ts'
+
+/** Which Host and Origin headers the door answers to. Exact: a page on a rebound name must not reach a local gateway. */
+export interface Hosts {
+  /** Throws a 403 unless the request is meant for this door. */
+  check(host: string | undefined, origin: string | undefined): void
+  /** The address that goes with a Host header, without a path. */
+  addressOf(host: string): string
+}
+
+export function allowedHosts(config: HttpConfig, port: number): Hosts {
+  const own = [config.host, 'localhost', '127.0.0.1', '[::1]']
+  const hosts = new Set<string>()
+  const origins = new Set<string>()
+  for (const name of own) {
+    const host = withPort(name, port)
+    hosts.add(host)
+    origins.add(`http://${host}`)
+  }
+  // Behind a proxy the name comes without our port, so one written without a port stands for both.
+  for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
+  for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
+
+  return {
+    check(host, origin) {
+      if (host === undefined || !(hosts.has(host) || hosts.has(host.toLowerCase()))) throw wrongHost(host)
+      if (origin !== undefined && !origins.has(origin.toLowerCase())) throw wrongOrigin(origin)
+    },
+    addressOf: (host) => `${isDirect(host, port) ? 'http' : 'https'}://${host}`,
+  }
+}
+
+/** Any other name is that of a proxy in front of us, and what proxies are for is TLS: nobody is to send a key without it. */
+const isDirect = (host: string, port: number): boolean =>
+  port === 80 || host.endsWith(`:${port}`) || /^(localhost|127\.[\d.]+|\[::1\])(:|$)/i.test(host)
+
+/** A name as a Host header spells it: the port is left out only where HTTP implies it. */
+function withPort(name: string, port: number): string {
+  const host = bracketed(name).toLowerCase()
+  return port === 80 || /:\d+$/.test(host) ? host : `${host}:${port}`
+}
+
+/** An IPv6 address as URLs and Host headers spell it; everything else as it is. */
+export const bracketed = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
+
+const hostRule = 'server.allowedHosts'
+const originRule = 'server.allowedOrigins'
+
+const wrongHost = (host: string | undefined) =>
+  Refusal.of(
+    'DENIED_BY_POLICY',
+    `${host === undefined ? 'The request has no Host header' : `This gateway does not answer to the host ${shown(host)}`}: use the address it printed at start, or add the name to server.allowedHosts.`,
+    { rule: hostRule },
+  )
+
+const wrongOrigin = (origin: string) =>
+  Refusal.of(
+    'DENIED_BY_POLICY',
+    `Pages from ${shown(origin)} may not use this gateway: add the origin to server.allowedOrigins if they should.`,
+    { rule: originRule },
+  )
+
+/** Which Host or Origin was refused, for the record of it; nothing where something else was. */
+export function offendingHeader(
+  { headers }: { readonly headers: IncomingHttpHeaders },
+  { details: { data } }: Refusal,
+): { readonly detail?: string } {
+  const { rule } = (data ?? {}) as { rule?: string }
+  if (rule === originRule) return { detail: `origin: ${headers.origin}` }
+  return rule === hostRule ? { detail: `host: ${headers.host ?? '(none)'}` } : {}
+}
+
+/** What a stranger sent is quoted and cut, so that it cannot fill a log or pose as our own words. */
+const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
+
+const requestHeaders = [
+  'Authorization',
+  'Content-Type',
+  'Accept',
+  'Mcp-Session-Id',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+  'Last-Event-ID',
+  'Toolway-Agent',
+  'traceparent',
+  'tracestate',
+  'baggage',
+]
+
+/** Tools, and the clients of OpenAI, name headers of their own, so which there are is for the page to say. */
+const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
+
+const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
+
+/** Lets a page of an allowed origin read the answer. */
+export function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader('Access-Control-Allow-Origin', origin)
+  response.setHeader('Access-Control-Expose-Headers', exposed)
+  response.setHeader('Vary', 'Origin')
+}
+
+/** Whether a browser asks, on behalf of a page, what it may send. Such a question never carries a credential. */
+export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
+  method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
+
+export function answerPreflight(response: ServerResponse): void {
+  const asked = response.req.headers['access-control-request-headers'] ?? ''
+  const params = asked.split(',').map((name) => name.trim())
+  response.writeHead(204, {
+    'Access-Control-Allow-Methods': 'POST, GET, DELETE',
+    'Access-Control-Allow-Headers': [...requestHeaders, ...params.filter((name) => named.test(name))].join(', '),
+    'Access-Control-Max-Age': '600',
+  })
+  response.end()
+}

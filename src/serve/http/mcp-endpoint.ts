@@ -1,0 +1,321 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ErrorCode } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Membership } from '../../core/membership.ts'
+import { type Id, resultBytes } from '../../wire/message.ts'
+import { legacyRevisions } from '../../wire/revisions.ts'
+import { actingAs, agentFor, agentOfParams, agentOfRequest } from '../auth/agent.ts'
+import { scopesRule } from '../auth/challenge.ts'
+import { type Authenticate, createLifetimes, hasSameRights, type Identity } from '../auth/identity.ts'
+import { type Admit, throttleRule } from '../auth/throttle.ts'
+import type { Outlet } from '../calls/request-peer.ts'
+import { clientAddress } from '../cluster/forward-request.ts'
+import { adoptSession, createElsewhere } from '../cluster/route-to-owner.ts'
+import { asRefusal, Refusal, recordIfMalformed, recordMalformed, refuse, rpc, wrongMethod } from '../errors.ts'
+import { type Inbound, type InboundRequest, readInbound, type Unreadable, withTraceOf } from '../inbound-message.ts'
+import { answerBatch, isBatch, readBatch } from '../mcp-legacy/batch.ts'
+import { isLegacyRevision, type LegacyEra } from '../mcp-legacy/protocol.ts'
+import type { ModernHttp } from '../mcp-stateless/http.ts'
+import type { HttpSession, Sessions } from '../session/session-store.ts'
+import type { Bodies } from './bodies.ts'
+import { EventStream } from './event-stream.ts'
+import { type Accepts, Exchange, readAccept } from './post-response.ts'
+import type { HttpRequest } from './request.ts'
+
+/** The MCP endpoint itself: one POST per message, GET for a stream, DELETE to end a session. */
+export interface Endpoint {
+  handle(request: HttpRequest, response: ServerResponse): void
+  /** No new calls from now on; those in flight go on. */
+  drain(): void
+}
+
+interface EndpointOptions {
+  readonly access: Access
+  readonly authenticate: Authenticate
+  readonly admit: Admit
+  readonly bodies: Bodies
+  readonly era: LegacyEra
+  readonly modern: ModernHttp
+  readonly sessions: Sessions
+  /** The others, where this is one of several replicas. */
+  readonly membership?: Membership | undefined
+  /** Whether calls are traced: then headers count that tell of a place in a trace. */
+  traced?(): boolean
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function createEndpoint(options: EndpointOptions): Endpoint {
+  const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
+  const { membership } = options
+  const lifetimes = createLifetimes(authenticate, clock)
+  const elsewhere =
+    membership &&
+    createElsewhere({
+      membership,
+      holds: sessions.holds,
+      adopt: (id, record, { identity, request }) =>
+        adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, membership) }),
+    })
+  let draining = false
+  const placed = (inbound: Inbound | Unreadable, { headers }: HttpRequest) =>
+    options.traced?.() ? withTraceOf(inbound, headers) : inbound
+
+  const sessionOf = (request: HttpRequest, identity: Identity, id?: Id): HttpSession => {
+    const given = request.headers['mcp-session-id']
+    const details = id === undefined ? {} : { id }
+    if (typeof given !== 'string') {
+      const sentence = 'The Mcp-Session-Id header is missing: initialize first, then send the id you were given.'
+      throw new Refusal(400, rpc.request, sentence, details)
+    }
+    const { principal } = identity
+    const session = sessions.find(given, principal)
+    // Ids cannot be guessed: whoever names one of somebody else's has come by it.
+    if (session === undefined && sessions.holds(given)) {
+      const address = clientAddress(request, membership)
+      access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+    }
+    // A credential that no longer means what it did when the session was opened must not act with what it meant then.
+    if (session === undefined || !hasSameRights(session.caller, identity))
+      throw new Refusal(404, rpc.session, 'Session not found: initialise again.', details)
+    return session
+  }
+
+  const initialize = async (
+    inbound: InboundRequest,
+    request: HttpRequest,
+    response: ServerResponse,
+    identity: Identity,
+    accepts: Accepts,
+  ) => {
+    try {
+      const client = era.meet(inbound.params)
+      const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
+      const agent = agentFor(access, { ...identity, ...addressOf(request) }, asked)
+      const session = sessions.open(
+        { ...identity, agent, ...(asked !== undefined && { asked }) },
+        client,
+        request.socket.remoteAddress,
+      )
+      log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
+      response.setHeader('Mcp-Session-Id', session.id)
+      const welcome = await era.welcome(session)
+      new Exchange(response, accepts, clock, session.streams).answer([resultBytes(inbound.id, welcome)])
+    } catch (thrown) {
+      throw asRefusal(thrown, log, inbound.id)
+    }
+  }
+
+  /** A client may move between networks and act as another of its agents: each request says where and as whom. */
+  const callerAt = (session: HttpSession, request: HttpRequest): Caller => {
+    const caller = actingAs(access, session.caller, agentOfRequest(request))
+    const address = clientAddress(request, membership)
+    return address === undefined || address === caller.address ? caller : { ...caller, address }
+  }
+
+  /** The same for a request, which is refused by its id. */
+  const callerOf = (session: HttpSession, request: HttpRequest, id: Id): Caller => {
+    try {
+      return callerAt(session, request)
+    } catch (thrown) {
+      throw asRefusal(thrown, log, id)
+    }
+  }
+
+  /** Revision 2025-03-26 alone has batches: false where the session knows none. */
+  const batch = async (
+    body: Buffer,
+    request: HttpRequest,
+    response: ServerResponse,
+    identity: Identity,
+    accepts: Accepts,
+  ) => {
+    if (request.headers['mcp-session-id'] === undefined) return false
+    const session = sessionOf(request, identity)
+    const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
+    if (messages === undefined) return false
+    const malformed = (fault: string) => recordMalformed(access, session.caller, fault)
+    if (messages.every(({ kind }) => kind === 'answer' || kind === 'notification')) {
+      await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller, malformed })
+      response.writeHead(202, { 'Content-Length': 0 }).end()
+      return true
+    }
+    if (draining) throw shuttingDown()
+    const outlet = new Exchange(response, accepts, clock, session.streams)
+    const caller = callerAt(session, request)
+    outlet.answerBatch(await answerBatch({ era, session, batch: messages, outlet, caller, malformed }))
+    sessions.touch(session)
+    return true
+  }
+
+  const post = async (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+    const coming = bodies.read({ request, response, identity })
+    const body = coming instanceof Promise ? await coming : coming
+    // One that is a batch has a session, and that says whose it is.
+    const message = isBatch(body) ? undefined : readInbound(body)
+    // Asked only where there are others: without them nothing is to be waited for.
+    if (elsewhere && (await elsewhere.lead({ request, response, identity, body, inbound: message }))) return
+    if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
+    const inbound = placed(message ?? readInbound(body), request)
+    if (inbound.kind === 'unreadable') {
+      throw new Refusal(400, inbound.code, inbound.message, { id: inbound.id })
+    }
+    if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
+    if (waitsForTask(inbound)) lifetimes({ authorization: request.headers.authorization, identity, response })
+    // The era is a matter of each message: what follows holds for those with sessions.
+    const taken = modern.take(inbound, { request, response, identity, body })
+    if (taken) return taken
+    const accepts = legacyAccepts(request)
+    if (inbound.kind !== 'request') {
+      const session = sessionOf(request, identity)
+      const ambiguous = inbound.kind === 'answer' ? session.asks.settle(inbound) : undefined
+      if (ambiguous !== undefined) throw new Refusal(400, rpc.params, ambiguous)
+      if (inbound.kind === 'notification') era.notification(session, inbound)
+      response.writeHead(202, { 'Content-Length': 0 }).end()
+      return
+    }
+    if (inbound.method === 'initialize') {
+      await initialize(inbound, request, response, identity, accepts)
+      return
+    }
+    const session = sessionOf(request, identity, inbound.id)
+    const exchange = new Exchange(response, accepts, clock, session.streams)
+    const answer = await era.request(session, inbound, exchange, callerOf(session, request, inbound.id))
+    if (answer === undefined) exchange.abandon()
+    else exchange.answer(answer.message, answer.status, answer.headers)
+    sessions.touch(session)
+    if (membership && changesSession(inbound)) sessions.keep(session)
+  }
+
+  const get = (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+    const session = sessionOf(request, identity)
+    if (draining) throw shuttingDown()
+    response.once('close', () => sessions.touch(session))
+    const connect = () => new EventStream(response, clock)
+    const last = request.headers['last-event-id']
+    if (typeof last !== 'string' || last === '') {
+      session.streams.listen(connect())
+      return
+    }
+    const found = session.streams.resume(last, connect)
+    if (found === 'unknown') throw unknownEvent()
+    // The way in which the standard of event streams tells a client not to come back.
+    if (found === 'over') response.writeHead(204).end()
+  }
+
+  /** Who is not let in leaves a record all the same. */
+  const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: HttpRequest) => {
+    // Who asks for an agent that they may not be is written down where that is decided.
+    const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
+    if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
+    access.rejected({ code, ...(address !== undefined && { address }) })
+  }
+
+  const route = async (request: HttpRequest, response: ServerResponse) => {
+    const { method, headers } = request
+    if (method !== 'POST' && method !== 'GET' && method !== 'DELETE') {
+      throw wrongMethod(method, 'POST, GET, DELETE')
+    }
+    const { authorization } = headers
+    const known = admit(authorization, request)
+    const identity = known instanceof Promise ? await known : known
+    // Who has left in the meantime would never be heard leaving.
+    if (response.destroyed) return
+    if (method === 'GET' || isListening(headers)) lifetimes({ authorization, identity, response })
+    try {
+      await dispatch(request, response, identity)
+    } catch (thrown) {
+      recordIfMalformed(access, { principal: identity.principal, ...addressOf(request) }, thrown)
+      throw thrown
+    }
+  }
+
+  const dispatch = async (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+    const { method, headers } = request
+    if (method === 'POST') {
+      await post(request, response, identity)
+      return
+    }
+    checkRevision(request)
+    if (await elsewhere?.lead({ request, response, identity })) return
+    if (method === 'DELETE') {
+      sessions.end(sessionOf(request, identity))
+      response.writeHead(204).end()
+      return
+    }
+    const { stream } = readAccept(headers.accept)
+    if (!stream && headers.accept !== undefined && !headers.accept.includes('*/*')) throw notAcceptable()
+    get(request, response, identity)
+  }
+
+  return {
+    handle(request, response) {
+      route(request, response).catch((thrown: unknown) => {
+        const refusal = asRefusal(thrown, log)
+        told(refusal, request)
+        refuse(response, refusal, clock)
+      })
+    },
+    drain() {
+      draining = true
+      modern.drain()
+      elsewhere?.drain()
+    },
+  }
+}
+
+/** What a replica that goes on with a session must know of it. */
+const changesSession = ({ method }: InboundRequest): boolean =>
+  method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
+
+/** A task may take a day, and who waits for its result must not outlive their credential by that. */
+const waitsForTask = (inbound: Inbound): boolean => inbound.kind === 'request' && inbound.method === 'tasks/result'
+
+/** In the stateless era a stream for news is asked for by POST, and its header must say so. */
+const isListening = (headers: IncomingHttpHeaders): boolean =>
+  String(headers['mcp-method']).trim() === 'subscriptions/listen'
+
+const addressOf = ({ socket: { remoteAddress: address } }: HttpRequest) => (address === undefined ? {} : { address })
+
+function checkRevision({ headers }: HttpRequest): void {
+  const revision = headers['mcp-protocol-version']
+  if (revision !== undefined && !isLegacyRevision(revision)) throw unknownRevision()
+}
+
+function legacyAccepts(request: HttpRequest): Accepts {
+  checkRevision(request)
+  const accepts = readAccept(request.headers.accept)
+  if (!accepts.json && !accepts.stream) throw notAcceptable()
+  return accepts
+}
+
+/** For a batch that nothing is sent for. */
+const nowhere: Outlet = { owner: undefined, send: () => false, abandon() {} }
+
+/** Not a 404: to clients that would mean that their session is over. */
+const unknownEvent = () =>
+  new Refusal(
+    400,
+    rpc.request,
+    'The Last-Event-ID header names no event that is kept here: open a stream without it, and send again what was not answered.',
+  )
+
+const unknownRevision = () =>
+  new Refusal(
+    400,
+    rpc.request,
+    `The MCP-Protocol-Version header names a revision that is not served here: use one of ${legacyRevisions.join(', ')}.`,
+  )
+
+const notAcceptable = () =>
+  new Refusal(406, rpc.request, 'The Accept header must name application/json and text/event-stream.')
+
+const shuttingDown = (id?: Id) =>
+  Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
+    ...(id !== undefined && { id }),
+    retryAfterMs: 1_000,
+    headers: { Connection: 'close' },
+  })

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { ToolwayError } from '../../core/errors.ts'
+import { createTestAccess } from '../access.fixture.ts'
+import { openJwtDoors } from '../auth/jwt.fixture.ts'
+import { openTestDoor } from './server.fixture.ts'
+
+const scopes = { 'tools:read': ['reader'] }
+
+async function openDoor(changes: object = {}) {
+  const doors = await openJwtDoors()
+  const jwt = doors.provider.config({ scopes, ...changes })
+  const door = await openTestDoor({ jwt: () => jwt, authenticate: () => (given) => doors.door(changes)(given ?? '') })
+  const get = (path: string, method: 'GET' | 'POST' | 'OPTIONS' = 'GET', headers = {}) =>
+    door.fetchRaw({ path, method, headers: { origin: 'https://page.example', authorization: undefined, ...headers } })
+  return {
+    get,
+    async [Symbol.asyncDispose]() {
+      await door[Symbol.asyncDispose]()
+      await doors[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const root = '/.well-known/oauth-protected-resource'
+
+test('B6: at the root and at the path of the endpoint, everybody learns who gives out tokens', async () => {
+  await using door = await openDoor()
+  for (const path of [root, `${root}/mcp`, `${root}/mcp/stream`]) {
+    const { statusCode, headers, body } = await door.get(path)
+    expect(statusCode, path).toBe(200)
+    expect(headers['access-control-allow-origin']).toBe('*')
+    expect(await body.json()).toEqual({
+      resource: 'https://tools.example.com/mcp',
+      authorization_servers: ['https://id.example.com'],
+      scopes_supported: ['tools:read'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Toolway',
+    })
+  }
+  expect((await door.get(root, 'OPTIONS')).statusCode).toBe(204)
+  expect((await door.get(root, 'POST')).statusCode).toBe(405)
+})
+
+test('B6: behind a proxy it is published for the path that is known outside', async () => {
+  await using door = await openDoor({ resource: 'https://gate.example/tools/mcp' })
+  const { statusCode, body } = await door.get(`${root}/tools/mcp`)
+  expect(statusCode).toBe(200)
+  expect(await body.json()).toMatchObject({ resource: 'https://gate.example/tools/mcp' })
+})
+
+test('B6: without a provider, elsewhere, or for another host, there is nothing', async () => {
+  await using door = await openDoor()
+  expect((await door.get(`${root}/other`)).statusCode).toBe(404)
+  expect((await door.get('/.well-known/openid-configuration')).statusCode).toBe(404)
+  expect((await door.get(root, 'GET', { host: 'evil.example' })).statusCode).toBe(403)
+  await using off = await openDoor({ disabled: true })
+  expect((await off.get(root)).statusCode).toBe(404)
+  await using none = await openTestDoor()
+  expect((await none.fetchRaw({ path: root, method: 'GET' })).statusCode).toBe(404)
+})
+
+test('B6: who asks to be an agent that another scope is good for gets 403 and that scope', async () => {
+  await using doors = await openJwtDoors()
+  const config = { scopes: { ...scopes, 'tools:write': ['writer'] } }
+  const access = Object.assign(createTestAccess(), {
+    agentOf({ agents }: { agents: readonly string[] | '*' }, asked = 'reader'): string {
+      if (agents.includes(asked)) return asked
+      throw new ToolwayError('INVALID_AGENT_ID', 'not yours')
+    },
+  })
+  const enter = doors.door(config)
+  await using door = await openTestDoor({ access, authenticate: () => (given) => enter((given ?? '').slice(7)) })
+  const authorization = `Bearer ${await doors.provider.token({ scope: 'tools:read' })}`
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+  const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params }
+  const answerTo = (agent: string) => door.raw({ headers: { authorization, 'toolway-agent': agent }, body })
+  expect((await answerTo('reader')).status).toBe(200)
+  const refused = await answerTo('writer')
+  expect(refused.status).toBe(403)
+  expect(refused.headers['www-authenticate']).toContain('scope="tools:write", error="insufficient_scope"')
+  expect((await answerTo('boss')).headers['www-authenticate']).toBeUndefined()
+})

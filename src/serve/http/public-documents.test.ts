@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { openTestDoor } from './server.fixture.ts'
+
+const ask = { headers: { origin: 'https://page.example', authorization: undefined } } as const
+
+test('B2: everybody learns before connecting that there is an MCP server, and which revisions it speaks', async () => {
+  await using door = await openTestDoor()
+  const { statusCode, headers, body } = await door.fetchRaw({ path: '/mcp/server-card', method: 'GET', ...ask })
+  expect([statusCode, headers['content-type'], headers['access-control-allow-origin']]).toEqual([
+    200,
+    'application/mcp-server-card+json',
+    '*',
+  ])
+  const card = (await body.json()) as { name: string; remotes: { url: string; supportedProtocolVersions: string[] }[] }
+  expect(card.name).toMatch(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/)
+  expect(card.remotes).toEqual([
+    {
+      type: 'streamable-http',
+      url: door.door.url,
+      supportedProtocolVersions: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
+    },
+  ])
+  expect((await door.fetchRaw({ path: '/mcp/server-card', method: 'POST', ...ask })).statusCode).toBe(405)
+  expect((await door.fetchRaw({ path: '/mcp/server-card/more', method: 'GET', ...ask })).statusCode).toBe(404)
+})
+
+test('B6: behind a proxy the card leads to the proxy, with TLS', async () => {
+  await using door = await openTestDoor({ config: { allowedHosts: ['tools.example.com'] } })
+  const headers = { ...ask.headers, host: 'tools.example.com' }
+  const { body } = await door.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })
+  expect(await body.json()).toMatchObject({ remotes: [{ url: 'https://tools.example.com/mcp' }] })
+})
+
+test('B6: the card is not shown under the name of another host', async () => {
+  await using door = await openTestDoor()
+  const headers = { ...ask.headers, host: 'evil.example' }
+  expect((await door.fetchRaw({ path: '/mcp/server-card', method: 'GET', headers })).statusCode).toBe(403)
+})

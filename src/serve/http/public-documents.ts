@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpConfig, JwtConfig } from '../../config/schema.ts'
+import { legacyRevisions, modernRevision } from '../../wire/revisions.ts'
+import type { AdminDoor } from '../admin/endpoint.ts'
+import { metadataPath, resourceOf } from '../auth/challenge.ts'
+import { wrongMethod } from '../errors.ts'
+import type { Hosts } from './hosts.ts'
+
+/** A document that is as public as the gateway's address: pages of any origin may read it, without a credential. */
+export interface Published {
+  readonly type: string
+  readonly body: object
+  readonly maxAgeSeconds: number
+}
+
+/** Answers whoever asks for such a document. */
+function publish(request: IncomingMessage, response: ServerResponse, published: Published): void {
+  const { method } = request
+  response.setHeader('Access-Control-Allow-Origin', '*')
+  if (method === 'OPTIONS') {
+    response.writeHead(204, { 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow-Headers': '*' }).end()
+    return
+  }
+  if (method !== 'GET' && method !== 'HEAD') throw wrongMethod(method, 'GET, HEAD')
+  const body = JSON.stringify(published.body)
+  response.writeHead(200, {
+    'Content-Type': published.type,
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': `max-age=${published.maxAgeSeconds}`,
+  })
+  response.end(method === 'HEAD' ? undefined : body)
+}
+
+interface CardOptions {
+  readonly info: { readonly version: string }
+  readonly config: Pick<HttpConfig, 'path'>
+  readonly hosts: Hosts
+}
+
+/** Where the card of an endpoint lies: right below it. */
+export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/, '')}/server-card`
+
+/**
+ * Tells clients, before they connect, that there is an MCP server here and what it speaks (SEP-2127). Nothing of what
+ * is behind the gateway: that is for those who have been let in.
+ */
+export function createCardDoor({ info, config, hosts }: CardOptions): AdminDoor {
+  const place = cardPath(config.path)
+  return {
+    handle(request, response, path) {
+      if (path !== place) return false
+      const { host = '' } = request.headers
+      hosts.check(host, undefined)
+      const body = {
+        $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
+        name: 'io.github.toolway/toolway',
+        title: 'Toolway',
+        description: 'One way to every tool: a gateway that puts many MCP servers behind one endpoint.',
+        version: info.version,
+        remotes: [{ type: 'streamable-http', url: hosts.addressOf(host) + config.path, supportedProtocolVersions }],
+      }
+      publish(request, response, { type: 'application/mcp-server-card+json', body, maxAgeSeconds: 3600 })
+      return true
+    },
+    [Symbol.dispose]() {},
+  }
+}
+
+const supportedProtocolVersions = [modernRevision, ...legacyRevisions]
+
+interface MetadataOptions {
+  /** The identity provider of the present configuration; undefined where it has none. */
+  jwt(): JwtConfig | undefined
+  readonly config: Pick<HttpConfig, 'path'>
+  readonly hosts: Hosts
+}
+
+/** Tells clients who gives out tokens for this gateway (RFC 9728): nobody needs a credential to learn where to get one. */
+export function createMetadataDoor({ jwt, config, hosts }: MetadataOptions): AdminDoor {
+  return {
+    handle(request, response, path) {
+      const provider = jwt()
+      if (!provider || provider.disabled || !isPlace(path, provider, config.path)) return false
+      hosts.check(request.headers.host, undefined)
+      const body = metadataOf(provider, hosts.addressOf(request.headers.host ?? '') + config.path)
+      publish(request, response, { type: 'application/json', body, maxAgeSeconds: 300 })
+      return true
+    },
+    [Symbol.dispose]() {},
+  }
+}
+
+/** At the root, and at the path of the endpoint: as it is here, or as it is known outside. */
+function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
+  const stream = `${endpoint.replace(/\/$/, '')}/stream`
+  return ['/', endpoint, stream, resourceOf(jwt)?.pathname ?? '/'].some((one) => metadataPath(one) === path)
+}
+
+function metadataOf(jwt: JwtConfig, address: string): object {
+  const scopes = Object.keys(jwt.scopes)
+  return {
+    resource: resourceOf(jwt) === undefined ? address : (jwt.resource ?? jwt.audience),
+    authorization_servers: [jwt.issuer],
+    ...(scopes.length > 0 && { scopes_supported: scopes }),
+    bearer_methods_supported: ['header'],
+    resource_name: 'Toolway',
+  }
+}

@@ -1,0 +1,270 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../../../tests/fixtures/until.ts'
+import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
+import { createTestAccess } from '../access.fixture.ts'
+import { events, httpConfig, info, initializeWith, openTestDoor } from './server.fixture.ts'
+import { serveHttp } from './server.ts'
+
+let open = new AsyncDisposableStack()
+afterEach(async () => {
+  await open.disposeAsync()
+  open = new AsyncDisposableStack()
+})
+const openDoor = async (settings?: Parameters<typeof openTestDoor>[0]) => open.use(await openTestDoor(settings))
+
+describe('routes', () => {
+  test('the endpoint answers at its path and at /stream, with a query or without', async () => {
+    const { raw, door } = await openDoor()
+    expect(door.url).toBe(`http://127.0.0.1:${door.port}/mcp`)
+    for (const path of ['/mcp', '/mcp/', '/mcp/stream', '/mcp?x=1']) {
+      expect((await raw({ path, body: initializeWith() })).status).toBe(200)
+    }
+  })
+
+  test('anything else is a 404 in JSON that names the endpoint', async () => {
+    const { raw } = await openDoor({ config: { path: '/tools' } })
+    for (const path of ['/', '/mcp', '/tools//', '/tools/x', '//tools']) {
+      const { status, json } = await raw({ path, body: initializeWith() })
+      expect(status).toBe(404)
+      expect(json?.error?.message).toContain('/tools')
+    }
+  })
+
+  test('a wrong method is a 405 that says what is allowed', async () => {
+    const { raw } = await openDoor()
+    const put = await raw({ method: 'PUT', body: '{}' })
+    expect([put.status, put.headers.allow]).toEqual([405, 'POST, GET, DELETE'])
+    const options = await raw({ method: 'OPTIONS' })
+    expect([options.status, options.headers.allow]).toEqual([405, 'POST, GET, DELETE'])
+    const probe = await raw({ method: 'POST', path: '/livez', body: '{}' })
+    expect([probe.status, probe.headers.allow]).toEqual([405, 'GET, HEAD'])
+  })
+
+  test('/livez and /readyz need no credential and no Host; readiness follows the gateway', async () => {
+    let ready = false
+    const { raw } = await openDoor({ ready: () => ready })
+    const probe = (path: string) =>
+      raw({ method: 'GET', path, headers: { authorization: undefined, host: '10.1.2.3' } })
+    expect((await probe('/livez')).status).toBe(200)
+    expect((await probe('/readyz')).status).toBe(503)
+    ready = true
+    expect((await probe('/readyz')).status).toBe(200)
+  })
+})
+
+describe('B6: who may come in', () => {
+  test('no token or a wrong one is a 401 that says what to do, and opens nothing', async () => {
+    const { raw, access } = await openDoor()
+    for (const authorization of [undefined, 'Bearer wrong', 'Basic YTpi']) {
+      const { status, headers, json } = await raw({ body: initializeWith(), headers: { authorization } })
+      expect(status).toBe(401)
+      const error = authorization === undefined ? '' : ', error="invalid_token"'
+      expect(headers['www-authenticate']).toBe(`Bearer realm="toolway"${error}`)
+      expect(headers['mcp-session-id']).toBeUndefined()
+      expect(json?.error?.data).toEqual({ code: 'AUTH_REQUIRED' })
+      expect(json?.error?.message).toContain('Authorization: Bearer <token>')
+    }
+    const turned = { code: 'AUTH_REQUIRED', address: '127.0.0.1' }
+    expect(access.turned).toEqual([turned, turned, turned])
+  })
+
+  test('every method is behind the token', async () => {
+    const { raw } = await openDoor()
+    for (const method of ['GET', 'DELETE', 'POST'] as const) {
+      expect((await raw({ method, headers: { authorization: undefined } })).status).toBe(401)
+    }
+  })
+
+  test('where no token is configured, nobody needs one and nobody is authenticated', async () => {
+    const { session, access } = await openDoor({ token: undefined })
+    const { ask } = await session({}, { authorization: undefined })
+    await ask('tools/call', { name: 'echo' })
+    expect(access.calls[0]?.caller).toMatchObject({ principal: 'anonymous', authenticated: false, admin: false })
+  })
+
+  test('the holder of the token is authenticated', async () => {
+    const { session, access } = await openDoor()
+    const { ask, id } = await session()
+    await ask('tools/call', { name: 'echo' })
+    expect(access.calls[0]?.caller).toMatchObject({
+      agent: 'default',
+      principal: 'token',
+      authenticated: true,
+      admin: true,
+      session: id,
+      capabilities: {},
+      address: '127.0.0.1',
+    })
+  })
+
+  test('a wrong Host is a 403, whatever else is right', async () => {
+    const { raw } = await openDoor()
+    const { status, json } = await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
+    expect(status).toBe(403)
+    expect(json?.error?.data).toEqual({ code: 'DENIED_BY_POLICY', rule: 'server.allowedHosts' })
+  })
+
+  test('F11: who comes with a wrong Host or Origin leaves a record, as who comes without a credential does', async () => {
+    const { raw, access } = await openDoor()
+    await raw({ body: initializeWith(), headers: { host: 'rebound.example.com' } })
+    await raw({ body: initializeWith(), headers: { origin: 'https://evil.example.com' } })
+    const turned = { code: 'DENIED_BY_POLICY', address: '127.0.0.1' }
+    expect(access.turned).toEqual([
+      { ...turned, detail: 'host: rebound.example.com' },
+      { ...turned, detail: 'origin: https://evil.example.com' },
+    ])
+    // Nobody is turned away from where there is nothing.
+    await raw({ path: '/nothing', body: '{}' })
+    await raw({ method: 'POST', path: '/livez', body: '{}' })
+    expect(access.turned).toHaveLength(2)
+  })
+
+  test('a missing Host is a 403 too', async () => {
+    const { door } = await openDoor()
+    const socket = connect(door.port, '127.0.0.1')
+    socket.end('POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n')
+    let answer = ''
+    for await (const chunk of socket) answer += chunk
+    expect(answer).toMatch(/^HTTP\/1.1 403 /)
+  })
+
+  test('a foreign Origin is a 403 even with the token; an allowed one may read the answer', async () => {
+    const { raw } = await openDoor({ config: { allowedOrigins: ['https://app.example.com'] } })
+    expect((await raw({ body: initializeWith(), headers: { origin: 'https://evil.example.com' } })).status).toBe(403)
+    const { status, headers } = await raw({ body: initializeWith(), headers: { origin: 'https://app.example.com' } })
+    expect(status).toBe(200)
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': 'https://app.example.com',
+      'access-control-expose-headers': expect.stringContaining('Mcp-Session-Id, WWW-Authenticate, Retry-After'),
+      vary: 'Origin',
+    })
+  })
+
+  test('a preflight is answered for allowed origins only, without a credential', async () => {
+    const { raw } = await openDoor({ config: { allowedOrigins: ['https://app.example.com'] } })
+    const preflight = (origin: string) =>
+      raw({ method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST', authorization: undefined } })
+    const { status, headers } = await preflight('https://app.example.com')
+    expect(status).toBe(204)
+    expect(headers['access-control-allow-methods']).toBe('POST, GET, DELETE')
+    expect(headers['access-control-allow-headers']).toContain('Mcp-Session-Id')
+    expect((await preflight('https://evil.example.com')).status).toBe(403)
+  })
+})
+
+describe('opening and closing the door', () => {
+  const options = {
+    access: createTestAccess(),
+    info,
+    token: undefined,
+    ready: () => true,
+    clock: systemClock,
+    log: silentLog,
+  }
+
+  test('a port in use is a sentence that says what to do', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as { port: number }
+    await expect(serveHttp({ ...options, config: httpConfig({ port }) })).rejects.toThrow(
+      `port ${port} on 127.0.0.1 is in use: stop what uses it, or choose another with server.port or --port`,
+    )
+    other.close()
+  })
+
+  test('an address that is not ours is a sentence that says what to do', async () => {
+    await expect(serveHttp({ ...options, config: httpConfig({ host: '192.0.2.1' }) })).rejects.toThrow(/server\.host/)
+    await expect(serveHttp({ ...options, config: httpConfig({ host: 'no.such.name.invalid' }) })).rejects.toThrow(
+      /server\.host/,
+    )
+  })
+
+  test('closing lets calls in flight finish, ends streams, refuses new calls and leaves nothing behind', async () => {
+    const { door, session, access, clock, raw } = await openDoor()
+    const { send, stream, headers } = await session()
+    const listening = await stream()
+    const pending = send({ id: 1, method: 'tools/call', params: { name: 'wait' } })
+    await until(() => access.calls.length === 1, { what: 'the call' })
+    const half = open.use(await openHalfRequest(door.port))
+
+    const closed = door[Symbol.asyncDispose]()
+    expect(await Array.fromAsync(events(listening.body))).toEqual([])
+    const late = await half.finish(
+      JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'ping' }),
+      headers['mcp-session-id'] as string,
+    )
+    expect(late).toMatch(/^HTTP\/1.1 503 /)
+    expect(late).toContain('"code":"OVERLOADED"')
+    access.release()
+    const answer = await pending
+    expect(await answer.body.json()).toMatchObject({ id: 1, result: { content: [{ text: 'waited' }] } })
+    await closed
+    expect(clock.pending).toBe(0)
+    expect(access.listeners).toBe(0)
+    await expect(raw({ method: 'GET', path: '/livez' })).rejects.toThrow()
+  })
+
+  test('what outlives the grace time is cancelled and cut off', async () => {
+    const { door, session, access, clock } = await openDoor({ config: { shutdownGrace: 5_000 } })
+    const { send } = await session()
+    const pending = send(
+      { id: 1, method: 'tools/call', params: { name: 'deaf' } },
+      { headers: { accept: 'application/json' } },
+    )
+    const failed = expect(pending.then((answer) => answer.statusCode)).resolves.toBe(204)
+    await until(() => access.calls.length === 1, { what: 'the call' })
+    const closed = door[Symbol.asyncDispose]()
+    clock.advance(4_999)
+    expect(access.calls[0]?.signal.aborted).toBe(false)
+    clock.advance(1)
+    await closed
+    expect(access.calls[0]?.signal.aborted).toBe(true)
+    await failed
+    expect(clock.pending).toBe(0)
+  })
+
+  test('a closed door leaves no socket, whatever its clients were doing', async () => {
+    const fixture = await openTestDoor()
+    const { session, access, door } = fixture
+    const { send, stream } = await session({ sampling: {} })
+    const left = [
+      send({ id: 1, method: 'tools/call', params: { name: 'ask' } }),
+      send({ id: 2, method: 'tools/call', params: { name: 'wait' } }),
+      stream(),
+    ].map((pending) => pending.then(({ body }) => body.dump()).catch(() => {}))
+    open.use(await openHalfRequest(door.port))
+    await until(() => access.calls.length === 2, { what: 'the calls' })
+    await fixture[Symbol.asyncDispose]()
+    await Promise.all(left)
+    await open.disposeAsync()
+    const sockets = () => process.getActiveResourcesInfo().filter((name) => /^TCP/.test(name))
+    await until(() => sockets().length === 0, { what: 'the sockets to close' })
+  })
+
+  test('closing twice is closing once', async () => {
+    const { door } = await openDoor()
+    await Promise.all([door[Symbol.asyncDispose](), door[Symbol.asyncDispose]()])
+  })
+})
+
+/** A connection on which a request has begun, so that closing the door does not count it as idle. */
+async function openHalfRequest(port: number) {
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(`POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer a-test-token\r\n`)
+  socket.on('error', () => {})
+  return {
+    async finish(body: string, session: string): Promise<string> {
+      socket.write(
+        `Mcp-Session-Id: ${session}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      )
+      let answer = ''
+      for await (const chunk of socket) answer += chunk
+      return answer
+    },
+    [Symbol.asyncDispose]: async () => void socket.destroy(),
+  }
+}

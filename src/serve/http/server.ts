@@ -1,0 +1,327 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Server as NetServer } from 'node:net'
+import { hostname } from 'node:os'
+import type { Config, HttpConfig } from '../../config/schema.ts'
+import type { Access } from '../../core/access.ts'
+import type { Chat } from '../../core/chat.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { ErrorCode } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Membership } from '../../core/membership.ts'
+import type { AdminDoor, OpenDoor } from '../admin/endpoint.ts'
+import { authenticateToken } from '../auth/authenticate.ts'
+import type { Authenticate } from '../auth/identity.ts'
+import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
+import { clientAddress, handedOver, ledElsewhere, type Workers } from '../cluster/forward-request.ts'
+import { type EnvironmentsOptions, leadToEnvironments } from '../cluster/route-to-owner.ts'
+import { asRefusal, Refusal, recordIfMalformed, recordMalformed, refuse, rpc, wrongMethod } from '../errors.ts'
+import { type DoorInfo, legacyEra } from '../mcp-legacy/protocol.ts'
+import { modernHttp } from '../mcp-stateless/http.ts'
+import { modernEra } from '../mcp-stateless/protocol.ts'
+import { listChanged } from '../session/session.ts'
+import { createSessions } from '../session/session-store.ts'
+import { createBodies } from './bodies.ts'
+import { createConnectionLimit, takeConnections } from './connections.ts'
+import { allowedHosts, allowOrigin, answerPreflight, bracketed, isPreflight, offendingHeader } from './hosts.ts'
+import { answerUnreadable, checkSingleHeaders } from './invalid-requests.ts'
+import { listen, openAside } from './listen.ts'
+import { createEndpoint } from './mcp-endpoint.ts'
+import { cardPath, createCardDoor, createMetadataDoor } from './public-documents.ts'
+import type { HttpRequest } from './request.ts'
+import { keepAliveMs } from './response.ts'
+
+/** An open HTTP door. Disposing of it lets requests in flight finish within the grace time. */
+export interface HttpDoor extends AsyncDisposable {
+  readonly url: string
+  readonly port: number
+  /** Where others reach it, as far as it can know. */
+  readonly address: string
+  /** How many conversations are open. */
+  readonly sessions: number
+  /**
+   * Takes no new connections, and serves those that are open until their clients have left, who are asked to with each
+   * answer; no longer than `ms`. For whoever has a successor at the same address.
+   */
+  retire(ms: number): Promise<void>
+}
+
+interface DoorOptions {
+  /** Answers what is not MCP: the admin API, metrics, the dashboard. */
+  readonly people?: (open: OpenDoor) => Promise<AdminDoor>
+  /** The chat of the present configuration, to be served in the interface of OpenAI; undefined where it has none. */
+  chat?(): Chat | undefined
+  /** The identity provider of the present configuration, about which clients are told; undefined where it has none. */
+  jwt?(): Config['auth']['jwt']
+  /** How many wrong credentials an address may send, as the present configuration says. */
+  failures?(): FailureSettings
+  readonly config: HttpConfig
+  readonly access: Access
+  readonly info: DoorInfo
+  readonly ready: () => boolean
+  /** The others, where this is one of several replicas. */
+  readonly membership?: Membership | undefined
+  /** Those that listen on the same port, where this is one of several workers. */
+  readonly workers?: Workers | undefined
+  /** Which environment a program is for: it may be held by another replica. */
+  readonly environmentOf?: EnvironmentsOptions['environmentOf']
+  /** Whether calls are traced. */
+  traced?(): boolean
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A part of the door that knows what is below a path. */
+interface FurtherDoor {
+  readonly below: string
+  open(): Promise<AdminDoor>
+  opened?: Promise<AdminDoor>
+}
+
+/** Serves over HTTP; without a token everybody who reaches the door is let in, as nobody in particular. */
+export const serveHttp = ({ token, ...options }: DoorOptions & { readonly token: string | undefined }) =>
+  openHttpDoor({ ...options, authenticate: authenticateToken(token) })
+
+/** Serves over HTTP to whom `authenticate` lets in. Rejects with a sentence when the address cannot be had. */
+export async function openHttpDoor(options: DoorOptions & { readonly authenticate: Authenticate }): Promise<HttpDoor> {
+  const { config, access, info, ready, traced, clock, log, authenticate } = options
+  const server = createServer({
+    // We answer a missing Host ourselves, with a sentence.
+    requireHostHeader: false,
+    headersTimeout: 10_000,
+    requestTimeout: 60_000,
+    keepAliveTimeout: keepAliveMs,
+    connectionsCheckingInterval: 5_000,
+  })
+  server.maxConnections = config.maxConnections
+  // The size of the head bounds their number. With a limit node:http drops the rest, and a second Host could hide there.
+  server.maxHeadersCount = 0
+
+  const port = await listen(server, config.host, config.port)
+  const hosts = allowedHosts(config, port)
+  const { membership, workers } = options
+  const aside = workers && (await openAside(server, workers.membership === membership ? '127.0.0.1' : config.host))
+  const sessions = createSessions({ access, clock, log, membership })
+  const era = legacyEra({ access, info, log })
+  const { environmentOf } = options
+  const lead = membership && environmentOf && leadToEnvironments({ membership, environmentOf })
+  const stateless = modernEra({ access, info, replica: membership?.self, clock, log })
+  const modern = modernHttp({ era: stateless, access, membership, lead, clock, log })
+  const admit = createAdmit({
+    authenticate,
+    settings: options.failures ?? (() => usualFailures),
+    addressOf: (request) => clientAddress(request, membership),
+    clock,
+  })
+  const bodies = createBodies(config)
+  const endpoint = createEndpoint({
+    access,
+    authenticate,
+    admit,
+    bodies,
+    era,
+    modern,
+    sessions,
+    membership,
+    traced,
+    clock,
+    log,
+  })
+  const url = `http://${reachable(config.host)}:${port}${config.path}`
+  const { people, chat } = options
+  const openDoor: OpenDoor = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
+  /** Doors that are opened when the first one comes to them. */
+  const further: FurtherDoor[] = []
+  if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
+  const { jwt } = options
+  if (jwt) further.push({ below: '/.well-known/', open: async () => createMetadataDoor({ jwt, config, hosts }) })
+  further.push({ below: cardPath(config.path), open: async () => createCardDoor({ info, config, hosts }) })
+  if (people) further.push({ below: '/', open: () => people(openDoor) })
+  const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
+  const base = config.path.replace(/\/$/, '')
+  // The second is what people paste.
+  const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])
+
+  let draining = false
+  let retiring = false
+  let active = 0
+  let idle: (() => void) | undefined
+  const finished = () => {
+    active--
+    if (active === 0) idle?.()
+  }
+
+  const enter = (request: HttpRequest, response: ServerResponse) => {
+    const { host, origin } = request.headers
+    // Whoever has let it in before has looked at that.
+    if (!handedOver(request, membership)) hosts.check(host, origin)
+    if (origin !== undefined) allowOrigin(response, origin)
+    if (isPreflight(request)) answerPreflight(response)
+    else endpoint.handle(request, response)
+  }
+
+  const route = (request: IncomingMessage, response: ServerResponse) => {
+    checkSingleHeaders(request)
+    const path = pathOf(request.url ?? '/')
+    if (endpoints.has(path)) enter(request, response)
+    else if (path === '/livez') probe(request, response, true)
+    else if (path === '/readyz') probe(request, response, !draining && ready())
+    else void handOn(request, response, path)
+  }
+
+  const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
+    try {
+      const place = further.find(({ below }) => path.startsWith(below))
+      const led = place?.below === '/' && membership && workers && { membership, workers, clock }
+      if (led && (await ledElsewhere(request, response, led))) return
+      if (place) place.opened ??= place.open()
+      const door = await place?.opened
+      if (draining) door?.[Symbol.dispose]()
+      if (!door?.handle(request, response, path)) throw nothingAt(config.path)
+    } catch (thrown) {
+      refused(request, response, thrown)
+    }
+  }
+
+  const openAi = async (chat: () => Chat | undefined) => {
+    const { createOpenAiDoor } = await import('../openai/endpoint.ts')
+    return createOpenAiDoor({ chat, access, authenticate, admit, bodies, hosts, clock, log, ...(traced && { traced }) })
+  }
+
+  const refused = (request: HttpRequest, response: ServerResponse, thrown: unknown) => {
+    const refusal = asRefusal(thrown, log)
+    if (refusal.status === 403) recordRejection(request, refusal)
+    else if (refusal.status !== 404) recordIfMalformed(access, remoteOf(request), refusal)
+    refuse(response, refusal, clock)
+  }
+
+  const leaving = () => draining || retiring
+  const serving =
+    <R extends HttpRequest>(by: (request: R, response: ServerResponse) => void) =>
+    (request: R, response: ServerResponse) => {
+      active++
+      response.once('close', finished)
+      if (leaving()) response.setHeader('Connection', 'close')
+      // A write that finds the client gone is no error of ours: `close` tells whoever must know.
+      response.on('error', ignored)
+      try {
+        by(request, response)
+      } catch (thrown) {
+        refused(request, response, thrown)
+      }
+    }
+  const connections = takeConnections({
+    server,
+    path: config.path,
+    admit: createConnectionLimit(config.maxConnectionsPerAddress),
+    handle: serving(enter),
+    leaving,
+  })
+  server.on('request', serving(route))
+  answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
+
+  /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
+  const recordRejection = (request: HttpRequest, refusal: Refusal) => {
+    const { code } = refusal.details.data as { code: ErrorCode }
+    access.rejected({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
+  }
+
+  const close = async () => {
+    draining = true
+    void aside?.close()
+    endpoint.drain()
+    for (const { opened } of further) void opened?.then((door) => door[Symbol.dispose]())
+    changes[Symbol.dispose]()
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    connections.closeIdle()
+    sessions.closeStreams()
+    if (active > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = clock.after(config.shutdownGrace, resolve)
+        idle = () => {
+          timer[Symbol.dispose]()
+          resolve()
+        }
+      })
+    }
+    sessions[Symbol.dispose]()
+    connections.closeAll()
+    server.closeAllConnections()
+    await closed
+  }
+
+  const retire = async (ms: number) => {
+    retiring = true
+    // Not the server's own `close`, which would cut off whoever is just about to ask.
+    await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
+    // Only then: as long as clients come here, what others hand over belongs here, too.
+    if (aside) await within(handedMs, aside.close())
+  }
+  const within = async (ms: number, done: Promise<void>) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    using _timer = clock.after(ms, resolve)
+    await Promise.race([promise, done])
+  }
+
+  let closing: Promise<void> | undefined
+  return {
+    retire,
+    url,
+    port,
+    address: addressOf(config, port, aside && { port: aside.port, here: workers?.membership === membership }),
+    get sessions() {
+      return sessions.count
+    },
+    [Symbol.asyncDispose]() {
+      closing ??= close()
+      return closing
+    },
+  }
+}
+
+const ignored = () => {}
+
+const remoteOf = ({ socket: { remoteAddress: address } }: HttpRequest) => (address === undefined ? {} : { address })
+
+const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
+
+/** What has been handed over is answered within this time; streams are opened anew elsewhere. */
+const handedMs = 500
+
+const nothingAt = (endpoint: string) =>
+  new Refusal(404, rpc.request, `There is nothing here: the MCP endpoint is ${endpoint}.`)
+
+/** For whoever watches over the process: no credential, no Host check, and nothing to learn from it. */
+function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw wrongMethod(request.method, 'GET, HEAD')
+  const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
+  response.writeHead(good ? 200 : 503, { 'Content-Type': 'application/json', 'Content-Length': body.length })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf('?')
+  return query < 0 ? url : url.slice(0, query)
+}
+
+/** Where other replicas reach this one: at the port that it has for itself, if it shares the other one. */
+function addressOf(
+  { advertise, host }: HttpConfig,
+  port: number,
+  aside: { readonly port: number; readonly here: boolean } | undefined,
+): string {
+  const own = advertise ?? `http://${isAnywhere(host) ? hostname() : bracketed(host)}:${port}`
+  if (!aside) return own
+  if (aside.here) return `http://127.0.0.1:${aside.port}`
+  const address = new URL(own)
+  address.port = String(aside.port)
+  return address.origin
+}
+
+/** Listens on every address of the machine. */
+const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
+
+/** Every address is no address to connect to: clients on this machine use the loopback one. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  return host === '::' ? '[::1]' : bracketed(host)
+}

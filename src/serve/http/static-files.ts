@@ -1,0 +1,173 @@
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { extname, join, relative, sep } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { Hosts } from './hosts.ts'
+
+/** Nothing but our own files, and no way to be framed, to send a form anywhere, or to load from others. */
+const pageHeaders = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+} as const
+
+/** Serves the dashboard. Answers and returns true, or returns false where there is nothing to be served. */
+export type Pages = (request: IncomingMessage, response: ServerResponse, path: string) => boolean
+
+export interface PagesOptions {
+  /** The path of the MCP endpoint, for who looks for it. */
+  readonly endpoint: string
+  readonly hosts: Hosts
+}
+
+/** The built dashboard in a folder; every page that people may come to is the same page, which finds its way itself. */
+export function createPages(folder: string, { endpoint, hosts }: PagesOptions): Pages {
+  const files = openFolder(folder)
+
+  return (request, response, path) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return false
+    const index = files.index()
+    const file = files.find(decoded(path)) ?? (isPage(request, path) ? index : undefined)
+    if (!file && !isPage(request, path)) return false
+    hosts.check(request.headers.host, request.headers.origin)
+    if (file) {
+      send(request, response, file)
+      return true
+    }
+    const text = notBuilt(endpoint)
+    const headers = { ...pageHeaders, 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
+    response.writeHead(404, { ...headers, 'Content-Length': Buffer.byteLength(text) }).end(text)
+    return true
+  }
+}
+
+/** Where a person goes with a browser; programs that look for something are told that it is not there. */
+function isPage({ headers }: IncomingMessage, path: string): boolean {
+  if (path === '/') return true
+  return !path.startsWith('/assets/') && !path.startsWith('/.') && /\btext\/html\b/.test(headers.accept ?? '')
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path.slice(1))
+  } catch {
+    return ''
+  }
+}
+
+function send({ headers }: IncomingMessage, response: ServerResponse, file: StaticFile): void {
+  const zipped = /\bgzip\b/.test(String(headers['accept-encoding'])) ? file.zipped : undefined
+  const etag = `"${file.etag}${zipped ? '-gzip' : ''}"`
+  const shared = {
+    ...pageHeaders,
+    ETag: etag,
+    Vary: 'Accept-Encoding',
+    'Cache-Control': file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
+  }
+  if (isKnown(headers['if-none-match'], etag)) {
+    response.writeHead(304, shared).end()
+    return
+  }
+  const body = zipped ?? file.bytes
+  const encoding = zipped ? { 'Content-Encoding': 'gzip' } : {}
+  response
+    .writeHead(200, { ...shared, ...encoding, 'Content-Type': file.type, 'Content-Length': body.length })
+    .end(body)
+}
+
+const isKnown = (given: string | undefined, etag: string): boolean =>
+  (given ?? '').split(',').some((one) => one.trim().replace(/^W\//, '') === etag)
+
+const notBuilt = (endpoint: string): string =>
+  [
+    'The dashboard is not built.',
+    '',
+    'Build it with "npm run build" and load this page again.',
+    `The MCP endpoint is ${endpoint}; the admin API is /admin/api, and /admin/api/openapi.json describes it.`,
+    '',
+  ].join('\n')
+
+/** One file of the dashboard, in memory. */
+interface StaticFile {
+  readonly type: string
+  readonly etag: string
+  readonly bytes: Buffer
+  /** None for what does not get smaller. */
+  readonly zipped: Buffer | undefined
+  /** Its name changes with what is in it, so that it can be kept for ever. */
+  readonly isHashed: boolean
+}
+
+/** The built dashboard, looked at once, and again when it was built anew. */
+interface StaticFolder {
+  /** By its path below `/`; only what is really there has one, so that no path leads anywhere else. */
+  find(path: string): StaticFile | undefined
+  /** The page itself; undefined where nothing was built. */
+  index(): StaticFile | undefined
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+  '.webmanifest': 'application/manifest+json',
+  '.txt': 'text/plain; charset=utf-8',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.woff2': 'font/woff2',
+}
+
+const hashedName = /^assets\/.*-[\w-]{8,}\.\w+$/
+
+function openFolder(folder: string): StaticFolder {
+  const page = join(folder, 'index.html')
+  let files = new Map<string, StaticFile>()
+  let builtAt: number | undefined
+
+  const look = () => {
+    const now = statSync(page, { throwIfNoEntry: false })?.mtimeMs
+    if (now === builtAt) return
+    builtAt = now
+    files = now === undefined ? new Map() : new Map(filesIn(folder))
+  }
+
+  return {
+    find: (path) => files.get(path),
+    index() {
+      look()
+      return files.get('index.html')
+    },
+  }
+}
+
+function filesIn(folder: string): [path: string, file: StaticFile][] {
+  const found = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return found.flatMap((entry) => {
+    const type = types[extname(entry.name)]
+    if (!entry.isFile() || type === undefined) return []
+    const path = join(entry.parentPath, entry.name)
+    const name = relative(folder, path).split(sep).join('/')
+    return [[name, fileOf(name, type, readFileSync(path))] as [string, StaticFile]]
+  })
+}
+
+function fileOf(name: string, type: string, bytes: Buffer): StaticFile {
+  let zipped: Buffer | undefined
+  return {
+    type,
+    etag: hash('sha256', bytes, 'base64url').slice(0, 22),
+    bytes,
+    get zipped() {
+      if (/^image\/(?!svg)|font/.test(type)) return undefined
+      zipped ??= gzipSync(bytes)
+      return zipped
+    },
+    isHashed: hashedName.test(name),
+  }
+}

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { openTestDoor } from './http/server.fixture.ts'
+import { type InboundRequest, withTraceOf } from './inbound-message.ts'
+
+const trace = '0af7651916cd43dd8448eb211c80319c'
+const inHeader = `00-${trace}-1111111111111111-01`
+const inMeta = `00-${trace}-2222222222222222-01`
+
+const request = (params: object = {}): InboundRequest => ({
+  kind: 'request',
+  id: 1,
+  method: 'tools/call',
+  params: { ...params },
+})
+const metaOf = (params: object, headers: object) =>
+  (withTraceOf(request(params), { ...headers }) as InboundRequest).params
+
+describe('F16: a place in a trace that comes in HTTP headers', () => {
+  test('counts as if it stood in `_meta`', () => {
+    const headers = { traceparent: inHeader, tracestate: 'a=1', baggage: 'b=2', other: '3' }
+    expect(metaOf({ name: 'x', _meta: { progressToken: 7 } }, headers)).toEqual({
+      name: 'x',
+      _meta: { progressToken: 7, traceparent: inHeader, tracestate: 'a=1', baggage: 'b=2' },
+    })
+    expect(metaOf({}, { traceparent: inHeader })).toEqual({ _meta: { traceparent: inHeader } })
+  })
+
+  test('does not count where `_meta` has one itself', () => {
+    const params = { _meta: { traceparent: inMeta } }
+    const inbound = request(params)
+    expect(withTraceOf(inbound, { traceparent: inHeader, tracestate: 'a=1' })).toBe(inbound)
+  })
+
+  test('counts where what `_meta` has is malformed, and then nothing of that is left', () => {
+    const params = { _meta: { traceparent: 'nonsense', tracestate: 'a=1' } }
+    const text = JSON.stringify(metaOf(params, { traceparent: inHeader }))
+    expect(JSON.parse(text)).toEqual({ _meta: { traceparent: inHeader } })
+  })
+
+  test.each([{}, { traceparent: 'nonsense' }, { tracestate: 'a=1', baggage: 'b=2' }])(
+    'is nothing with %j',
+    (headers) => {
+      const inbound = request({ _meta: {} })
+      expect(withTraceOf(inbound, headers)).toBe(inbound)
+    },
+  )
+
+  test('leaves what is no request, or no object, alone', () => {
+    const notification = { kind: 'notification', method: 'x', params: {} } as const
+    expect(withTraceOf(notification, { traceparent: inHeader })).toBe(notification)
+    const odd = request({ _meta: 'text' })
+    expect(withTraceOf(odd, { traceparent: inHeader })).toBe(odd)
+  })
+})
+
+describe('F16: at the door', () => {
+  const envelope = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  }
+  const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'echo' }
+
+  const call = (_meta?: object) => ({ jsonrpc: '2.0', id: 'r1', method: 'tools/call', params: { name: 'echo', _meta } })
+
+  test.each([
+    ['sessions', '2025-11-25'],
+    ['none', '2026-07-28'],
+  ])('headers count where calls are traced, in the era with %s; what was asked is known', async (era, revision) => {
+    await using door = await openTestDoor({ traced: () => true })
+    const headers = era === 'none' ? modern : (await door.session()).headers
+    const body = call(era === 'none' ? envelope : undefined)
+    await door.raw({ body, headers: { ...headers, traceparent: inHeader, tracestate: 'a=1' } })
+    expect(door.access.calls[0]?.input.meta).toEqual({ traceparent: inHeader, tracestate: 'a=1' })
+    expect(door.access.calls[0]?.peer.request).toEqual({ id: 'r1', revision })
+  })
+
+  test('for each message of a batch', async () => {
+    await using door = await openTestDoor({ traced: () => true })
+    const { headers } = await door.session({}, {}, '2025-03-26')
+    const body = JSON.stringify([call(), { ...call({ traceparent: inMeta }), id: 'r2' }])
+    await door.raw({ body, headers: { ...headers, traceparent: inHeader } })
+    const places = door.access.calls.map(({ input }) => input.meta.traceparent)
+    expect(places.sort()).toEqual([inHeader, inMeta])
+  })
+
+  test('where they are not, `_meta` goes on as it came and headers mean nothing', async () => {
+    await using door = await openTestDoor()
+    const { headers } = await door.session()
+    const meta = { traceparent: inMeta, tracestate: 'whatever, even = this' }
+    await door.raw({ body: call(meta), headers: { ...headers, traceparent: inHeader } })
+    await door.raw({ body: { ...call(), id: 'r2' }, headers: { ...headers, traceparent: inHeader } })
+    expect(door.access.calls.map(({ input }) => input.meta)).toEqual([meta, {}])
+  })
+})

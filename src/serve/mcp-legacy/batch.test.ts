@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../../../tests/fixtures/until.ts'
+import { type Answer, events, openTestDoor } from '../http/server.fixture.ts'
+
+let open = new AsyncDisposableStack()
+afterEach(async () => {
+  await open.disposeAsync()
+  open = new AsyncDisposableStack()
+})
+
+async function openSession(revision = '2025-03-26', capabilities: object = {}) {
+  const door = open.use(await openTestDoor())
+  const session = await door.session(capabilities, {}, revision)
+  const post = (...messages: unknown[]) => door.fetchRaw({ body: messages.map(whole), headers: session.headers })
+  return { ...door, ...session, post }
+}
+
+const whole = (message: unknown) =>
+  typeof message === 'object' && message !== null ? { jsonrpc: '2.0', ...message } : message
+const called = (id: number, name: string, more: object = {}) => ({
+  id,
+  method: 'tools/call',
+  params: { name, ...more },
+})
+
+describe('B2: batches of revision 2025-03-26', () => {
+  test('are answered in one array; what wants no answer gets none', async () => {
+    const { post, access } = await openSession()
+    const { statusCode, body } = await post(
+      called(1, 'echo'),
+      { method: 'notifications/roots/list_changed' },
+      { id: 'two', method: 'ping' },
+      called(3, 'nothing'),
+      { id: 4 },
+      7,
+    )
+    expect(statusCode).toBe(200)
+    expect(await body.json()).toMatchObject([
+      { id: 1, result: { content: [{ text: '{}' }] } },
+      { id: 'two', result: {} },
+      { id: 3, error: { code: -32602 } },
+      { id: 4, error: { code: -32600 } },
+      { id: null, error: { code: -32600 } },
+    ])
+    expect(access.informed).toHaveLength(1)
+  })
+
+  test('of notifications and answers alone are taken in silence', async () => {
+    const { post, access } = await openSession()
+    const { statusCode, body } = await post(
+      { method: 'notifications/roots/list_changed' },
+      { id: 'ask-1', result: {} },
+      { method: 'notifications/initialized' },
+    )
+    expect([statusCode, await body.text()]).toEqual([202, ''])
+    expect(access.informed).toHaveLength(1)
+  })
+
+  test('become a stream where something must be said before, with one event for each answer', async () => {
+    const { post } = await openSession()
+    const { body, headers } = await post(
+      called(1, 'progress', { _meta: { progressToken: 'p' } }),
+      { id: 2, method: 'ping' },
+      { id: 3, method: 'ping' },
+    )
+    expect(headers['content-type']).toBe('text/event-stream')
+    const seen = (await Array.fromAsync(events(body))).map(({ id, params }) => params?.progress ?? id)
+    expect(seen).toEqual([1, 2, 3, 1, 2, 3])
+  })
+
+  test('can ask their client, and go on without what was cancelled', async () => {
+    const { post, send, access } = await openSession('2025-03-26', { sampling: {} })
+    const { body } = await post(called(1, 'ask'), called(2, 'deaf'), called(3, 'wait'))
+    const heard = events(body)
+    const question = (await heard.next()).value
+    await send({ id: question?.id, result: { model: 'm' } })
+    await send({ method: 'notifications/cancelled', params: { requestId: 2 } })
+    access.release()
+    expect((await heard.next()).value).toMatchObject({ id: 1, result: {} })
+    expect((await heard.next()).value).toMatchObject({ id: 3, result: {} })
+    expect((await heard.next()).done).toBe(true)
+  })
+
+  test('are cancelled as a whole when their client goes away before there was an answer', async () => {
+    const { fetchRaw, headers, access } = await openSession()
+    const leaving = new AbortController()
+    const body = [called(1, 'wait'), called(2, 'wait')].map(whole)
+    const pending = fetchRaw({ body, headers, signal: leaving.signal })
+    await until(() => access.calls.length === 2, { what: 'the calls' })
+    leaving.abort()
+    await expect(pending).rejects.toThrow()
+    await until(() => access.calls.every(({ signal }) => signal.aborted), { what: 'the cancellation' })
+  })
+
+  test('that are empty, too large or no JSON are refused', async () => {
+    const { post, raw, headers } = await openSession()
+    const pings = Array.from({ length: 101 }, (_, id) => ({ id, method: 'ping' }))
+    for (const messages of [[], pings]) {
+      const { statusCode, body } = await post(...messages)
+      expect([statusCode, ((await body.json()) as Answer).error?.code]).toEqual([400, -32600])
+    }
+    expect((await raw({ body: '[{"jsonrpc":"2.0"', headers })).json?.error?.code).toBe(-32700)
+  })
+
+  test.each(['2025-11-25', '2025-06-18', '2024-11-05'])('are refused in %s', async (revision) => {
+    const { post } = await openSession(revision)
+    const { statusCode, body } = await post({ id: 1, method: 'ping' })
+    expect(statusCode).toBe(400)
+    expect(await body.json()).toMatchObject({
+      error: { code: -32600, message: expect.stringContaining('batches are not supported') },
+    })
+  })
+
+  test('of a session that is over are a 404', async () => {
+    const { raw } = await openSession()
+    const body = [{ jsonrpc: '2.0', id: 1, method: 'ping' }]
+    expect((await raw({ body, headers: { 'mcp-session-id': 'unknown' } })).status).toBe(404)
+  })
+})

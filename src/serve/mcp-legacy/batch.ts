@@ -1,0 +1,81 @@
+import type { Caller } from '../../core/call.ts'
+import { elements } from '../../core/json-text/scan.ts'
+import { carriable, joined } from '../../wire/bytes.ts'
+import { errorBytes } from '../../wire/message.ts'
+import type { Outlet } from '../calls/request-peer.ts'
+import { type Inbound, readInbound, type Unreadable } from '../inbound-message.ts'
+import type { Session } from '../session/session.ts'
+import type { LegacyEra } from './protocol.ts'
+
+/** The only revision that has batches. */
+const revisionWithBatches = '2025-03-26'
+
+/** More in one message is a client gone wild. */
+const maxMessages = 100
+
+/** Several messages in one, as one revision allows it. */
+export type Batch = readonly (Inbound | Unreadable)[]
+
+/** Whether these bytes begin a JSON array. */
+export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
+
+/** Reads a batch; `undefined` where this session knows none, where it is empty or too large, or no JSON. */
+export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
+  if (session.revision !== revisionWithBatches) return undefined
+  const messages = elements(carriable(bytes), maxMessages)
+  if (messages === undefined || messages.length === 0) return undefined
+  return messages.map(readInbound)
+}
+
+/** Handles each message; gives the answers to those that want one, when the last of them is there. */
+export async function answerBatch(options: {
+  readonly era: LegacyEra
+  readonly session: Session
+  readonly batch: Batch
+  readonly outlet: Outlet
+  readonly caller: Caller
+  /** Called for each message that breaks the protocol. */
+  malformed(fault: string): void
+}): Promise<readonly Buffer[]> {
+  const { era, session, batch, outlet, caller } = options
+  const parts: Outlet[] = []
+  outlet.owner = {
+    cancel() {
+      for (const { owner } of parts) owner?.cancel()
+    },
+  }
+  const answers = batch.map((inbound) => {
+    if (inbound.kind === 'unreadable') {
+      const { id, code, message } = inbound
+      options.malformed(message)
+      return errorBytes(id, { code, message })
+    }
+    if (inbound.kind === 'answer') {
+      const ambiguous = session.asks.settle(inbound)
+      if (ambiguous !== undefined) options.malformed(ambiguous)
+    } else if (inbound.kind === 'notification') era.notification(session, inbound)
+    else {
+      const { promise: abandoned, resolve } = Promise.withResolvers<undefined>()
+      const part: Outlet = {
+        owner: undefined,
+        send: (message) => outlet.send(message),
+        abandon: () => resolve(undefined),
+      }
+      parts.push(part)
+      const answered = era.request(session, inbound, part, caller).then((answer) => answer && joined(answer.message))
+      return Promise.race([answered, abandoned])
+    }
+    return undefined
+  })
+  return (await Promise.all(answers)).filter((answer) => answer !== undefined)
+}
+
+/** Answers as the one message that a batch is answered with. */
+export function batchBytes(answers: readonly Buffer[]): Buffer {
+  const pieces = answers.flatMap((answer, index) => [index === 0 ? open : comma, answer])
+  return Buffer.concat([...pieces, close])
+}
+
+const open = Buffer.from('[')
+const comma = Buffer.from(',')
+const close = Buffer.from(']')

@@ -1,0 +1,195 @@
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { type LogLevel, logLevels } from '../../core/capabilities.ts'
+import type { Kind } from '../../core/entry.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import type { Result } from '../../core/result.ts'
+import type { Pieces } from '../../wire/bytes.ts'
+import { toLegacy } from '../../wire/convert-result.ts'
+import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
+import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
+import { actingAs, agentOfParams } from '../auth/agent.ts'
+import { capabilities, isLogLevel, tooMuchDeclared } from '../calls/client-capabilities.ts'
+import { createOperations, missingKey } from '../calls/operations.ts'
+import { checkProgressToken, type Outlet, RequestPeer } from '../calls/request-peer.ts'
+import { type Answer, errorAnswer, ProtocolError, recordIfMalformed, recordMalformed, rpc } from '../errors.ts'
+import {
+  definedNotice,
+  definedParams,
+  type InboundNotification,
+  type InboundRequest,
+  isObject,
+  type Params,
+} from '../inbound-message.ts'
+import type { Client, Session } from '../session/session.ts'
+import { legacyTools } from './tool-list.ts'
+
+/** How this gateway presents itself. */
+export interface DoorInfo {
+  readonly name: string
+  readonly version: string
+  readonly instructions?: string
+}
+
+/** The revisions with sessions, from 2024-11-05 to 2025-11-25: what each message means, whichever door it came through. */
+export interface LegacyEra {
+  /** Agrees with a client on a revision; throws if it does not say what it speaks, or says too much. */
+  meet(params: Params): Client
+  /** What a client is told when its session is open. */
+  welcome(session: Session): Promise<Buffer>
+  /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
+  request(session: Session, request: InboundRequest, outlet: Outlet, caller: Caller): Promise<Answer | undefined>
+  notification(session: Session, notification: InboundNotification): void
+}
+
+/** What a session may have in flight: more is a client gone wild. */
+const maxRequests = 1_000
+
+const nothing: Pieces = [Buffer.from('{}')]
+const brace = Buffer.from('{')
+
+export const isLegacyRevision = (revision: unknown): revision is string =>
+  (legacyRevisions as readonly unknown[]).includes(revision)
+
+export function legacyEra(options: { access: Access; info: DoorInfo; log: Log }): LegacyEra {
+  const { access, info, log } = options
+  const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
+  const operations = createOperations(access, form, legacyTools)
+
+  const list = async (kind: Kind, params: Params, caller: Caller): Promise<Pieces> => {
+    const { members, missing } = await operations.list(kind, params, caller)
+    const end = missing.length === 0 ? '}' : `,"_meta":${JSON.stringify({ [missingKey]: missing })}}`
+    return [brace, ...members, Buffer.from(end)]
+  }
+
+  const perform = async (
+    session: Session,
+    request: InboundRequest,
+    caller: Caller,
+    peer: RequestPeer,
+  ): Promise<Pieces> => {
+    const { method, params } = request
+    checkProgressToken(params)
+    switch (method) {
+      case 'tools/call':
+        return operations.callTool(request, caller, peer)
+      case 'tools/list':
+        return list('tool', params, caller)
+      case 'resources/list':
+        return list('resource', params, caller)
+      case 'resources/templates/list':
+        return list('template', params, caller)
+      case 'resources/read':
+        return operations.readResource(request, caller, peer)
+      case 'prompts/list':
+        return list('prompt', params, caller)
+      case 'prompts/get':
+        return operations.getPrompt(request, caller, peer)
+      case 'completion/complete':
+        return operations.complete(request, caller, peer)
+      case 'tasks/get':
+      case 'tasks/result':
+      case 'tasks/cancel':
+        return operations.task(method, request, caller, peer)
+      case 'resources/subscribe':
+        await session.subscriptions.add(uriOf(params), caller)
+        return nothing
+      case 'resources/unsubscribe':
+        session.subscriptions.remove(uriOf(params))
+        return nothing
+      case 'logging/setLevel':
+        session.logLevel = levelOf(params)
+        return nothing
+      case 'ping':
+        return nothing
+      case 'initialize':
+        throw new ProtocolError(rpc.request, 'This session is initialised already.')
+      default:
+        throw new ProtocolError(rpc.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+    }
+  }
+
+  return {
+    meet(params) {
+      if (typeof params.protocolVersion !== 'string') {
+        throw new ProtocolError(rpc.params, '"initialize" must say which "protocolVersion" the client speaks.')
+      }
+      const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
+      const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, log)
+      const declared = isObject(capabilities) ? capabilities : {}
+      const fault = tooMuchDeclared(declared)
+      if (fault !== undefined) throw new ProtocolError(rpc.params, `The "capabilities" of a client ${fault}.`)
+      return { revision, capabilities: declared }
+    },
+
+    async welcome({ revision, caller }) {
+      const { name, version } = info
+      // What servers offer beside entries is known as soon as they are.
+      await access.view(caller).ready('brief')
+      const offers = access.offers(caller)
+      const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
+      return Json.of({
+        protocolVersion: revision,
+        // What we do ourselves is ours to declare, whatever a server says under the same key.
+        capabilities: { ...offers.capabilities, ...capabilities },
+        serverInfo: { name, version },
+        ...(instructions !== '' && { instructions }),
+      }).bytes
+    },
+
+    async request(session, received, outlet, caller) {
+      const { id, method } = received
+      const { requests } = session
+      if (requests.has(id)) {
+        const message = 'A request with this id is still in flight in this session: give each request its own id.'
+        recordMalformed(access, caller, message)
+        return { message: [errorBytes(id, { code: rpc.request, message })] }
+      }
+      if (requests.size >= maxRequests) {
+        const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
+        return errorAnswer(id, method, new ToolwayError('OVERLOADED', sentence), log)
+      }
+      let request: InboundRequest
+      try {
+        request = { ...received, params: definedParams(received, session, log) }
+      } catch (thrown) {
+        recordIfMalformed(access, caller, thrown)
+        return errorAnswer(id, method, thrown, log)
+      }
+      const peer = new RequestPeer(session, request, outlet)
+      try {
+        const acting = actingAs(access, caller, agentOfParams(request.params))
+        const result = await perform(session, request, acting, peer)
+        return peer.signal.aborted ? undefined : { message: resultPieces(id, result) }
+      } catch (thrown) {
+        if (peer.signal.aborted) return undefined
+        recordIfMalformed(access, caller, thrown)
+        return errorAnswer(id, method, thrown, log)
+      } finally {
+        peer.answered()
+      }
+    },
+
+    notification(session, notification) {
+      const { method } = notification
+      const params = definedNotice(notification, session, log, (fault) =>
+        recordMalformed(access, session.caller, fault),
+      )
+      if (params === undefined) return
+      if (method === 'notifications/cancelled') session.requests.get(params.requestId as Id)?.cancel()
+      else if (method === 'notifications/roots/list_changed') access.notifyServers(session.caller, method)
+    },
+  }
+}
+
+function uriOf({ uri }: Params): string {
+  if (typeof uri !== 'string' || uri === '') throw new ProtocolError(rpc.params, '"uri" must be a non-empty string.')
+  return uri
+}
+
+function levelOf({ level }: Params): LogLevel {
+  if (isLogLevel(level)) return level
+  throw new ProtocolError(rpc.params, `"level" must be one of ${logLevels.join(', ')}.`)
+}

@@ -1,0 +1,101 @@
+import { elements, members } from '../../core/json-text/scan.ts'
+import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
+import { isObjectSchema } from '../../wire/convert-result.ts'
+
+/** Pages are made once for all who see them. */
+const known = new WeakMap<Buffer, Buffer>()
+
+/**
+ * A list of tools as clients of the revisions with sessions can read it: they know outputs that are objects, compile
+ * what is promised of each, and lose the whole list by one that they cannot.
+ */
+export function legacyTools(list: Buffer): Buffer {
+  const made = known.get(list) ?? withKnownOutputs(list)
+  known.set(list, made)
+  return made
+}
+
+function withKnownOutputs(list: Buffer): Buffer {
+  if (!list.includes('"outputSchema"')) return list
+  const tools = elements(list) ?? []
+  const readable = tools.map(withKnownOutput)
+  return readable.every((tool, at) => tool === tools[at]) ? list : Buffer.from(`[${readable.join()}]`)
+}
+
+function withKnownOutput(tool: Buffer): Buffer {
+  const output = members(tool)?.get('outputSchema')
+  if (output === undefined || isReadable(JSON.parse(output.toString()))) return tool
+  const { outputSchema: _, ...rest } = JSON.parse(tool.toString())
+  return Buffer.from(JSON.stringify(rest))
+}
+
+const isReadable = (output: unknown): boolean => isObjectSchema(output) && isCompilable(output)
+
+const types = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object']
+/** Names of parts, by which references lead elsewhere; compilers look for them everywhere. */
+const names = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
+/** Larger ones are left to those who can read anything. */
+const maxSubschemas = 1000
+const deepest = 64
+const maxPattern = 2048
+
+/**
+ * Whether a compiler takes a schema: every keyword has a value of its kind, patterns are patterns, and references lead
+ * to places inside it. Clients that compile all schemas of a list lose the whole list by one that they cannot.
+ */
+export function isCompilable(root: unknown): boolean {
+  let subschemas = 0
+  const { $id = '', ...rest } = isObject(root) ? root : {}
+  if (typeof $id !== 'string' || $id.includes('#') || names.test(JSON.stringify(rest))) return false
+  return isSound(root, 0)
+
+  function isSound(schema: unknown, depth: number): boolean {
+    if (typeof schema === 'boolean') return true
+    if (!isObject(schema) || depth > deepest || ++subschemas > maxSubschemas) return false
+    if (schema.nullable !== undefined && schema.type === undefined) return false
+    return Object.entries(schema).every(([keyword, value]) =>
+      Object.hasOwn(applicators, keyword) ? holdsSound(keyword, value, depth + 1) : isRight(keyword, value),
+    )
+  }
+
+  function holdsSound(keyword: string, value: unknown, depth: number): boolean {
+    const kind = applicators[keyword]
+    if (isListOfItems(keyword, value) || (kind === 'list' && Array.isArray(value)))
+      return value.length > 0 && value.every((item) => isSound(item, depth))
+    if (kind === 'one') return isSound(value, depth)
+    if (kind === 'list' || !isObject(value)) return false
+    return Object.entries(value).every(
+      ([name, item]) =>
+        (keyword !== 'patternProperties' || isPattern(name)) && (isListOfNames(keyword, item) || isSound(item, depth)),
+    )
+  }
+
+  function isRight(keyword: string, value: unknown): boolean {
+    if (Object.hasOwn(assertions, keyword) && !assertions[keyword]?.(value)) return false
+    if (keyword === 'type') return [value].flat().every((type) => types.includes(type as string))
+    if (keyword === 'enum') return (value as readonly unknown[]).length > 0
+    if (keyword === 'pattern') return isPattern(value as string)
+    if (keyword === 'id') return false
+    return keyword !== '$ref' || leadsInside(root, value as string)
+  }
+}
+
+function isPattern(text: string): boolean {
+  try {
+    return text.length <= maxPattern && new RegExp(text, 'u') !== undefined
+  } catch {
+    return false
+  }
+}
+
+function leadsInside(root: unknown, reference: string): boolean {
+  if (reference === '#') return true
+  if (!reference.startsWith('#/') || reference.includes('%')) return false
+  let place = root
+  for (const part of reference.slice(2).split('/')) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name)) return false
+    place = (place as Readonly<Record<string, unknown>>)[name]
+  }
+  return isObject(place) || typeof place === 'boolean'
+}

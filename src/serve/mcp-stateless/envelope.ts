@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto'
+import type { Caller } from '../../core/call.ts'
+import { type Capabilities, type LogLevel, logLevels } from '../../core/capabilities.ts'
+import { isModernVersion, metaKeys, modernErrors } from '../../wire/revisions.ts'
+import { tooMuchDeclared } from '../calls/client-capabilities.ts'
+import { Refusal, rpc } from '../errors.ts'
+import { type Inbound, isObject, type Params } from '../inbound-message.ts'
+
+/** What a client of the stateless revision says about itself with each request. */
+export interface Envelope {
+  readonly version: string
+  readonly capabilities: Capabilities
+  readonly client: { readonly name: string; readonly version: string } | undefined
+  readonly logLevel: LogLevel | undefined
+}
+
+/** Whether a message claims to be of the stateless era; the one key decides, whatever else is there. */
+export const claims = (params: Params): boolean => isObject(params._meta) && metaKeys.protocolVersion in params._meta
+
+/** Whether the claim holds: then it outweighs even the name of a method of the other era. */
+function claimsRightly(params: Params): boolean {
+  const { _meta } = params
+  if (!isObject(_meta)) return false
+  const version = _meta[metaKeys.protocolVersion]
+  return typeof version === 'string' && isModernVersion(version) && faultOf(_meta) === undefined
+}
+
+/** Reads the envelope of a request that claims to have one, or refuses it by naming the first key that is wrong. */
+export function readEnvelope(params: Params): Envelope {
+  const meta = params._meta as Record<string, unknown>
+  const fault = faultOf(meta)
+  if (fault !== undefined) throw invalidEnvelope(fault)
+  return {
+    version: meta[metaKeys.protocolVersion] as string,
+    capabilities: meta[metaKeys.clientCapabilities] as Capabilities,
+    client: meta[metaKeys.clientInfo] as Envelope['client'],
+    logLevel: meta[metaKeys.logLevel] as LogLevel | undefined,
+  }
+}
+
+/** The version that a notification claims, which need not say more. */
+export function readClaim(params: Params): string {
+  const version = (params._meta as Record<string, unknown>)[metaKeys.protocolVersion]
+  if (typeof version !== 'string') throw invalidEnvelope({ key: metaKeys.protocolVersion, problem: 'must be a string' })
+  return version
+}
+
+/** What a request lacks whose header names the stateless revision, but whose body does not. */
+function missingEnvelope(params: Params): Refusal {
+  const { _meta } = params
+  const required = [metaKeys.protocolVersion, metaKeys.clientCapabilities]
+  const missing = isObject(_meta) ? required.filter((key) => !(key in _meta)) : ['_meta']
+  const sentence = `The MCP-Protocol-Version header names a stateless revision, but the request lacks ${missing.join(' and ')}.`
+  return new Refusal(400, rpc.params, sentence, { data: { envelope: { missing } } })
+}
+
+interface Fault {
+  readonly key: string
+  readonly problem: string
+}
+
+const invalidEnvelope = (fault: Fault) =>
+  new Refusal(400, rpc.params, `The "_meta" of this message is wrong: ${fault.key} ${fault.problem}.`, {
+    data: { envelope: fault },
+  })
+
+/** Capabilities whose value says how far they go; others are none of our business. */
+const structured = ['experimental', 'sampling', 'elicitation', 'roots', 'extensions']
+
+/** What is missing comes first, then what is malformed. */
+function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
+  for (const key of [metaKeys.protocolVersion, metaKeys.clientCapabilities]) {
+    if (!(key in meta)) return { key, problem: 'missing' }
+  }
+  const { [metaKeys.protocolVersion]: version, [metaKeys.clientCapabilities]: capabilities } = meta
+  const { [metaKeys.clientInfo]: client, [metaKeys.logLevel]: level } = meta
+  if (typeof version !== 'string') return { key: metaKeys.protocolVersion, problem: 'must be a string' }
+  if (!isObject(capabilities)) return { key: metaKeys.clientCapabilities, problem: 'must be an object' }
+  for (const name of structured) {
+    if (capabilities[name] === undefined || isObject(capabilities[name])) continue
+    return { key: `${metaKeys.clientCapabilities}.${name}`, problem: 'must be an object' }
+  }
+  const tooMuch = tooMuchDeclared(capabilities)
+  if (tooMuch !== undefined) return { key: metaKeys.clientCapabilities, problem: tooMuch }
+  const named = isObject(client) && typeof client.name === 'string' && typeof client.version === 'string'
+  if (client !== undefined && !named) return { key: metaKeys.clientInfo, problem: 'must have a name and a version' }
+  if (level === undefined || (logLevels as readonly unknown[]).includes(level)) return undefined
+  return { key: metaKeys.logLevel, problem: `must be one of ${logLevels.join(', ')}` }
+}
+
+/**
+ * To which era a message belongs. Its body decides; the header can only contradict it, except for a notification,
+ * whose body need not say anything. Throws where body and header cannot both be meant.
+ */
+export function eraOf(inbound: Inbound, versionHeader?: string): 'legacy' | 'modern' {
+  if (inbound.kind === 'answer') return 'legacy'
+  const { params } = inbound
+  const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
+  if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
+    if (!modernHeader) return 'legacy'
+    const sentence = `"initialize" opens a session, and ${versionHeader} has none: send one without the other.`
+    const mismatch = { header: versionHeader, body: 'initialize' }
+    throw new Refusal(400, modernErrors.headerMismatch, sentence, { data: { mismatch } })
+  }
+  if (claims(params)) return 'modern'
+  if (inbound.kind === 'request' && modernHeader) throw missingEnvelope(params)
+  return modernHeader ? 'modern' : 'legacy'
+}
+
+/**
+ * The caller of one request. There are no sessions in the stateless era; what servers keep for a caller is kept under
+ * what stays the same from one request to the next: who it is, as which agent, and with which program.
+ */
+export function modernCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: Envelope): Caller {
+  const { capabilities, client } = envelope
+  const key = JSON.stringify([base.principal, base.agent, client?.name, client?.version])
+  return { ...base, session: `modern-${hash('sha256', key, 'base64url').slice(0, 22)}`, capabilities }
+}

@@ -1,0 +1,222 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { until } from '../../../tests/fixtures/until.ts'
+import { callOf } from '../../core/call.fixture.ts'
+import { silentLog } from '../../core/log.ts'
+import { type Event, events } from '../http/server.fixture.ts'
+import { createListenStreams } from './listen-streams.ts'
+import { createModernAccess, openModernDoor, prefix, type Sending } from './stateless.fixture.ts'
+
+let open = new AsyncDisposableStack()
+afterEach(async () => {
+  await open.disposeAsync()
+  open = new AsyncDisposableStack()
+})
+
+const openDoor = async () => open.use(await openModernDoor())
+type Door = Awaited<ReturnType<typeof openDoor>>
+
+async function listen(door: Door, notifications: object, sending: Sending = {}) {
+  const { body, headers } = await door.post('subscriptions/listen', { notifications }, sending)
+  open.defer(() => void body.on('error', () => {}).destroy())
+  const stream = events(body)
+  const next = async () => (await stream.next()).value as Event
+  return { body, headers, next, ended: async () => (await stream.next()).done }
+}
+
+const tagged = (id: unknown) => ({ _meta: { [`${prefix}subscriptionId`]: id } })
+
+describe('B2: subscriptions/listen', () => {
+  test('first comes what will be told, then every change of it, tagged with the id of the request', async () => {
+    const door = await openDoor()
+    const wanted = {
+      toolsListChanged: true,
+      promptsListChanged: true,
+      resourcesListChanged: true,
+      resourceSubscriptions: ['test://static', 'test://7', 'test://static'],
+    }
+    const { next, headers } = await listen(door, wanted, { id: 'listen:0' })
+    expect(headers['content-type']).toBe('text/event-stream')
+    expect(await next()).toEqual({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: {
+        notifications: { ...wanted, resourceSubscriptions: ['test://static', 'test://7'] },
+        ...tagged('listen:0'),
+      },
+    })
+    door.access.change('tool', 'template', 'resource')
+    door.access.change('prompt')
+    door.access.update('test://7')
+    const heard = [await next(), await next(), await next(), await next()]
+    expect(heard.map(({ method }) => method)).toEqual([
+      'notifications/tools/list_changed',
+      'notifications/resources/list_changed',
+      'notifications/prompts/list_changed',
+      'notifications/resources/updated',
+    ])
+    expect(heard.map(({ params }) => params)).toEqual([
+      tagged('listen:0'),
+      tagged('listen:0'),
+      tagged('listen:0'),
+      { uri: 'test://7', ...tagged('listen:0') },
+    ])
+  })
+
+  test('nothing is told that was not asked for; several streams each have their own', async () => {
+    const door = await openDoor()
+    const tools = await listen(door, { toolsListChanged: true, promptsListChanged: false }, { id: 7 })
+    const prompts = await listen(door, { promptsListChanged: true }, { id: '7' })
+    expect((await tools.next()).params.notifications).toEqual({ toolsListChanged: true })
+    await prompts.next()
+    door.access.change('prompt', 'resource')
+    door.access.change('tool')
+    expect(await tools.next()).toMatchObject({ method: 'notifications/tools/list_changed', params: tagged(7) })
+    expect(await prompts.next()).toMatchObject({ method: 'notifications/prompts/list_changed', params: tagged('7') })
+  })
+
+  test('only what can be followed is honoured, as the caller that asks for it', async () => {
+    const door = await openDoor()
+    const resourceSubscriptions = ['nothing://here', 'test://refused', 'test://static', 'x'.repeat(9_000)]
+    const { next } = await listen(door, { resourceSubscriptions, taskIds: ['t'] }, { capabilities: { roots: {} } })
+    expect((await next()).params.notifications).toEqual({ resourceSubscriptions: ['test://static'] })
+    const [followed, ...others] = door.access.followed
+    expect(others).toEqual([])
+    expect(followed).toMatchObject({
+      uri: 'test://static',
+      caller: { principal: 'token', capabilities: { roots: {} } },
+    })
+  })
+
+  test('a stream on which nothing will come ends at once', async () => {
+    const door = await openDoor()
+    for (const wanted of [{}, { toolsListChanged: false }, { resourceSubscriptions: ['nothing://here'] }]) {
+      const { next, ended } = await listen(door, wanted, { id: 3 })
+      expect((await next()).params.notifications).toEqual({})
+      expect(await next()).toMatchObject({ id: 3, result: { resultType: 'complete' } })
+      expect(await ended()).toBe(true)
+    }
+    // One stays: the door's own, for the other era.
+    expect(door.access.listeners).toBe(1)
+  })
+
+  test('it is a stream whatever the client accepts, and is kept alive', async () => {
+    const door = await openDoor()
+    const { next } = await listen(door, { toolsListChanged: true }, { headers: { accept: 'application/json' } })
+    await next()
+    door.clock.advance(15_000)
+    expect((await next()).jsonrpc).toBe(': keep-alive')
+  })
+
+  test('a client that goes away leaves nothing behind', async () => {
+    const door = await openDoor()
+    const before = door.clock.pending
+    const { body, next } = await listen(door, { toolsListChanged: true, resourceSubscriptions: ['test://static'] })
+    await next()
+    expect([door.access.followed.length, door.access.listeners]).toEqual([1, 2])
+    body.destroy()
+    await until(() => door.access.followed.length === 0, { what: 'the end of following' })
+    expect([door.access.listeners, door.clock.pending]).toEqual([1, before])
+  })
+
+  test('a door that closes says so', async () => {
+    const door = await openDoor()
+    const { next, ended } = await listen(door, { toolsListChanged: true }, { id: 'l' })
+    await next()
+    const closed = door.door[Symbol.asyncDispose]()
+    expect(await next()).toEqual({
+      jsonrpc: '2.0',
+      id: 'l',
+      result: {
+        resultType: 'complete',
+        _meta: { ...tagged('l')._meta, [`${prefix}serverInfo`]: { name: 'toolway', version: '0.0.0' } },
+      },
+    })
+    expect(await ended()).toBe(true)
+    await closed
+    expect(door.access.listeners).toBe(0)
+  })
+
+  const start = (limit?: number) => {
+    const access = createModernAccess()
+    const clock = createManualClock()
+    const streams = createListenStreams({ access, serverInfo: {}, clock, log: silentLog, ...(limit && { limit }) })
+    const heard: string[] = []
+    const sink = {
+      send: (message: Buffer) => heard.push(JSON.parse(String(message)).method) > 0,
+      end: (message: Buffer) => void heard.push(JSON.parse(String(message)).result.resultType),
+    }
+    const begin = (notifications: object, principal = 'anna') =>
+      streams.open({ id: 1, params: { notifications } }, { ...callOf().caller, principal }, sink)
+    return { access, clock, streams, heard, begin }
+  }
+
+  test('one slow server does not keep the others waiting, and what comes meanwhile is told afterwards', async () => {
+    const { access, clock, heard, begin } = start()
+    const stuck = Promise.withResolvers<AsyncDisposable>()
+    let disposed = 0
+    access.subscribe = async (_caller, { uri }, updated) => {
+      updated()
+      return uri === 'test://static' ? stuck.promise : { [Symbol.asyncDispose]: async () => {} }
+    }
+    begin({ toolsListChanged: true, resourceSubscriptions: ['test://static', 'test://7'] })
+    await new Promise((resolve) => setImmediate(resolve))
+    access.change('tool')
+    access.change('tool')
+    expect(heard).toEqual([])
+    await clock.pass(5_000)
+    expect(heard).toEqual([
+      'notifications/subscriptions/acknowledged',
+      'notifications/resources/updated',
+      'notifications/tools/list_changed',
+    ])
+    stuck.resolve({ [Symbol.asyncDispose]: async () => void disposed++ })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(disposed).toBe(1)
+  })
+
+  test('after the end nothing more is told', async () => {
+    const { access, heard, begin, streams } = start()
+    const listening = begin({ toolsListChanged: true })
+    listening.cancel()
+    await new Promise((resolve) => setImmediate(resolve))
+    access.change('tool')
+    streams.end()
+    expect([heard, access.listeners]).toEqual([[], 0])
+  })
+
+  test('B7: one principal holds at most half of the streams, so that others always get theirs', () => {
+    const { begin, streams } = start(6)
+    const wanted = { toolsListChanged: true }
+    const [first] = [begin(wanted), begin(wanted), begin(wanted)]
+    expect(() => begin(wanted)).toThrow('Subscription limit reached: you have 3 streams open')
+    for (let count = 0; count < 3; count++) begin(wanted, 'bert')
+    // What ends gives its place back, once.
+    first?.cancel()
+    first?.cancel()
+    begin(wanted)
+    expect(() => begin(wanted)).toThrow('Subscription limit reached')
+    streams.end()
+    for (let count = 0; count < 3; count++) begin(wanted)
+    expect(() => begin(wanted)).toThrow('you have 3 streams open')
+  })
+
+  test('B7: a stream that is asked for in a wrong way takes no place', () => {
+    const { begin } = start(2)
+    expect(() => begin({ resourceSubscriptions: 'all' })).toThrow()
+    begin({ toolsListChanged: true })
+  })
+
+  test('streams are bounded', () => {
+    const { begin } = start(2)
+    begin({ toolsListChanged: true })
+    const second = begin({ toolsListChanged: true }, 'bert')
+    expect(() => begin({ toolsListChanged: true }, 'cleo')).toThrow('Subscription limit reached')
+    second.cancel()
+    begin({ toolsListChanged: true }, 'cleo')
+    const many = Array.from({ length: 1_001 }, (_, number) => `test://${number}`)
+    second.cancel()
+    const { begin: beginAnother } = start()
+    expect(() => beginAnother({ resourceSubscriptions: many })).toThrow('1000')
+  })
+})

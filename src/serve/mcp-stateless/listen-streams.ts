@@ -1,0 +1,225 @@
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Kind } from '../../core/entry.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import { type Id, notificationBytes, resultBytes } from '../../wire/message.ts'
+import { metaKeys } from '../../wire/revisions.ts'
+import { ProtocolError, rpc } from '../errors.ts'
+import { isObject, type Params } from '../inbound-message.ts'
+import { createSubscriptions, type Subscriptions } from '../session/subscriptions.ts'
+
+/** Where the news of one client go. */
+export interface Sink {
+  send(message: Buffer): boolean
+  /** Sends the last message. */
+  end(answer: Buffer): void
+}
+
+/** A client that listens. */
+export interface Listening {
+  /** The client does not listen any more: nothing is sent from now on, and nothing is followed for it. */
+  cancel(): void
+}
+
+/** The streams of `subscriptions/listen`: each first hears what it will hear, then of every change, tagged with its id. */
+export interface ListenStreams {
+  /** Begins to listen; throws where that is asked for in a wrong way, or too often. */
+  open(request: { readonly id: Id; readonly params: Params }, caller: Caller, sink: Sink): Listening
+  /** Tells everybody that it is over. */
+  end(): void
+}
+
+const maxStreams = 1_024
+
+/** One of so many parts of the streams is all that one principal may hold: with half, nobody can shut out the others. */
+const parts = 2
+
+/** What does not follow its resource by then is not honoured: a client must not wait for one slow server. */
+const followMs = 5_000
+
+const methods: Readonly<Record<List, string>> = {
+  toolsListChanged: 'notifications/tools/list_changed',
+  promptsListChanged: 'notifications/prompts/list_changed',
+  resourcesListChanged: 'notifications/resources/list_changed',
+}
+
+export function createListenStreams(options: {
+  readonly access: Access
+  readonly serverInfo: object
+  readonly clock: Clock
+  readonly log: Log
+  readonly limit?: number
+}): ListenStreams {
+  const { access, serverInfo, clock, log, limit = maxStreams } = options
+  const share = Math.ceil(limit / parts)
+  const streams = new Set<Stream>()
+  /** How many each principal has. */
+  const held = new Map<string, number>()
+  let changes: Disposable | undefined
+
+  const changed = (kinds: ReadonlySet<Kind>) => {
+    const lists = new Set([...kinds].map((kind) => listOf[kind]))
+    for (const stream of streams) for (const list of lists) stream.changed(list)
+  }
+
+  const leave = (stream: Stream) => {
+    if (!streams.delete(stream)) return
+    const left = (held.get(stream.principal) ?? 0) - 1
+    if (left > 0) held.set(stream.principal, left)
+    else held.delete(stream.principal)
+    if (streams.size > 0) return
+    changes?.[Symbol.dispose]()
+    changes = undefined
+  }
+
+  return {
+    open({ id, params }, caller, sink) {
+      if (streams.size >= limit) {
+        throw new ProtocolError(-32603, 'Subscription limit reached: close a stream, or try again later.')
+      }
+      const { principal } = caller
+      const own = held.get(principal) ?? 0
+      if (own >= share) {
+        throw new ProtocolError(-32603, `Subscription limit reached: you have ${own} streams open, close one of them.`)
+      }
+      const { lists, uris } = readFilter(params)
+      const tag = { _meta: { [metaKeys.subscriptionId]: id } }
+      const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
+      const news = new Map([...lists].map((list) => [list, bytesOf(methods[list])]))
+      const early = new Set<Buffer>()
+      /** Which resource a message is about. */
+      const about = new Map<Buffer, string>()
+      let acknowledged = false
+      let over = false
+
+      const tell = (message: Buffer) => {
+        if (acknowledged) sink.send(message)
+        else early.add(message)
+      }
+      const followed = createSubscriptions({
+        access,
+        caller,
+        log,
+        tell,
+        news(uri) {
+          const message = bytesOf('notifications/resources/updated', { uri })
+          about.set(message, uri)
+          return message
+        },
+      })
+      const stream: Stream = {
+        principal,
+        changed(list) {
+          const message = news.get(list)
+          if (message !== undefined) tell(message)
+        },
+        cancel() {
+          over = true
+          leave(stream)
+          followed[Symbol.dispose]()
+        },
+        end() {
+          stream.cancel()
+          const meta = { [metaKeys.subscriptionId]: id, [metaKeys.serverInfo]: serverInfo }
+          sink.end(resultBytes(id, Json.of({ resultType: 'complete', _meta: meta })))
+        },
+      }
+
+      const acknowledge = (following: readonly string[]) => {
+        if (over) return
+        const honoured = {
+          ...Object.fromEntries([...lists].map((list) => [list, true])),
+          ...(following.length > 0 && { resourceSubscriptions: following }),
+        }
+        sink.send(bytesOf('notifications/subscriptions/acknowledged', { notifications: honoured }))
+        acknowledged = true
+        for (const message of early) {
+          const uri = about.get(message)
+          if (uri === undefined || following.includes(uri)) sink.send(message)
+        }
+        early.clear()
+        about.clear()
+        // There is nothing to wait for on a stream on which nothing will come.
+        if (Object.keys(honoured).length === 0) stream.end()
+      }
+
+      streams.add(stream)
+      held.set(principal, own + 1)
+      changes ??= access.onChange(changed)
+      void followAll(followed, uris, clock, log).then(acknowledge)
+      return stream
+    },
+    end() {
+      for (const stream of [...streams]) stream.end()
+    },
+  }
+}
+
+interface Stream extends Listening {
+  readonly principal: string
+  changed(list: List): void
+  end(): void
+}
+
+/** Follows what can be followed, and tells which of the URIs that are. Never rejects. */
+async function followAll(followed: Subscriptions, uris: readonly string[], clock: Clock, log: Log): Promise<string[]> {
+  if (uris.length === 0) return []
+  const following = new Set<string>()
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  using _timer = clock.after(followMs, resolve)
+  const all = uris.map(async (uri) => {
+    try {
+      await followed.add(uri)
+      following.add(uri)
+    } catch (cause) {
+      log.debug({ uri, cause }, 'A resource cannot be followed')
+    }
+  })
+  await Promise.race([Promise.all(all), late])
+  const honoured = uris.filter((uri) => following.has(uri))
+  for (const uri of uris) if (!following.has(uri)) followed.remove(uri)
+  return honoured
+}
+
+/** What a client wants to be told of on a stream of its own. */
+interface ListenFilter {
+  readonly lists: ReadonlySet<List>
+  /** Each once, as the client spells it. */
+  readonly uris: readonly string[]
+}
+
+/** A list as the filter names it. */
+type List = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged'
+
+const lists: readonly List[] = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged']
+
+/** To a client, templates are part of the resources. */
+const listOf: Readonly<Record<Kind, List>> = {
+  tool: 'toolsListChanged',
+  prompt: 'promptsListChanged',
+  resource: 'resourcesListChanged',
+  template: 'resourcesListChanged',
+}
+
+/** More on one stream is a client gone wild. */
+const maxUris = 1_000
+
+/** Reads what a client asks for; members that we do not know are not honoured, and the acknowledgement says so. */
+function readFilter({ notifications }: Params): ListenFilter {
+  if (!isObject(notifications)) throw invalid('"notifications" must be an object that says what to listen for.')
+  for (const list of lists) {
+    const wanted = notifications[list]
+    if (wanted !== undefined && typeof wanted !== 'boolean') throw invalid(`"${list}" must be true or false.`)
+  }
+  const uris = notifications.resourceSubscriptions ?? []
+  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) {
+    throw invalid('"resourceSubscriptions" must be a list of URIs.')
+  }
+  const different = new Set<string>(uris)
+  if (different.size > maxUris) throw invalid(`No more than ${maxUris} resources can be followed on one stream.`)
+  return { lists: new Set(lists.filter((list) => notifications[list] === true)), uris: [...different] }
+}
+
+const invalid = (message: string) => new ProtocolError(rpc.params, message)

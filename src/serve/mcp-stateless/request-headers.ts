@@ -1,0 +1,114 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { decimalForm, Numeral } from '../../lib/exact-number.ts'
+import {
+  declaredParamHeaders,
+  decodeHeaderValue,
+  headerText,
+  type ParamHeader,
+  valueAt,
+} from '../../wire/param-headers.ts'
+import { headerNames, modernErrors, modernRevision, nameField } from '../../wire/revisions.ts'
+import { Refusal } from '../errors.ts'
+import type { InboundNotification, InboundRequest, Params } from '../inbound-message.ts'
+import { claims, type Envelope, readClaim, readEnvelope } from './envelope.ts'
+
+/*
+ * What a message of the stateless era must say, and must say twice where it comes over HTTP: intermediaries route by
+ * the headers and servers act on the body, so the two must not differ. The order of the checks is part of the
+ * protocol; stdio has no headers.
+ */
+
+/** Reads who asks, or refuses the request. */
+export function admitRequest(request: InboundRequest, headers?: IncomingHttpHeaders): Envelope {
+  const { method, params } = request
+  const envelope = readEnvelope(params)
+  if (headers !== undefined) checkAgreement(headers, method, envelope.version)
+  checkVersion(envelope.version)
+  if (headers === undefined) return envelope
+  if (headers[headerNames.version] === undefined) throw missing('MCP-Protocol-Version', envelope.version)
+  if (headers[headerNames.method] === undefined) throw missing('Mcp-Method', method)
+  checkName(headers, method, params)
+  return envelope
+}
+
+/** Refuses a notification that contradicts itself; headers it may leave out. */
+export function admitNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
+  const claimed = claims(params) ? readClaim(params) : undefined
+  if (headers !== undefined) checkAgreement(headers, method, claimed)
+  checkVersion(claimed ?? textOf(headers?.[headerNames.version]) ?? modernRevision)
+}
+
+/** Refuses a call whose headers do not repeat the arguments that the tool's schema wants repeated. */
+export function checkParams(headers: IncomingHttpHeaders, inputSchema: unknown, args: unknown): void {
+  for (const declared of declaredParamHeaders(inputSchema)) {
+    const value = valueAt(args, declared.path)
+    const text = headerText(value)
+    const given = textOf(headers[declared.header])
+    // Without an argument no header is expected, and one that is there means nothing.
+    if (text === undefined) {
+      checkLongNumber(declared.header, given, value)
+      continue
+    }
+    if (given === undefined) throw missing(declared.header, text)
+    const decoded = decodeHeaderValue(given)
+    if (decoded === undefined || !isSame(declared, decoded, text)) throw mismatch(declared.header, given, text)
+  }
+}
+
+/** Clients repeat no whole number beyond 2^53; one that does must repeat it exactly. */
+function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
+  const text = value instanceof Numeral ? value.source : typeof value === 'number' ? String(value) : undefined
+  if (given === undefined || text === undefined) return
+  if (decimalForm(decodeHeaderValue(given) ?? '') !== decimalForm(text)) throw mismatch(header, given, text)
+}
+
+const decimal = /^-?\d+(\.\d+)?$/
+
+/** Numbers are compared as numbers: 42.0 is 42. */
+function isSame({ type }: ParamHeader, decoded: string, text: string): boolean {
+  if (type === 'integer' && decimal.test(decoded)) return decimalForm(decoded) === decimalForm(text)
+  return decoded === text.toWellFormed()
+}
+
+function checkAgreement(headers: IncomingHttpHeaders, method: string, version: string | undefined): void {
+  const named = textOf(headers[headerNames.version])
+  if (named !== undefined && version !== undefined && named !== version) {
+    throw mismatch('MCP-Protocol-Version', named, version)
+  }
+  const called = textOf(headers[headerNames.method])
+  if (called !== undefined && called !== method) throw mismatch('Mcp-Method', called, method)
+}
+
+function checkVersion(requested: string): void {
+  if (requested === modernRevision) return
+  const sentence = `The revision ${JSON.stringify(requested.slice(0, 100))} is not served here: use ${modernRevision}.`
+  const data = { supported: [modernRevision], requested }
+  throw new Refusal(400, modernErrors.unsupportedVersion, sentence, { data })
+}
+
+function checkName(headers: IncomingHttpHeaders, method: string, params: Params): void {
+  const field = nameField(method)
+  if (field === undefined) return
+  const value = params[field]
+  const given = textOf(headers[headerNames.name])
+  // Params of the wrong shape are somebody else's to refuse.
+  if (given === undefined) {
+    if (typeof value === 'string') throw missing('Mcp-Name', value)
+    return
+  }
+  const decoded = decodeHeaderValue(given)
+  const disagrees = typeof value === 'string' && decoded !== value.toWellFormed()
+  if (decoded === undefined || disagrees) throw mismatch('Mcp-Name', given, String(value))
+}
+
+const textOf = (header: string | string[] | undefined): string | undefined =>
+  typeof header === 'string' ? header.trim() : header?.join(', ')
+
+const missing = (header: string, body: string) =>
+  disagreement(`The ${header} header is missing: it must repeat what the body says.`, '(missing)', body)
+
+const mismatch = (header: string, given: string, body: string) =>
+  disagreement(`The ${header} header does not say what the body says.`, given, body)
+
+const disagreement = (sentence: string, header: string, body: string) =>
+  new Refusal(400, modernErrors.headerMismatch, sentence, { data: { mismatch: { header, body: body.slice(0, 200) } } })

@@ -1,0 +1,110 @@
+import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
+import { members } from '../../core/json-text/scan.ts'
+import type { Log } from '../../core/log.ts'
+import { splice } from '../../wire/bytes.ts'
+import { AmbiguousMember, definedMembers } from '../../wire/check-members.ts'
+import { toModern } from '../../wire/convert-result.ts'
+import { fromServers, type Level } from '../../wire/defined-members.ts'
+import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
+import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
+import { missingCapability, missingFrom } from '../calls/client-capabilities.ts'
+import type { Question } from '../calls/resumable-call.ts'
+import { type Answer, failureOf, Refusal, rpc } from '../errors.ts'
+import { isObject, type Params } from '../inbound-message.ts'
+import type { Envelope } from './envelope.ts'
+
+/** What servers of the legacy era say of a resource that they do not have. */
+const noSuchResource = -32002
+
+/**
+ * What a failed request is answered with. What the door itself refuses has a status of its own; everything that comes
+ * from behind the door is an answer like any other, but for a capability that the client lacks.
+ */
+export function modernFailure(request: Failed, thrown: unknown, log: Log): Answer {
+  const { id, method, params } = request
+  const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
+  if (refusal instanceof Refusal) return refused(id, refusal)
+  if (thrown instanceof ServerError) return fromServer(request, thrown.error)
+  const failure = failureOf(method, thrown, log)
+  const { headers } = failure
+  if ('result' in failure) return { message: resultPieces(id, toModern(failure.result)), headers }
+  const error = Buffer.isBuffer(failure.error) ? failure.error : named(failure.error, method, params)
+  return { message: [errorBytes(id, error)], headers }
+}
+
+interface Failed {
+  readonly id: Id
+  readonly method: string
+  readonly params: Params
+  readonly envelope: Pick<Envelope, 'capabilities'>
+}
+
+/** The answer that a refusal is, with the id of what was refused. */
+function refused(id: Id | null, { status, code, message, details: { data, headers } }: Refusal): Answer {
+  const error = data === undefined ? { code, message } : { code, message, data }
+  return { message: [errorBytes(id, error)], status, headers }
+}
+
+function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answer {
+  const visits = visitsOf(error.value)
+  if (visits !== undefined) {
+    const missing = missingFrom(envelope.capabilities, visiting)
+    if (missing !== undefined) return refused(id, missingCapability(missing))
+    return { message: resultPieces(id, [inputRequired(visits)]) }
+  }
+  const { code } = error.value
+  if (code === noSuchResource) return { message: [errorBytes(id, recoded(error.bytes, rpc.params))] }
+  return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
+}
+
+/** The same error under another number; every other byte stays. */
+function recoded(error: Buffer, number: number): Buffer {
+  const code = members(error)?.get('code')
+  if (code === undefined) return error
+  return splice(error, [[code, Buffer.from(String(number))]])
+}
+
+/** A resource that is not there is named as the caller named it. */
+function named(error: RpcErrorObject, method: string, { uri }: Params): RpcErrorObject {
+  if (method !== 'resources/read' || error.code !== rpc.params || typeof uri !== 'string') return error
+  return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
+}
+
+/** The result that asks a caller for more; what a server asks is spliced in as it came. */
+export function inputRequired(questions: ReadonlyMap<string, Question>, requestState?: string): Buffer {
+  const pieces: Buffer[] = []
+  for (const [key, { method, params }] of questions) {
+    const start = `${pieces.length === 0 ? '' : ','}${JSON.stringify(key)}:{"method":${JSON.stringify(method)},"params":`
+    pieces.push(Buffer.from(start), params.bytes, Buffer.from('}'))
+  }
+  const state = requestState === undefined ? '' : `,"requestState":${JSON.stringify(requestState)}`
+  const head = Buffer.from('{"resultType":"input_required","inputRequests":{')
+  return Buffer.concat([head, ...pieces, Buffer.from(`}${state}}`)])
+}
+
+/** What servers of revision 2025-11-25 say when somebody must visit an address before the call can be made. */
+const visitRequired = -32042
+
+/** The same as questions, since the stateless era has no such error; `undefined` for every other error. */
+function visitsOf(error: RpcErrorObject): ReadonlyMap<string, Question> | undefined {
+  const { elicitations } = isObject(error.data) ? error.data : {}
+  if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined
+  try {
+    return new Map(elicitations.map((visit, index) => [`visit${index + 1}`, visitQuestion(visit)]))
+  } catch (thrown) {
+    if (thrown instanceof AmbiguousMember) return undefined
+    throw thrown
+  }
+}
+
+function visitQuestion(visit: unknown): Question {
+  const asked = { ...(isObject(visit) && visit), mode: 'url' }
+  const params = Json.of(definedMembers(asked, visitMembers, { revision: latestLegacy }, []))
+  return { method: 'elicitation/create', params }
+}
+
+const visitMembers = fromServers['elicitation/create'] as Level
+
+/** What a client must have declared before it may be asked to visit an address. */
+const visiting = { elicitation: { url: {} } }

@@ -1,0 +1,114 @@
+import type { Access } from '../../core/access.ts'
+import type { Caller } from '../../core/call.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { joined } from '../../wire/bytes.ts'
+import { errorBytes, type Id } from '../../wire/message.ts'
+import { modernRevision } from '../../wire/revisions.ts'
+import { actingAs, agentOfParams } from '../auth/agent.ts'
+import type { Outlet } from '../calls/request-peer.ts'
+import { recordIfMalformed, recordMalformed, rpc } from '../errors.ts'
+import { definedNotice, type InboundNotification, type InboundRequest } from '../inbound-message.ts'
+import type { LineWriter } from '../line-writer.ts'
+import { modernCaller } from './envelope.ts'
+import type { ModernEra, ModernRequest } from './protocol.ts'
+import { admitRequest } from './request-headers.ts'
+import { modernFailure } from './responses.ts'
+
+/** The stateless era over one line, which all requests share: each is known by its id until it is answered. */
+export interface ModernLine {
+  /** Settles when the request is answered, or needs no answer any more. Never rejects. */
+  request(inbound: InboundRequest): Promise<void>
+  notification(inbound: InboundNotification): void
+  /** Everybody for whom something may be kept. */
+  callers(): Iterable<Caller>
+  /** Nobody waits for anything any more. */
+  cancelAll(): void
+}
+
+/** What one client may have in flight: more is a client gone wild. */
+const maxRequests = 1_000
+
+export function modernLine(options: {
+  readonly era: ModernEra
+  readonly access: Access
+  readonly caller: Caller
+  readonly writer: LineWriter
+  readonly log: Log
+}): ModernLine {
+  const { era, access, writer, log } = options
+  const requests = new Map<Id, Outlet>()
+  const callers = new Map<string, Caller>()
+
+  const admitted = (inbound: InboundRequest): ModernRequest => {
+    const envelope = admitRequest(inbound)
+    const caller = modernCaller(actingAs(access, options.caller, agentOfParams(inbound.params)), envelope)
+    callers.set(caller.session, caller)
+    return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller }
+  }
+
+  const listen = (request: ModernRequest, outlet: Outlet) => {
+    outlet.owner = era.streams.open(request, request.caller, {
+      send: writer.offer,
+      end(answer) {
+        requests.delete(request.id)
+        writer.write(answer)
+      },
+    })
+  }
+
+  const answer = async (request: ModernRequest) => {
+    const { id } = request
+    const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
+    requests.set(id, outlet)
+    if (request.method === 'subscriptions/listen') {
+      listen(request, outlet)
+      return
+    }
+    const answer = await era.request(request, outlet)
+    // One that was cancelled is not answered, and its id may be in use again.
+    if (requests.get(id) !== outlet) return
+    requests.delete(id)
+    if (answer !== undefined) writer.write(joined(answer.message))
+  }
+
+  return {
+    async request(inbound) {
+      const { id } = inbound
+      if (requests.has(id)) {
+        const message = 'A request with this id is still in flight: give each request its own id.'
+        recordMalformed(access, options.caller, message)
+        writer.write(errorBytes(id, { code: rpc.request, message }))
+        return
+      }
+      try {
+        if (requests.size >= maxRequests) {
+          const sentence = `There are ${maxRequests} requests in flight: wait for some of them to be answered.`
+          throw new ToolwayError('OVERLOADED', sentence)
+        }
+        await answer(admitted(inbound))
+      } catch (thrown) {
+        requests.delete(id)
+        recordIfMalformed(access, options.caller, thrown)
+        const request = { ...inbound, envelope: { capabilities: {} } }
+        writer.write(joined(modernFailure(request, thrown, log).message))
+      }
+    },
+    notification(inbound) {
+      if (inbound.method !== 'notifications/cancelled') return
+      const params = definedNotice(inbound, { revision: modernRevision }, log, (fault) =>
+        recordMalformed(access, options.caller, fault),
+      )
+      if (params === undefined) return
+      const id = params.requestId as Id
+      const { owner } = requests.get(id) ?? {}
+      requests.delete(id)
+      owner?.cancel()
+    },
+    callers: () => callers.values(),
+    cancelAll() {
+      for (const { owner } of requests.values()) owner?.cancel()
+      requests.clear()
+    },
+  }
+}

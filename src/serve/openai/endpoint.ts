@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type ErrorCode, errorKinds } from '../../core/errors.ts'
+import { scopesRule } from '../auth/challenge.ts'
+import { type Authenticate, createLifetimes } from '../auth/identity.ts'
+import { type Admit, throttleRule } from '../auth/throttle.ts'
+import { asRefusal, isUnreadable, Refusal, recordMalformed, refuse, wrongMethod } from '../errors.ts'
+import { allowOrigin, answerPreflight, type Hosts, isPreflight, offendingHeader } from '../http/hosts.ts'
+import { modelView, unknownModel } from './chat.ts'
+import { type CompletionsOptions, createCompletions } from './completions.ts'
+import { errorBody, notFound } from './errors.ts'
+
+/** The part of the HTTP door that speaks the interface of OpenAI (S6): everything below `/v1`. */
+export interface OpenAiDoor extends Disposable {
+  /** Answers, always: what is not there is refused in the words of OpenAI. */
+  handle(request: IncomingMessage, response: ServerResponse, path: string): true
+}
+
+export interface OpenAiDoorOptions extends CompletionsOptions {
+  readonly authenticate: Authenticate
+  readonly admit: Admit
+  readonly hosts: Hosts
+}
+
+/** Who sends a request; the principal is known once the credential was checked. */
+interface Sender {
+  readonly address: string | undefined
+  principal?: string
+}
+
+const completionsPath = '/v1/chat/completions'
+const modelsPath = '/v1/models'
+
+export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
+  const { access, authenticate, admit, hosts, clock, log } = options
+  const completions = createCompletions(options)
+  const lifetimes = createLifetimes(authenticate, clock)
+  // OpenAI tells when a model was made. Nobody knows that here; that it stays the same is what matters.
+  const created = Math.floor(clock.now() / 1000)
+  let draining = false
+
+  const models = (path: string): object => {
+    const known = options.chat()?.models() ?? []
+    if (path === modelsPath) return { object: 'list', data: known.map((id) => modelView(id, created)) }
+    const id = decoded(path.slice(modelsPath.length + 1))
+    if (!known.includes(id)) throw unknownModel(id, known)
+    return modelView(id, created)
+  }
+
+  const answer = async (request: IncomingMessage, response: ServerResponse, path: string, sender: Sender) => {
+    const { host, origin, authorization } = request.headers
+    hosts.check(host, origin)
+    if (origin !== undefined) allowOrigin(response, origin)
+    if (isPreflight(request)) return answerPreflight(response)
+    const identity = await admit(authorization, request)
+    sender.principal = identity.principal
+    // Who has left in the meantime would never be heard leaving.
+    if (response.destroyed) return
+    if (draining) throw shuttingDown()
+    if (path === completionsPath) {
+      allow(request, 'POST')
+      lifetimes({ authorization, identity, response })
+      await completions(request, response, identity)
+    } else if (path === modelsPath || path.startsWith(`${modelsPath}/`)) {
+      allow(request, 'GET, HEAD')
+      const body = Buffer.from(JSON.stringify(models(path)))
+      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+    } else throw nothing()
+  }
+
+  /** Who is not let in leaves a record, as at the MCP door (F11); who asks for an agent has left it already. */
+  const recordRejection = (request: IncomingMessage, refusal: Refusal) => {
+    const { remoteAddress: address } = request.socket
+    const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
+    const told =
+      code === 'AUTH_REQUIRED' || rule === throttleRule || rule === scopesRule || rule.startsWith('server.allowed')
+    if (code === undefined || !told) return
+    access.rejected({ code, ...offendingHeader(request, refusal), ...(address !== undefined && { address }) })
+  }
+
+  return {
+    handle(request, response, path) {
+      const sender: Sender = { address: request.socket.remoteAddress }
+      answer(request, response, path, sender).catch((thrown: unknown) => {
+        const refusal = ofOurs(asRefusal(thrown, log))
+        recordRejection(request, refusal)
+        if (isUnreadable(refusal)) recordMalformed(access, sender, refusal.message)
+        refuse(response, refusal, clock, errorBody)
+      })
+      return true
+    },
+    [Symbol.dispose]() {
+      draining = true
+    },
+  }
+}
+
+/** Who is still there to be told has not cancelled anything: then it was us. */
+const ofOurs = (refusal: Refusal): Refusal =>
+  refusal.status === errorKinds.CANCELLED.http
+    ? new Refusal(503, refusal.code, refusal.message, refusal.details)
+    : refusal
+
+function allow({ method = '' }: IncomingMessage, allowed: string): void {
+  if (!allowed.split(', ').includes(method)) throw wrongMethod(method, allowed)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+const nothing = () =>
+  notFound(`There is nothing here: POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME are.`, {})
+
+const shuttingDown = () =>
+  Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
+    retryAfterMs: 1_000,
+    headers: { Connection: 'close' },
+  })

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createEventStore } from './event-store.ts'
+
+const bytes = (size: number) => Buffer.alloc(size, 0x78)
+const numbers = (events: readonly { number: number }[]) => events.map(({ number }) => number)
+const roomy = { count: 1_000, bytes: 1_000_000, total: 1_000_000 }
+
+describe('B2: kept events', () => {
+  test('are numbered through the session and found by their stream', () => {
+    const events = createEventStore().open()
+    for (const stream of ['a', 'b', 'a', 'b', 'a']) events.add(stream, bytes(1))
+    expect(numbers(events.after('a', 0))).toEqual([1, 3, 5])
+    expect(numbers(events.after('a', 2))).toEqual([3, 5])
+    expect(numbers(events.after('b', 4))).toEqual([])
+    expect(events.isOver('a')).toBe(false)
+    events.add('a', undefined, true)
+    expect(events.isOver('a')).toBe(true)
+  })
+
+  test('are bounded in number: the oldest goes first, answers last', () => {
+    const events = createEventStore({ ...roomy, count: 3 }).open()
+    events.add('a', bytes(1), true)
+    for (let count = 0; count < 10; count++) events.add('b', bytes(1))
+    expect(numbers(events.after('b', 0))).toEqual([10, 11])
+    expect(numbers(events.after('a', 0))).toEqual([1])
+    for (let count = 0; count < 3; count++) events.add(`c${count}`, bytes(1), true)
+    expect(events.after('a', 0)).toEqual([])
+    expect(events.isOver('a')).toBe(false)
+  })
+
+  test('are bounded in size, but the newest is kept whatever its size', () => {
+    const events = createEventStore({ ...roomy, bytes: 10_000 }).open()
+    for (let count = 0; count < 5; count++) events.add('a', bytes(4_000))
+    expect(numbers(events.after('a', 0))).toEqual([4, 5])
+    events.add('a', bytes(50_000))
+    expect(numbers(events.after('a', 0))).toEqual([6])
+  })
+
+  test('are bounded for all sessions together: the one that was silent longest loses first', () => {
+    const store = createEventStore({ ...roomy, total: 10_000 })
+    const [silent, other] = [store.open(), store.open()]
+    silent.add('a', bytes(3_000))
+    other.add('a', bytes(3_000))
+    other.add('a', bytes(3_000))
+    silent.add('b', bytes(10))
+    other.add('b', bytes(2_000))
+    expect(numbers(silent.after('a', 0))).toEqual([])
+    expect(numbers(other.after('a', 0))).toEqual([1, 2])
+    expect(store.bytes).toBeLessThanOrEqual(10_000)
+  })
+
+  test('go with their session, and nothing is kept for one that is over', () => {
+    const store = createEventStore()
+    const events = store.open()
+    events.add('a', bytes(100))
+    events[Symbol.dispose]()
+    expect(store.bytes).toBe(0)
+    events.add('a', bytes(100))
+    expect([store.bytes, events.after('a', 0)]).toEqual([0, []])
+  })
+
+  test('never exceed the bounds by more than the newest event, whoever sends what', () => {
+    const bounds = { count: 8, bytes: 4_000, total: 9_000 }
+    const step = fc.record({ session: fc.nat(3), size: fc.nat(6_000), last: fc.boolean(), over: fc.nat(20) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const store = createEventStore(bounds)
+        const sessions = Array.from({ length: 4 }, () => store.open())
+        for (const { session, size, last, over } of steps) {
+          const events = sessions[session] as (typeof sessions)[number]
+          if (over === 0) {
+            events[Symbol.dispose]()
+            sessions[session] = store.open()
+            continue
+          }
+          const number = events.add('s', bytes(size), last)
+          const kept = events.after('s', 0)
+          expect(kept.at(-1)?.number).toBe(number)
+          expect(kept.length).toBeLessThanOrEqual(bounds.count)
+          const held = kept.reduce((sum, { message }) => sum + (message?.length ?? 0), 0)
+          expect(held).toBeLessThanOrEqual(Math.max(bounds.bytes, size))
+          expect(store.bytes).toBeLessThanOrEqual(Math.max(bounds.total, size + 200))
+        }
+        for (const events of sessions) events[Symbol.dispose]()
+        expect(store.bytes).toBe(0)
+      }),
+    )
+  })
+})

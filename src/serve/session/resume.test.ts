@@ -1,0 +1,242 @@
+import type { Readable } from 'node:stream'
+import { afterEach, describe, expect, test } from 'vitest'
+import { until } from '../../../tests/fixtures/until.ts'
+import { keepAliveMs, maxUnread } from '../http/event-stream.ts'
+import { events, openTestDoor, type RawEvent, rawEvents } from '../http/server.fixture.ts'
+import { absenceMs } from './resumable-streams.ts'
+
+let open = new AsyncDisposableStack()
+afterEach(async () => {
+  await open.disposeAsync()
+  open = new AsyncDisposableStack()
+})
+const openDoor = async (settings?: Parameters<typeof openTestDoor>[0]) => open.use(await openTestDoor(settings))
+const called = (name: string, more: object = {}) => ({ id: 1, method: 'tools/call', params: { name, ...more } })
+const dataOf = ({ data = '' }: RawEvent) => JSON.parse(data)
+const next = async (stream: AsyncGenerator<RawEvent>) => (await stream.next()).value as RawEvent
+
+/** Reads so many events and then loses the connection, with whatever may still have been on its way. */
+async function lose(body: Readable, count: number): Promise<RawEvent[]> {
+  const stream = rawEvents(body.on('error', () => {}))
+  const seen: RawEvent[] = []
+  while (seen.length < count) seen.push(await next(stream))
+  body.destroy()
+  return seen
+}
+
+describe('B2: an answer that has become a stream', () => {
+  test('begins with an id, no message and the time to come back in; every event has an id of its own', async () => {
+    const { session } = await openDoor()
+    const { send } = await session()
+    const seen: RawEvent[] = []
+    for (const id of [1, 2]) {
+      const { body } = await send({ ...called('progress', { _meta: { progressToken: 7 } }), id })
+      seen.push(...(await Array.fromAsync(rawEvents(body))))
+    }
+    expect(seen[0]).toEqual({ id: expect.stringMatching(/./), retry: '1000', data: '' })
+    expect(seen).toHaveLength(10)
+    expect(new Set(seen.map(({ id }) => id)).size).toBe(10)
+  })
+
+  test.each(['2025-06-18', '2025-03-26', '2024-11-05'])(
+    'has no event without a message for clients of %s, which might choke on it, and can be resumed all the same',
+    async (revision) => {
+      const { session, access } = await openDoor()
+      const { send, stream } = await session({}, {}, revision)
+      const { body } = await send(called('start'))
+      const [first] = await lose(body, 1)
+      expect(dataOf(first as RawEvent)).toMatchObject({ params: { data: 'begun' } })
+      access.release()
+      const rest = (await Array.fromAsync(rawEvents((await stream(first?.id)).body))).map(dataOf)
+      expect(rest).toMatchObject([{ params: { data: 'ending' } }, { id: 1, result: {} }])
+    },
+  )
+
+  test('is resumed where it was lost: the call goes on, nothing is lost or told twice, and the answer ends it', async () => {
+    const { session, access } = await openDoor()
+    const { send, stream } = await session()
+    const seen = await lose((await send(called('start'))).body, 2)
+    const { body, headers, statusCode } = await stream(seen[1]?.id)
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/event-stream'])
+    access.release()
+    const rest = (await Array.fromAsync(rawEvents(body))).filter(({ data }) => data)
+    expect(rest.map(dataOf)).toMatchObject([
+      { method: 'notifications/message', params: { data: 'ending' } },
+      { id: 1, result: { content: [{ text: 'finished' }] } },
+    ])
+    expect(access.calls[0]?.signal.aborted).toBe(false)
+  })
+
+  test('is there for whoever comes after the answer; whoever has had it all is told not to come back', async () => {
+    const { session, access } = await openDoor()
+    const { send, stream } = await session()
+    const [primed] = await lose((await send(called('start'))).body, 1)
+    await until(() => access.calls.length === 1, { what: 'the call' })
+    access.release()
+    for (let time = 0; time < 2; time++) {
+      const seen = await Array.fromAsync(rawEvents((await stream(primed?.id)).body))
+      expect(seen.filter(({ data }) => data).map(dataOf)).toMatchObject([
+        { params: { data: 'begun' } },
+        { params: { data: 'ending' } },
+        { id: 1, result: {} },
+      ])
+      const over = await stream(seen.at(-1)?.id)
+      expect([over.statusCode, await over.body.text()]).toEqual([204, ''])
+    }
+  })
+
+  test('carries only what is its own: other streams of the session are not replayed on it', async () => {
+    const { session, access } = await openDoor()
+    const { send, stream } = await session()
+    const [first] = await lose((await send(called('start'))).body, 1)
+    await (await send({ ...called('log'), id: 2 })).body.dump()
+    access.change('tool')
+    access.release()
+    const seen = (await Array.fromAsync(rawEvents((await stream(first?.id)).body))).filter(({ data }) => data)
+    expect(seen.map(dataOf).map(({ id, params }) => id ?? params?.data)).toEqual(['begun', 'ending', 1])
+  })
+
+  test('that began in silence can be resumed too', async () => {
+    const { session, access, clock } = await openDoor()
+    const { send, stream } = await session()
+    const pending = send(called('wait'))
+    await until(() => access.calls.length === 1, { what: 'the call' })
+    clock.advance(keepAliveMs)
+    const [primed] = await lose((await pending).body, 1)
+    access.release()
+    const [answer] = await Array.fromAsync(events((await stream(primed?.id)).body))
+    expect(answer).toMatchObject({ id: 1, result: { content: [{ text: 'waited' }] } })
+  })
+
+  test('keeps what a call asks of its client until it is back', async () => {
+    const { session } = await openDoor()
+    const { send, stream } = await session({ sampling: {} })
+    const [primed] = await lose((await send(called('ask'))).body, 1)
+    const { body } = await stream(primed?.id)
+    const heard = events(body)
+    const question = (await heard.next()).value
+    expect(question?.method).toBe('sampling/createMessage')
+    await send({ id: question?.id, result: { model: 'm' } })
+    expect((await heard.next()).value).toMatchObject({ id: 1, result: { content: [{ text: '{"model":"m"}' }] } })
+  })
+
+  test('of a cancelled call is over, for those who come back as well', async () => {
+    const { session, access } = await openDoor()
+    const { send, stream } = await session()
+    const [, begun] = await lose((await send(called('start'))).body, 2)
+    await send({ method: 'notifications/cancelled', params: { requestId: 1 } })
+    expect(access.calls[0]?.signal.aborted).toBe(true)
+    expect((await stream(begun?.id)).statusCode).toBe(204)
+  })
+
+  test('B7: that was cut because it was not read goes on when its client comes back', async () => {
+    const { session, access } = await openDoor()
+    const { send, stream } = await session()
+    const [endings, size] = [100, 64 * 1024]
+    const { body } = await send(called('start', { arguments: { endings, size } }))
+    const unread = rawEvents(body.on('error', () => {}))
+    await next(unread)
+    const begun = await next(unread)
+    access.release()
+    await expect(Array.fromAsync(unread)).rejects.toThrow()
+    const seen = await Array.fromAsync(events((await stream(begun.id)).body))
+    expect(seen.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: 'finished' }] } })
+    expect(seen.at(-2)).toMatchObject({ method: 'notifications/message' })
+    // What was too much to keep is what is oldest.
+    expect(seen.length).toBeLessThanOrEqual(maxUnread / size + 1)
+  })
+
+  test('whose client does not come back is given up after a while, and its session may then be idle', async () => {
+    const { session, access, clock } = await openDoor()
+    const { send } = await session()
+    await lose((await send(called('start'))).body, 1)
+    const over = () => {
+      clock.advance(absenceMs)
+      return access.calls[0]?.signal.aborted
+    }
+    await until(over, { what: 'the call to be given up' })
+    clock.advance(2 * 3_600_000)
+    expect(access.gone).toHaveLength(1)
+  })
+
+  test('stays plain JSON where nothing had to be said before', async () => {
+    const { session } = await openDoor()
+    const { send } = await session()
+    const { headers, body } = await send(called('echo'))
+    expect(headers['content-type']).toBe('application/json')
+    await body.dump()
+  })
+})
+
+describe('B2: the stream for what belongs to no request', () => {
+  test('is resumed with what was missed, each once', async () => {
+    const { session, access } = await openDoor()
+    const { stream } = await session()
+    const first = await stream()
+    access.change('tool')
+    const [, tools] = await lose(first.body, 2)
+    expect(dataOf(tools as RawEvent).method).toBe('notifications/tools/list_changed')
+    access.change('prompt')
+    access.change('resource')
+    const { body } = await stream(tools?.id)
+    const heard = events(body)
+    expect((await heard.next()).value?.method).toBe('notifications/prompts/list_changed')
+    expect((await heard.next()).value?.method).toBe('notifications/resources/list_changed')
+    access.change('tool')
+    expect((await heard.next()).value?.method).toBe('notifications/tools/list_changed')
+    body.destroy()
+  })
+
+  test('begins anew without an id', async () => {
+    const { session, access } = await openDoor()
+    const { stream } = await session()
+    access.change('tool')
+    const [primed, tools] = await lose((await stream()).body, 2)
+    expect(primed?.data).toBe('')
+    expect(dataOf(tools as RawEvent).method).toBe('notifications/tools/list_changed')
+  })
+})
+
+describe('E1: what cannot be resumed', () => {
+  test.each(['nonsense', 'p1-0', 'p7-1', 'g1-99', '0', '__proto__'])('%s is a 400 that says what to do', async (id) => {
+    const { session } = await openDoor()
+    const { stream } = await session()
+    const { statusCode, body } = await stream(id)
+    expect(statusCode).toBe(400)
+    expect(await body.json()).toMatchObject({
+      id: null,
+      error: { code: -32600, message: expect.stringContaining('Last-Event-ID') },
+    })
+  })
+
+  test('G3: to another session or principal a stream does not exist', async () => {
+    const { session, fetchRaw } = await openDoor({ people: true })
+    const anna = await session({}, { authorization: 'Bearer anna-token' })
+    const bert = await session({}, { authorization: 'Bearer bert-token' })
+    const [primed] = await lose((await anna.send(called('start'))).body, 2)
+    expect((await bert.stream(primed?.id)).statusCode).toBe(400)
+    const headers = { ...anna.headers, authorization: 'Bearer bert-token', 'last-event-id': primed?.id }
+    expect((await fetchRaw({ method: 'GET', headers })).statusCode).toBe(404)
+  })
+
+  test('a session that is over, or from before a restart, is a 404 in JSON that says what to do', async () => {
+    const { session, raw } = await openDoor()
+    const { send, headers } = await session()
+    const [primed] = await lose((await send(called('start'))).body, 1)
+    await raw({ method: 'DELETE', headers })
+    const { status, json } = await raw({ method: 'GET', headers: { ...headers, 'last-event-id': primed?.id } })
+    expect([status, json?.error?.message]).toEqual([404, 'Session not found: initialise again.'])
+  })
+})
+
+test('a session that ends closes what was resumed, and leaves no timer', async () => {
+  const { session, access, clock, raw } = await openDoor()
+  const before = clock.pending
+  const { send, stream, headers } = await session()
+  const [primed] = await lose((await send(called('start'))).body, 1)
+  const { body } = await stream(primed?.id)
+  await raw({ method: 'DELETE', headers })
+  await body.dump()
+  expect(access.calls[0]?.signal.aborted).toBe(true)
+  await until(() => clock.pending === before, { what: 'the timers to go' })
+})

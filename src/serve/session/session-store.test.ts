@@ -1,0 +1,286 @@
+import { describe, expect, test } from 'vitest'
+import { createManualClock } from '../../../tests/fixtures/clock.ts'
+import { Json } from '../../core/json.ts'
+import { silentLog } from '../../core/log.ts'
+import type { Membership } from '../../core/membership.ts'
+import { createTestAccess } from '../access.fixture.ts'
+import { createTestConnection } from './connection.fixture.ts'
+import { createSessions } from './session-store.ts'
+
+const anna = { agent: 'default', principal: 'anna', authenticated: true, admin: false, agents: [] }
+const client = { revision: '2025-11-25', capabilities: {} }
+const hour = 3_600_000
+
+function setUp(limit?: number) {
+  const clock = createManualClock()
+  const access = createTestAccess()
+  const sessions = createSessions({ access, clock, log: silentLog, ...(limit !== undefined && { limit }) })
+  const openAs = (principal: string) => sessions.open({ ...anna, principal }, client, '192.0.2.1')
+  return { clock, access, sessions, openAs, open: () => openAs('anna') }
+}
+
+describe('G3: sessions', () => {
+  test('have unguessable ids of 128 bits and belong to one principal', () => {
+    const { sessions, open } = setUp()
+    const ids = Array.from({ length: 100 }, () => open().id)
+    expect(new Set(ids).size).toBe(100)
+    for (const id of ids) expect(Buffer.from(id, 'base64url')).toHaveLength(16)
+    const [id = ''] = ids
+    const { capabilities } = client
+    const caller = { ...anna, session: id, capabilities, address: '192.0.2.1' }
+    expect(sessions.find(id, 'anna')?.caller).toMatchObject(caller)
+    expect(sessions.find(id, 'bert')).toBeUndefined()
+    expect(sessions.find(id, 'Anna')).toBeUndefined()
+  })
+
+  test('end after an hour without use, and not before', () => {
+    const { clock, sessions, open } = setUp()
+    const { id } = open()
+    clock.advance(hour - 60_000)
+    expect(sessions.find(id, 'anna')).toBeDefined()
+    clock.advance(hour - 60_000)
+    expect(sessions.find(id, 'anna')).toBeDefined()
+    clock.advance(hour + 60_000)
+    expect(sessions.find(id, 'anna')).toBeUndefined()
+  })
+
+  test('with an open stream or a call in flight are not idle', () => {
+    const { clock, sessions, open } = setUp()
+    const listening = open()
+    const calling = open()
+    const idle = open()
+    listening.streams.listen(createTestConnection())
+    calling.requests.set(1, { cancel() {} })
+    clock.advance(2 * hour)
+    expect(sessions.find(listening.id, 'anna')).toBe(listening)
+    expect(sessions.find(calling.id, 'anna')).toBe(calling)
+    expect(sessions.find(idle.id, 'anna')).toBeUndefined()
+  })
+
+  test('are idle only from the moment their last stream closes', () => {
+    const { clock, sessions, open } = setUp()
+    const listening = open()
+    const listener = createTestConnection()
+    listening.streams.listen(listener)
+    clock.advance(2 * hour)
+    listener.cut()
+    sessions.touch(listening)
+    clock.advance(hour - 60_000)
+    expect(sessions.find(listening.id, 'anna')).toBe(listening)
+  })
+
+  test('are bounded: the longest idle one gives way, never one in use', () => {
+    const { clock, sessions, open } = setUp(3)
+    const listening = open()
+    listening.streams.listen(createTestConnection())
+    const used = open()
+    const idle = open()
+    clock.advance(1_000)
+    sessions.find(used.id, 'anna')
+    const fresh = open()
+    expect(sessions.find(idle.id, 'anna')).toBeUndefined()
+    for (const kept of [listening, used, fresh]) expect(sessions.find(kept.id, 'anna')).toBe(kept)
+  })
+
+  test('B7: are taken from whoever holds the most, so that a flood throws out nobody but itself', () => {
+    const { clock, sessions, openAs } = setUp(4)
+    const quiet = openAs('bert')
+    clock.advance(1_000)
+    const flood = Array.from({ length: 50 }, () => openAs('anna'))
+    expect(sessions.find(quiet.id, 'bert')).toBe(quiet)
+    expect(flood.filter(({ id }) => sessions.find(id, 'anna')).length).toBe(3)
+    // Another comes in all the same, at the cost of the longest idle of the flood.
+    const newcomer = openAs('cleo')
+    expect(sessions.find(newcomer.id, 'cleo')).toBe(newcomer)
+    expect(sessions.find(quiet.id, 'bert')).toBe(quiet)
+    expect(flood.slice(-3).map(({ id }) => sessions.find(id, 'anna') !== undefined)).toEqual([false, true, true])
+  })
+
+  test('B7: of those who hold equally much, whoever wants one more gives one up, and else the longest idle goes', () => {
+    const { clock, sessions, openAs } = setUp(4)
+    const held = ['anna', 'bert', 'anna', 'bert'].map((principal) => {
+      clock.advance(1_000)
+      return openAs(principal)
+    })
+    openAs('bert')
+    const left = () => held.map(({ id, caller }) => sessions.find(id, caller.principal) !== undefined)
+    expect(left()).toEqual([true, false, true, true])
+    const { sessions: others, clock: time, openAs: openOther } = setUp(2)
+    const first = openOther('anna')
+    time.advance(1_000)
+    const second = openOther('bert')
+    time.advance(1_000)
+    others.find(first.id, 'anna')
+    openOther('cleo')
+    expect([others.find(first.id, 'anna'), others.find(second.id, 'bert')]).toEqual([first, undefined])
+  })
+
+  test('B7: whoever holds the most and uses all of it makes nobody else lose theirs: OVERLOADED', () => {
+    const { sessions, openAs } = setUp(4)
+    const idle = [openAs('bert'), openAs('dora')]
+    for (const session of [openAs('anna'), openAs('anna')]) session.streams.listen(createTestConnection())
+    for (const principal of ['anna', 'cleo']) {
+      expect(() => openAs(principal)).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
+    }
+    for (const kept of idle) expect(sessions.find(kept.id, kept.caller.principal)).toBe(kept)
+  })
+
+  test('B7: whoever uses more than half of them keeps nobody else out by that, only itself', () => {
+    const { sessions, openAs } = setUp(4)
+    const idle = openAs('bert')
+    const busy = [openAs('anna'), openAs('anna'), openAs('anna')]
+    for (const session of busy) session.streams.listen(createTestConnection())
+    expect(() => openAs('anna')).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
+    const newcomer = openAs('cleo')
+    expect(sessions.find(newcomer.id, 'cleo')).toBe(newcomer)
+    expect(sessions.find(idle.id, 'bert')).toBe(idle)
+    expect(busy.map(({ id }) => sessions.find(id, 'anna') !== undefined)).toEqual([false, true, true])
+  })
+
+  test('that are all in use leave no room for another: OVERLOADED', () => {
+    const { open } = setUp(1)
+    open().streams.listen(createTestConnection())
+    expect(open).toThrow(expect.objectContaining({ code: 'OVERLOADED' }))
+  })
+
+  test('cancel their calls and close their streams when they end, and keep no timer when all is over', () => {
+    const { clock, sessions, access, open } = setUp()
+    const told: string[] = []
+    const session = open()
+    const listener = createTestConnection()
+    session.streams.listen(listener)
+    session.requests.set(1, { cancel: () => told.push('cancelled') })
+    sessions[Symbol.dispose]()
+    expect([told, listener.ended]).toEqual([['cancelled'], true])
+    expect(sessions.find(session.id, 'anna')).toBeUndefined()
+    expect(clock.pending).toBe(0)
+    expect(access.gone).toEqual([session.caller])
+  })
+
+  test.each([
+    ['ended', (set: ReturnType<typeof setUp>, session: ReturnType<typeof set.open>) => set.sessions.end(session)],
+    ['idle for too long', (set: ReturnType<typeof setUp>) => set.clock.advance(hour + 60_000)],
+    ['in the way of another', (set: ReturnType<typeof setUp>) => set.open()],
+  ])('that are %s leave: servers are told once, and nothing is followed any more', async (_why, over) => {
+    const set = setUp(1)
+    const session = set.open()
+    await session.subscriptions.add('test://static')
+    expect(set.access.followed).toHaveLength(1)
+    over(set, session)
+    set.sessions.end(session)
+    expect(set.access.gone).toEqual([session.caller])
+    await expect.poll(() => set.access.followed).toEqual([])
+  })
+
+  test('do not keep anybody waiting for an answer when they end', async () => {
+    const { sessions } = setUp()
+    const session = sessions.open(anna, { ...client, capabilities: { roots: {} } }, undefined)
+    const asked = session.peer.ask('roots/list', Json.of({}), new AbortController().signal)
+    sessions.end(session)
+    await expect(asked).rejects.toMatchObject({ code: 'CANCELLED' })
+    await expect(session.peer.ask('roots/list', Json.of({}), new AbortController().signal)).rejects.toMatchObject({
+      code: 'CANCELLED',
+    })
+  })
+})
+
+describe('G3: the way to a client outside any request', () => {
+  const waiting = new AbortController().signal
+
+  function openWith(capabilities: object) {
+    const { sessions } = setUp()
+    return sessions.open(anna, { ...client, capabilities: { ...capabilities } }, undefined)
+  }
+  const heard = ({ received }: ReturnType<typeof createTestConnection>) =>
+    received.filter(({ message }) => message).map(({ message }) => JSON.parse(message))
+
+  test('is its own stream, and its answer comes back', async () => {
+    const { peer, streams, asks } = openWith({ roots: {} })
+    const listener = createTestConnection()
+    streams.listen(listener)
+    const answer = peer.ask('roots/list', Json.of({}), waiting)
+    const [question] = heard(listener)
+    expect(question).toMatchObject({ method: 'roots/list', params: {} })
+    asks.settle({ kind: 'answer', id: question.id, result: Json.of({ roots: [] }) })
+    expect((await answer).value).toEqual({ roots: [] })
+  })
+
+  test('waits until there is a stream; a question that nobody waits for is taken back', async () => {
+    const { peer, streams } = openWith({ roots: {} })
+    const leaving = new AbortController()
+    const answer = peer.ask('roots/list', Json.of({}), leaving.signal)
+    const listener = createTestConnection()
+    streams.listen(listener)
+    leaving.abort()
+    await expect(answer).rejects.toMatchObject({ code: 'CANCELLED' })
+    const [question, cancelled] = heard(listener)
+    expect(cancelled).toMatchObject({ method: 'notifications/cancelled', params: { requestId: question.id } })
+  })
+
+  test('is closed to what the client did not declare', async () => {
+    const { peer } = openWith({ sampling: {} })
+    await expect(peer.ask('roots/list', Json.of({}), waiting)).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  })
+
+  test('carries notifications; log messages from the level on that the client wants', () => {
+    const session = openWith({})
+    const listener = createTestConnection()
+    session.streams.listen(listener)
+    session.logLevel = 'warning'
+    for (const level of ['info', 'error']) session.peer.notify('notifications/message', Json.of({ level }))
+    session.peer.notify('notifications/elicitation/complete', Json.of({ elicitationId: 'e' }))
+    expect(heard(listener).map(({ params }) => params)).toEqual([{ level: 'error' }, { elicitationId: 'e' }])
+    expect(session.peer.logLevel).toBe('warning')
+  })
+})
+
+describe('B10: sessions of one of several replicas', () => {
+  /** A fleet that answers `keep` as it is told to. */
+  const setUpFleet = () => {
+    const kept: string[] = []
+    const state = { ours: true, back: () => {} }
+    const membership: Membership = {
+      self: 'one',
+      addressOf: () => undefined,
+      unreachable() {},
+      async keep(session) {
+        kept.push(session)
+        return state.ours
+      },
+      onReturn(listener) {
+        state.back = listener
+        return { [Symbol.dispose]() {} }
+      },
+      takeOver: async () => undefined,
+      forget() {},
+      sign: (text) => text,
+      verify: (text) => text,
+    }
+    const sessions = createSessions({
+      access: createTestAccess(),
+      clock: createManualClock(),
+      log: silentLog,
+      membership,
+    })
+    const open = () => sessions.open(anna, client, undefined)
+    return { kept, state, sessions, open }
+  }
+
+  test('are all told of again when what was kept may be forgotten', () => {
+    const { kept, state, open } = setUpFleet()
+    const ids = [open().id, open().id]
+    kept.length = 0
+    state.back()
+    expect(kept).toEqual(ids)
+  })
+
+  test('are let go where another has gone on with them, when nothing is under way in them', async () => {
+    const { state, sessions, open } = setUpFleet()
+    const [idle, busy] = [open(), open()]
+    busy.requests.set(1, { cancel() {} })
+    state.ours = false
+    state.back()
+    await Promise.resolve()
+    expect([sessions.holds(idle.id), sessions.holds(busy.id)]).toEqual([false, true])
+  })
+})
