@@ -262,31 +262,32 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const metrics = config.telemetry.metrics ? page : undefined
       const adminRoutes = async (open: OpenDoor) => {
         // Loaded when somebody comes to look: most of the time only programs do.
-        const { createAdminRoutes: forPeople } = await import('./admin/index.ts')
+        const { createAdminRoutes } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }
         const admin = { ...own, current, reload: reloading, why, metrics, worker: shared }
-        return forPeople({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
-      }
-      const traced = () => generations.current.traces !== undefined
-      const opening = {
-        config: config.server,
-        authenticate,
-        access,
-        info,
-        ready: () => true,
-        chat: () => (chat.models().length > 0 ? chat : undefined),
-        ...{ membership: processState.membership, workers: shared },
-        environmentOf: (...called: ToolInvocation) => environmentOf(generations.current, ...called),
-        jwt: () => generations.current.inboundAuth.config.jwt,
-        failures: () => generations.current.inboundAuth.config,
-        adminRoutes,
-        traced,
-        clock,
-        log,
+        return createAdminRoutes({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
       startServing()
-      door = running.use(await openHttpDoor(opening))
+      door = running.use(
+        await openHttpDoor({
+          config: config.server,
+          authenticate,
+          access,
+          info,
+          ready: () => true,
+          chat: () => (chat.models().length > 0 ? chat : undefined),
+          membership: processState.membership,
+          workers: shared,
+          environmentOf: (...called: ToolInvocation) => environmentOf(current(), ...called),
+          jwt: () => current().inboundAuth.config.jwt,
+          failures: () => current().inboundAuth.config,
+          people: adminRoutes,
+          traced: () => current().traces !== undefined,
+          clock,
+          log,
+        }),
+      )
       await Promise.all([processState.membership?.join(door.address), shared?.join(door.address)])
       return door
     },
