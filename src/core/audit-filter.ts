@@ -1,4 +1,6 @@
-/** Fields of an audit record that are compared as a whole, or with `*`. */
+import { ToolwayError } from './errors.ts'
+
+/** Fields that a filter compares as a whole or with `*`. */
 export const comparedFields = [
   'agent',
   'principal',
@@ -13,7 +15,7 @@ export const comparedFields = [
 
 export type ComparedField = (typeof comparedFields)[number]
 
-/** Which operations somebody wants to see; every condition must hold. */
+/** Selects operations; every condition must hold. */
 export interface AuditFilter extends Partial<Readonly<Record<ComparedField, string>>> {
   /** Milliseconds since the epoch, inclusive. */
   readonly since?: number
@@ -21,8 +23,85 @@ export interface AuditFilter extends Partial<Readonly<Record<ComparedField, stri
   readonly until?: number
   /** A tool's own name, or `server.tool`. */
   readonly tool?: string
-  /** Anywhere in the arguments, whatever the case; also as `name=value`. */
+  /** Anywhere in the arguments, ignoring case; also as `name=value`. */
   readonly text?: string
-  /** The tool said that it failed, or did not. */
+  /** Whether the tool reported an error. */
   readonly is_error?: boolean
+}
+
+/** A position in the order of time. A page continues after it, in the direction of reading. */
+export interface AuditCursor {
+  readonly time: number
+  /** The lane of a local record, or the chain of one in the archive. */
+  readonly chain: number
+  readonly seq: number
+}
+
+/** Prefixes tell cursors of the archive from those of the local index: a search continues where it began. */
+const cursorPrefixes = { local: '', archive: 'pg.' } as const
+
+export const isArchiveCursor = (text: string): boolean => text.startsWith(cursorPrefixes.archive)
+
+export const formatCursor = ({ time, chain, seq }: AuditCursor, source: keyof typeof cursorPrefixes): string =>
+  `${cursorPrefixes[source]}${time}.${chain}.${seq}`
+
+export function parseCursor(text: string, source: keyof typeof cursorPrefixes): AuditCursor {
+  const prefix = cursorPrefixes[source]
+  const [time = Number.NaN, chain = Number.NaN, seq = Number.NaN] = text.slice(prefix.length).split('.').map(Number)
+  if (!text.startsWith(prefix) || ![time, chain, seq].every(Number.isSafeInteger)) {
+    throw new ToolwayError('INVALID_ARGUMENTS', `Invalid cursor "${text}": use the cursor of a previous page.`)
+  }
+  return { time, chain, seq }
+}
+
+/** What differs between SQLite and PostgreSQL. Methods that take a value bind it and return SQL. */
+export interface FilterDialect {
+  /** Selects one record per operation. */
+  readonly shown: string
+  /** The column that `AuditCursor.chain` refers to. */
+  readonly chain: string
+  time(ms: number): string
+  boolean(value: boolean): string
+  integer(value: number): string
+  text(value: string): string
+  /** `column` matches a pattern in which `*` stands for anything. */
+  matches(column: string, pattern: string): string
+  /** The arguments contain a text. An index may only narrow it down: then the reader checks the records. */
+  contains(text: string): string
+}
+
+export interface FilterConditionOptions {
+  readonly filter: AuditFilter
+  /** All records instead of one per operation. */
+  readonly raw: boolean
+  readonly cursor?: AuditCursor | undefined
+  readonly newestFirst?: boolean
+}
+
+/** The conditions on a record `r`. Values are bound in the order in which they appear in the SQL. */
+export function filterConditions(options: FilterConditionOptions, dialect: FilterDialect): string[] {
+  const { filter, raw, cursor, newestFirst } = options
+  const compared = (column: string, wanted: string): string => {
+    if (wanted === '') return `coalesce(${column}, '') = ''`
+    return wanted.includes('*') ? dialect.matches(column, wanted) : `${column} = ${dialect.text(wanted)}`
+  }
+  const conditions: string[] = raw ? [] : [dialect.shown]
+  if (filter.since !== undefined) conditions.push(`r.time >= ${dialect.time(filter.since)}`)
+  if (filter.until !== undefined) conditions.push(`r.time < ${dialect.time(filter.until)}`)
+  if (filter.is_error !== undefined) conditions.push(`r.is_error = ${dialect.boolean(filter.is_error)}`)
+  for (const field of comparedFields) {
+    const wanted = filter[field]
+    if (wanted !== undefined) conditions.push(compared(`r.${field}`, wanted))
+  }
+  if (filter.tool === '') conditions.push(compared('r.tool', ''))
+  else if (filter.tool !== undefined) {
+    const [own, full] = ['r.tool', "(r.server || '.' || r.tool)"].map((column) => compared(column, filter.tool ?? ''))
+    conditions.push(`(${own} OR ${full})`)
+  }
+  if (filter.text !== undefined) conditions.push(dialect.contains(filter.text))
+  if (cursor) {
+    const after = [dialect.time(cursor.time), dialect.integer(cursor.chain), dialect.integer(cursor.seq)]
+    conditions.push(`(r.time, ${dialect.chain}, r.seq) ${newestFirst ? '<' : '>'} (${after.join(', ')})`)
+  }
+  return conditions
 }

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { archiveRows } from '../../src/audit/archive/arrivals.ts'
 import { openSpool } from '../../src/audit/archive/spool.ts'
 import { signerOf } from '../../src/audit/keys.ts'
 import { lanesOf, segmentsOf } from '../../src/audit/log-files.ts'
+import { archiveRows } from '../../src/audit/reader.ts'
 import { logFolder, start } from '../../src/audit/search/log.fixture.ts'
 import { type AuditQuery, type AuditSearch, cursorOf, openSearch } from '../../src/audit/search/search.ts'
 import { systemFiles } from '../../src/audit/write/file-system.ts'
@@ -131,6 +131,6 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
     const foreign = cursorOf(all[3] as (typeof all)[number])
     await expect(asked({ limit: 1, before: foreign })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
     const { next } = await asked({ limit: 1 })
-    expect(() => [...local.query({ before: String(next) })]).toThrow('is no cursor')
+    expect(() => [...local.query({ before: String(next) })]).toThrow('Invalid cursor')
   })
 })

@@ -1,7 +1,14 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
+import {
+  type AuditFilter,
+  type FilterConditionOptions,
+  filterConditions,
+  formatCursor,
+  parseCursor,
+} from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { StoredRecord } from '../log-files.ts'
+import { lanesOf, type StoredRecord } from '../log-files.ts'
+import { type AuditPageQuery, type AuditSearchPage, emptyPage } from '../reader.ts'
 import type { BeforeRecord } from '../record.ts'
 import { type CatchUpOptions, catchUp } from './catch-up.ts'
 import { hasWords, isDamage, openIndex, removeIndex } from './index-file.ts'
@@ -20,8 +27,6 @@ export interface AuditSearch extends Disposable {
   query(query: AuditQuery): Generator<AuditRow>
   /** The records themselves. */
   records(query: AuditQuery): Generator<StoredRecord>
-  /** How many operations there are for each combination of these fields, most first. */
-  count(filter: AuditFilter, by: readonly GroupField[]): Group[]
 }
 
 /** Opens the index of a log for reading; the log itself is never touched. The folder must be there. */
@@ -41,8 +46,35 @@ export function openSearch({ folder }: { readonly folder: string }): AuditSearch
     },
     query: ({ limit, ...query }) => first(limit, found(database, folder, query, false), ({ row }) => row),
     records: ({ limit, ...query }) => first(limit, found(database, folder, query, true), ({ stored }) => stored),
-    count: (filter, by) => countGroups(database, folder, filter, by),
     [Symbol.dispose]: () => database.close(),
+  }
+}
+
+/** One page of the log in a folder; an empty one where there is no log. */
+export async function searchLog(
+  folder: string,
+  query: AuditPageQuery,
+  options?: CatchUpOptions,
+): Promise<AuditSearchPage> {
+  const { limit, raw, ...rest } = query
+  if (lanesOf(folder).length === 0) return emptyPage
+  using search = await openCurrentSearch(folder, options)
+  if (raw) return { ...emptyPage, lines: [...search.records({ ...rest, limit })].map(({ text }) => text) }
+  const found = [...search.query({ ...rest, limit: limit + 1 })]
+  const rows = found.slice(0, limit)
+  const last = rows.at(-1)
+  return { ...emptyPage, rows, next: found.length > limit && last ? cursorOf(last) : null }
+}
+
+/** Opens the index of a log and adds the latest records to it. */
+export async function openCurrentSearch(folder: string, options?: CatchUpOptions): Promise<AuditSearch> {
+  const search = openSearch({ folder })
+  try {
+    await search.catchUp(options)
+    return search
+  } catch (error) {
+    search[Symbol.dispose]()
+    throw error
   }
 }
 
@@ -71,8 +103,8 @@ interface Found {
 function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: boolean): Generator<Found> {
   const { before, order = 'newest', ...filter } = query
   const newestFirst = order === 'newest'
-  const cursor = before === undefined ? undefined : parseCursor(before)
-  const where = whereOf({ filter, raw, cursor, newestFirst, words: hasWords(database) })
+  const cursor = before === undefined ? undefined : parseCursor(before, 'local')
+  const where = whereOf({ filter, raw, cursor, newestFirst }, hasWords(database))
   const direction = newestFirst ? 'DESC' : 'ASC'
   const statement = database.prepare(
     `SELECT r.lane, r.file, r.at, r.bytes, b.file AS b_file, b.at AS b_at, b.bytes AS b_bytes
@@ -125,117 +157,33 @@ function beginOf(
   return record?.phase === 'before' ? record : undefined
 }
 
-type GroupField = 'agent' | 'principal' | 'server' | 'tool' | 'operation' | 'decision' | 'reason' | 'code'
-
-interface Group {
-  /** In the order of the fields asked for; null where a row has no such field. */
-  readonly key: readonly (string | null)[]
-  readonly count: number
-  /** Those whose tool said that it failed. */
-  readonly errors: number
-}
-
-/** How many operations there are for each combination of these fields, most first. */
-const countGroups = (
-  database: DatabaseSync,
-  folder: string,
-  filter: AuditFilter,
-  by: readonly GroupField[],
-): Group[] => (filter.text === undefined ? inIndex(database, filter, by) : inRows(database, folder, filter, by))
-
-function inIndex(database: DatabaseSync, filter: AuditFilter, by: readonly GroupField[]): Group[] {
-  const where = whereOf({ filter, raw: false, cursor: undefined, newestFirst: true, words: false })
-  const fields = by.map((field, index) => `r.${field} AS k${index},`).join(' ')
-  const groups = by.length > 0 ? `GROUP BY ${by.map((field) => `r.${field}`).join(', ')}` : ''
-  const statement = database.prepare(
-    `SELECT ${fields} count(*) AS count, total(r.is_error) AS errors
-     FROM records r WHERE ${where.sql} ${groups} ORDER BY count(*) DESC`,
-  )
-  return statement.all(...where.values).map((row) => ({
-    key: by.map((_, index) => row[`k${index}`] as string | null),
-    count: Number(row.count),
-    errors: Number(row.errors),
-  }))
-}
-
-/** The index knows only roughly where a text is, so the records are read. */
-function inRows(database: DatabaseSync, folder: string, filter: AuditFilter, by: readonly GroupField[]): Group[] {
-  const groups = new Map<string, Group>()
-  for (const { row } of found(database, folder, filter, false)) {
-    const key = by.map((field) => row[field] ?? null)
-    const id = JSON.stringify(key)
-    const { count, errors } = groups.get(id) ?? { count: 0, errors: 0 }
-    groups.set(id, { key, count: count + 1, errors: errors + (row.is_error ? 1 : 0) })
-  }
-  return [...groups.values()].sort((a, b) => b.count - a.count)
-}
-
-/** A condition in SQL, and its values. */
-interface Where {
-  readonly sql: string
-  readonly values: readonly SQLInputValue[]
-}
-
-/** A place in the order of time: rows after it in the direction of reading are wanted. */
-interface Cursor {
-  readonly time: number
-  readonly lane: number
-  readonly seq: number
-}
-
 /** The cursor after a row. */
 export const cursorOf = ({ time, lane, seq }: Pick<AuditRow, 'time' | 'lane' | 'seq'>): string =>
-  `${Date.parse(time)}.${lane}.${seq}`
+  formatCursor({ time: Date.parse(time), chain: Number(lane), seq }, 'local')
 
-function parseCursor(text: string): Cursor {
-  const [time = Number.NaN, lane = Number.NaN, seq = Number.NaN] = text.split('.').map(Number)
-  if (![time, lane, seq].every(Number.isSafeInteger)) {
-    throw new ToolwayError('INVALID_ARGUMENTS', `${text} is no cursor; take one that an earlier answer gave.`)
-  }
-  return { time, lane, seq }
-}
-
-interface WhereOptions {
-  readonly filter: AuditFilter
-  readonly raw: boolean
-  readonly cursor: Cursor | undefined
-  readonly newestFirst: boolean
-  readonly words: boolean
-}
-
-/** The filter as far as the index can tell. Texts are only narrowed down: whoever reads the records decides. */
-function whereOf({ filter, raw, cursor, newestFirst, words }: WhereOptions): Where {
-  const parts: string[] = raw ? [] : ['r.shown = 1']
+/** A filter as a condition on the index. */
+function whereOf(options: FilterConditionOptions, hasTextIndex: boolean): { sql: string; values: SQLInputValue[] } {
   const values: SQLInputValue[] = []
-  const add = (sql: string, ...given: SQLInputValue[]) => {
-    parts.push(sql)
-    values.push(...given)
+  const bind = (value: SQLInputValue): string => {
+    values.push(value)
+    return '?'
   }
-  if (filter.since !== undefined) add('r.time >= ?', filter.since)
-  if (filter.until !== undefined) add('r.time < ?', filter.until)
-  if (filter.is_error !== undefined) add('r.is_error = ?', filter.is_error ? 1 : 0)
-  for (const field of comparedFields) {
-    const wanted = filter[field]
-    if (wanted !== undefined) add(compared(`r.${field}`, wanted), wanted)
-  }
-  if (filter.tool === '') add(compared('r.tool', ''), '')
-  else if (filter.tool !== undefined) {
-    const full = compared("(r.server || '.' || r.tool)", filter.tool)
-    add(`(${compared('r.tool', filter.tool)} OR ${full})`, filter.tool, filter.tool)
-  }
-  if (filter.text !== undefined) {
-    const query = words ? trigrams(filter.text) : undefined
-    if (query === undefined) parts.push(`(r.phase = 'before' OR r.begin IS NOT NULL)`)
-    else add('coalesce(r.begin, r.id) IN (SELECT rowid FROM words WHERE words MATCH ?)', query)
-  }
-  if (cursor) {
-    add(`(r.time, r.lane, r.seq) ${newestFirst ? '<' : '>'} (?, ?, ?)`, cursor.time, cursor.lane, cursor.seq)
-  }
-  return { sql: parts.length === 0 ? '1' : parts.join(' AND '), values }
+  const conditions = filterConditions(options, {
+    shown: 'r.shown = 1',
+    chain: 'r.lane',
+    time: bind,
+    boolean: (value) => bind(value ? 1 : 0),
+    integer: bind,
+    text: bind,
+    matches: (column, pattern) => `wildcard(${bind(pattern)}, ${column})`,
+    contains: (text) => {
+      const query = hasTextIndex ? trigrams(text) : undefined
+      if (query === undefined) return `(r.phase = 'before' OR r.begin IS NOT NULL)`
+      return `coalesce(r.begin, r.id) IN (SELECT rowid FROM words WHERE words MATCH ${bind(query)})`
+    },
+  })
+  return { sql: conditions.length === 0 ? '1' : conditions.join(' AND '), values }
 }
-
-const compared = (column: string, wanted: string): string =>
-  wanted.includes('*') ? `wildcard(?, ${column})` : wanted === '' ? `coalesce(${column}, '') = ?` : `${column} = ?`
 
 /** All runs of three characters; none where the text is shorter. SQLite takes a NUL for the end of the query. */
 function trigrams(text: string): string | undefined {

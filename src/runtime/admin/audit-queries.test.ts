@@ -9,7 +9,7 @@ import { lanesOf, segmentsOf } from '../../audit/log-files.ts'
 import { openAuditLog } from '../../audit/write/audit-log.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
-import { createAuditDesk, createChain } from './audit-queries.ts'
+import { createAuditQueries, createChainVerification } from './audit-queries.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
@@ -20,7 +20,7 @@ afterEach(async () => {
 const who = { agent: 'dev', principal: 'key:dev', operation: 'call_tool', server: 'files', tool: 'read', write: false }
 const ended = { decision: 'ALLOW', is_error: false, latency_ms: 1 } as const
 
-/** A log with some operations, and a desk in front of it. */
+/** A log with some operations, and the queries on it. */
 async function open() {
   const { path: folder } = stack.use(await temporaryFolder())
   const audit = stack.use(
@@ -35,56 +35,56 @@ async function open() {
     audit.end({ ...who, call, ...ended })
   }
   const clock = createManualClock()
-  const desk = stack.use(createAuditDesk({ folder, flushed: () => audit.flushed(), clock }))
-  return { folder, audit, record, desk, clock }
+  const queries = stack.use(createAuditQueries({ folder, flushed: () => audit.flushed(), clock }))
+  return { folder, audit, record, queries, clock }
 }
 
 test('F11: finds what was recorded a moment ago, and goes on where a page ended', async () => {
-  const { record, desk } = await open()
+  const { record, queries } = await open()
   for (const call of ['a', 'b', 'c']) record(call)
-  const first = await desk.search({ limit: 2 })
+  const first = await queries.search({ limit: 2 })
   expect(first.rows.map(({ call }) => call)).toEqual(['c', 'b'])
-  const second = await desk.search({ limit: 2, before: first.nextCursor as string })
+  const second = await queries.search({ limit: 2, before: first.nextCursor as string })
   expect([second.rows.map(({ call }) => call), second.nextCursor]).toEqual([['a'], null])
-  expect(await desk.recordsOf('b')).toMatchObject({
+  expect(await queries.recordsOf('b')).toMatchObject({
     begin: { phase: 'before', arguments: { path: '/b' } },
     end: { phase: 'after', decision: 'ALLOW' },
   })
-  expect(await desk.recordsOf('nobody')).toEqual({ begin: null, end: null })
+  expect(await queries.recordsOf('nobody')).toEqual({ begin: null, end: null })
 })
 
 test('a question that is wrong is told so, one that fails is not told why, and both leave it able to answer', async () => {
-  const { record, desk } = await open()
+  const { record, queries } = await open()
   record('a')
-  await expect(desk.search({ limit: 1, before: 'x' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
+  await expect(queries.search({ limit: 1, before: 'x' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
   const { path } = stack.use(await temporaryFolder())
   await mkdir(join(path, '1'))
   await mkdir(join(path, 'index.sqlite'))
-  const broken = stack.use(createAuditDesk({ folder: path, flushed: async () => {}, clock: systemClock }))
+  const broken = stack.use(createAuditQueries({ folder: path, flushed: async () => {}, clock: systemClock }))
   await expect(broken.search({ limit: 1 })).rejects.toMatchObject({ code: 'INTERNAL' })
-  expect((await desk.search({ limit: 1 })).rows).toHaveLength(1)
+  expect((await queries.search({ limit: 1 })).rows).toHaveLength(1)
 })
 
 test('its thread goes when nobody asks any more, comes back, and ends with it', async () => {
-  const { record, desk, clock } = await open()
+  const { record, queries, clock } = await open()
   record('a')
-  await desk.search({ limit: 1 })
+  await queries.search({ limit: 1 })
   expect(clock.pending).toBe(1)
   await clock.pass(60_000)
   expect(clock.pending).toBe(0)
-  expect((await desk.search({ limit: 1 })).rows).toHaveLength(1)
-  const waiting = desk.search({ limit: 1 })
+  expect((await queries.search({ limit: 1 })).rows).toHaveLength(1)
+  const waiting = queries.search({ limit: 1 })
   const refused = expect(waiting).rejects.toMatchObject({ code: 'OVERLOADED' })
-  await desk[Symbol.asyncDispose]()
+  await queries[Symbol.asyncDispose]()
   await refused
-  await expect(desk.search({ limit: 1 })).rejects.toMatchObject({ code: 'OVERLOADED' })
+  await expect(queries.search({ limit: 1 })).rejects.toMatchObject({ code: 'OVERLOADED' })
 })
 
 test('F11: a log that somebody has changed is found out, once for all who ask', async () => {
-  const { folder, record, audit, desk, clock } = await open()
+  const { folder, record, audit, queries, clock } = await open()
   record('a')
   await audit.flushed()
-  const chain = createChain({ desk, auditKey: async () => 'a key', clock, log: createKeptLog() })
+  const chain = createChainVerification({ queries, auditKey: async () => 'a key', clock, log: createKeptLog() })
   expect(chain.state().state).toBe('unknown')
   const checked = () => until(() => chain.state().state !== 'checking', { what: 'the check' })
   expect([chain.verify().state, chain.verify().state]).toEqual(['checking', 'checking'])
@@ -115,15 +115,15 @@ test('B10: the records of all replicas are asked first, and the answer says whic
     ask: async () => (up ? { found: [found], next: 'pg.1.1.1' } : undefined) as never,
     status: () => ({ up, behindRecords: 3, behindSeconds: 1 }),
   }
-  const desk = stack.use(createAuditDesk({ folder, flushed: () => audit.flushed(), archive, clock }))
-  const first = await desk.search({ limit: 1 })
+  const queries = stack.use(createAuditQueries({ folder, flushed: () => audit.flushed(), archive, clock }))
+  const first = await queries.search({ limit: 1 })
   expect(first).toMatchObject({
     source: 'postgres',
     rows: [{ call: 'b', host: 'h' }],
     behind: { records: 3, seconds: 1 },
   })
   up = false
-  expect(await desk.search({ limit: 1 })).toMatchObject({ source: 'local', rows: [{ call: 'a' }] })
-  const next = desk.search({ limit: 1, before: first.nextCursor as string })
+  expect(await queries.search({ limit: 1 })).toMatchObject({ source: 'local', rows: [{ call: 'a' }] })
+  const next = queries.search({ limit: 1, before: first.nextCursor as string })
   await expect(next).rejects.toMatchObject({ code: 'AUDIT_UNAVAILABLE' })
 })

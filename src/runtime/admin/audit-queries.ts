@@ -1,174 +1,162 @@
 import { Worker } from 'node:worker_threads'
-import { archiveRows } from '../../audit/archive/arrivals.ts'
-import type { AuditQuery } from '../../audit/search/search.ts'
+import { type AuditPageQuery, searchAudit } from '../../audit/reader.ts'
 import type { VerifyProblem } from '../../audit/verify/chain-check.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, errorKinds, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { AuditPage, CallDetail, ChainView } from '../../serve/admin/contract.ts'
 import type { PostgresAudit } from '../../stores/postgres/audit.ts'
-import { isArchiveCursor } from '../../stores/postgres/where.ts'
 import { moduleFile } from '../package-paths.ts'
-import type { AuditAnswer, AuditTask, AuditWork } from './audit-worker.ts'
+import type { AuditRequestName, AuditRequests, AuditWorkerResponse } from './audit-worker.ts'
 
-/** Where questions about the audit log are answered, without holding up anything else. */
-export interface AuditDesk extends AsyncDisposable {
-  search(asked: AuditQuery & { readonly limit: number }): Promise<AuditPage>
+/** Searches and verifies the audit log in a worker thread, or searches the archive where there is one. */
+export interface AuditQueries extends AsyncDisposable {
+  search(query: AuditPageQuery): Promise<AuditPage>
   recordsOf(call: string): Promise<CallDetail['audit']>
-  verify(key: string): Promise<AuditWork['verify']['answer']>
+  verify(key: string): Promise<AuditRequests['verify']['output']>
 }
 
-export interface AuditDeskOptions {
-  /** Where the log is. */
+/** The archive of all replicas, as far as a search needs it. */
+type AuditArchive = Pick<PostgresAudit, 'ask' | 'status'>
+
+export interface AuditQueriesOptions {
+  /** The folder of the log. */
   readonly folder: string
-  /** Where its high-water marks are. */
+  /** The folder of its high-water marks. */
   readonly marks?: string
-  /** Settles when all that was recorded up to now can be read. */
+  /** Resolves when everything recorded so far is on disk. */
   flushed(): Promise<void>
-  /** The records of all replicas, where they are kept together. */
   readonly archive?: AuditArchive
   readonly clock: Clock
 }
 
-interface Waiting {
-  resolve(answer: never): void
+interface PendingRequest {
+  resolve(output: never): void
   reject(error: Error): void
 }
 
-/** A thread that nobody has asked anything for this long gives its memory back. */
+/** An idle worker is ended after this time to free its memory. */
 const idleMs = 60_000
 
-export function createAuditDesk({ folder, marks, flushed, archive, clock }: AuditDeskOptions): AuditDesk {
-  const waiting = new Map<number, Waiting>()
-  let worker: Worker | undefined
-  let idle: Disposable | undefined
-  let questions = 0
-  let over = false
+const unavailable =
+  'PostgreSQL, where this search began, cannot be reached. Try again later, or start a new search to see the records of this replica.'
 
-  const ended = (gone: Worker, error: Error) => {
-    if (worker !== gone) return
-    worker = undefined
-    for (const { reject } of waiting.values()) reject(error)
-    waiting.clear()
+export function createAuditQueries({ folder, marks, flushed, archive, clock }: AuditQueriesOptions): AuditQueries {
+  const pending = new Map<number, PendingRequest>()
+  let worker: Worker | undefined
+  let idleTimer: Disposable | undefined
+  let lastId = 0
+  let disposed = false
+
+  const rejectPending = (error: () => Error) => {
+    for (const { reject } of pending.values()) reject(error())
+    pending.clear()
   }
 
-  const start = (): Worker => {
+  const workerEnded = (ended: Worker, error: Error) => {
+    if (worker !== ended) return
+    worker = undefined
+    rejectPending(() => error)
+  }
+
+  const startWorker = (): Worker => {
     const started = new Worker(moduleFile('runtime/admin/audit-worker'), { execArgv: [], name: 'audit' })
     started.unref()
-    started.on('message', answered)
-    started.on('error', (cause) => ended(started, failure(cause)))
-    started.on('exit', () => ended(started, failure(new Error('the thread has ended'))))
+    started.on('message', received)
+    started.on('error', (cause) => workerEnded(started, failure(cause)))
+    started.on('exit', () => workerEnded(started, failure(new Error('the worker thread ended'))))
     return started
   }
 
-  const answered = (message: AuditAnswer) => {
-    const asked = waiting.get(message.id)
-    waiting.delete(message.id)
-    if ('error' in message) asked?.reject(errorOf(message.error))
-    else asked?.resolve(message.answer as never)
-    if (waiting.size > 0) return
-    idle?.[Symbol.dispose]()
-    idle = clock.after(idleMs, () => void close())
+  const received = (response: AuditWorkerResponse) => {
+    const request = pending.get(response.id)
+    pending.delete(response.id)
+    if ('error' in response) request?.reject(errorOf(response.error))
+    else request?.resolve(response.output as never)
+    if (pending.size > 0) return
+    idleTimer?.[Symbol.dispose]()
+    idleTimer = clock.after(idleMs, () => void close())
   }
 
   const close = async () => {
     const last = worker
     worker = undefined
-    idle?.[Symbol.dispose]()
-    for (const { reject } of waiting.values()) reject(shuttingDown())
-    waiting.clear()
+    idleTimer?.[Symbol.dispose]()
+    rejectPending(shuttingDown)
     await last?.terminate()
   }
 
-  const ask = async <Task extends AuditTask>(
-    task: Task,
-    asked: AuditWork[Task]['asked'],
-  ): Promise<AuditWork[Task]['answer']> => {
-    // What cannot be written is missing, and the log of the log says so.
+  const ask = async <Name extends AuditRequestName>(
+    name: Name,
+    input: AuditRequests[Name]['input'],
+  ): Promise<AuditRequests[Name]['output']> => {
+    // Records that cannot be written are missing; the log reports that elsewhere.
     await flushed().catch(() => {})
-    if (over) throw shuttingDown()
-    idle?.[Symbol.dispose]()
-    worker ??= start()
-    const id = ++questions
-    const { promise, resolve, reject } = Promise.withResolvers<AuditWork[Task]['answer']>()
-    waiting.set(id, { resolve, reject })
-    worker.postMessage({ id, folder, task, asked })
+    if (disposed) throw shuttingDown()
+    idleTimer?.[Symbol.dispose]()
+    worker ??= startWorker()
+    const id = ++lastId
+    const { promise, resolve, reject } = Promise.withResolvers<AuditRequests[Name]['output']>()
+    pending.set(id, { resolve, reject })
+    worker.postMessage({ id, folder, name, input })
     return promise
   }
 
   return {
-    async search(asked) {
-      if (!archive) return ask('query', asked)
-      await flushed().catch(() => {})
-      return (await askArchive(archive, asked)) ?? { ...(await ask('query', asked)), source: 'local' }
+    async search(query) {
+      if (archive) await flushed().catch(() => {})
+      const sources = {
+        archive: archive && ((asked: AuditPageQuery) => archive.ask(({ search }) => search(asked))),
+        local: (asked: AuditPageQuery) => ask('query', asked),
+        unavailable: () => unavailable,
+      }
+      const { rows, next, source } = await searchAudit(sources, query)
+      const page = { rows: rows as unknown as AuditPage['rows'], nextCursor: next, ...(source && { source }) }
+      if (!archive || source !== 'postgres') return page
+      const { behindRecords, behindSeconds } = archive.status()
+      return { ...page, behind: { records: behindRecords ?? null, seconds: behindSeconds } }
     },
     recordsOf: (call) => ask('records', { call }),
     verify: (key) => ask('verify', { key, marks }),
     [Symbol.asyncDispose]() {
-      over = true
+      disposed = true
       return close()
     },
   }
 }
 
-/** What was wrong with the question is told; what was wrong with the log is for the log of the gateway. */
+/** Returns errors of the request to the caller; other errors go to the gateway's log. */
 const errorOf = ({ code, message }: { readonly code?: string; readonly message: string }): Error =>
   code !== undefined && code in errorKinds ? new ToolwayError(code as ErrorCode, message) : failure(new Error(message))
 
 const shuttingDown = () => new ToolwayError('OVERLOADED', 'This gateway is shutting down.')
 
 const failure = (cause: Error) =>
-  new ToolwayError('INTERNAL', 'The audit log could not be read; the log of the gateway has the cause.', { cause })
+  new ToolwayError('INTERNAL', "The audit log could not be read. See the gateway's log for the cause.", { cause })
 
-/** The records of all replicas, as far as a search needs them. */
-type AuditArchive = Pick<PostgresAudit, 'ask' | 'status'>
-
-/** What the records of all replicas answer; undefined where the local ones have to. A search goes on where it began. */
-async function askArchive(
-  archive: AuditArchive,
-  asked: AuditQuery & { readonly limit: number },
-): Promise<AuditPage | undefined> {
-  const fromThere = asked.before !== undefined && isArchiveCursor(asked.before)
-  if (asked.before !== undefined && !fromThere) return undefined
-  const page = await archive.ask(({ search }) => search(asked))
-  if (!page) {
-    if (fromThere) throw new ToolwayError('AUDIT_UNAVAILABLE', gone, { retryAfterMs: 1_000 })
-    return undefined
-  }
-  const { behindRecords, behindSeconds } = archive.status()
-  return {
-    rows: archiveRows(page.found) as unknown as AuditPage['rows'],
-    nextCursor: page.next,
-    source: 'postgres',
-    behind: { records: behindRecords ?? null, seconds: behindSeconds },
-  }
-}
-
-const gone =
-  'PostgreSQL, where this search began, cannot be asked now; try again later, or begin anew to see the records of this replica.'
-
-/** Whether the audit log is as it was written, as far as somebody wanted to know. */
-interface Chain {
+/** The last verification of the audit log. */
+export interface ChainVerification {
   state(): ChainView
-  /** Checks it from its beginning, unless that is under way. */
+  /** Starts a full verification unless one is running. */
   verify(): ChainView
 }
 
-interface ChainOptions {
-  readonly desk: Pick<AuditDesk, 'verify'>
+interface ChainVerificationOptions {
+  readonly queries: Pick<AuditQueries, 'verify'>
   auditKey(): Promise<string>
   readonly clock: Clock
   readonly log: Log
 }
 
-export function createChain({ desk, auditKey, clock, log }: ChainOptions): Chain {
+export function createChainVerification(options: ChainVerificationOptions): ChainVerification {
+  const { queries, auditKey, clock, log } = options
   let view: ChainView = { state: 'unknown', checkedAt: null, records: null, problems: [] }
 
   const check = async () => {
-    const { ok, records, problems, problemCount } = await desk.verify(await auditKey())
+    const { ok, records, problems, problemCount } = await queries.verify(await auditKey())
     const more = problemCount - problems.length
-    const told = [...problems.map(sentenceOf), ...(more > 0 ? [`and ${more} more`] : [])]
-    view = { state: ok ? 'intact' : 'broken', checkedAt: clock.now(), records, problems: told }
+    const sentences = [...problems.map(sentenceOf), ...(more > 0 ? [`and ${more} more`] : [])]
+    view = { state: ok ? 'intact' : 'broken', checkedAt: clock.now(), records, problems: sentences }
   }
 
   return {
@@ -178,8 +166,8 @@ export function createChain({ desk, auditKey, clock, log }: ChainOptions): Chain
       const before = view
       view = { ...before, state: 'checking' }
       check().catch((cause) => {
-        log.error({ cause }, 'The audit log could not be checked')
-        view = { ...before, problems: ['It could not be checked: the log of the gateway says why.'] }
+        log.error({ cause }, 'audit log could not be verified')
+        view = { ...before, problems: ["The audit log could not be verified. See the gateway's log for the cause."] }
       })
       return view
     },

@@ -4,7 +4,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { CallDetail, CallView, TryResult } from '../../serve/admin/contract.ts'
 import type { CallsAsked, Trial } from '../../serve/admin/service.ts'
 import { resolveAgent } from './agents.ts'
-import type { AuditDesk } from './audit-queries.ts'
+import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
 
 /** The latest calls, as far as somebody may see them: admins all of them, others those of their agent. */
@@ -13,7 +13,7 @@ export interface CallsAdmin {
   one(caller: Caller, id: string): Promise<CallDetail | undefined>
 }
 
-export function createCallsAdmin({ calls, log }: AdminContext, desk: AuditDesk): CallsAdmin {
+export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: AuditQueries): CallsAdmin {
   return {
     list(caller, { limit, ...filter }) {
       if (caller.admin) return calls.list(filter, limit)
@@ -32,7 +32,7 @@ export function createCallsAdmin({ calls, log }: AdminContext, desk: AuditDesk):
   /** A log that cannot be searched hides its records, and not the call. */
   async function recordsOf(id: string): Promise<CallDetail['audit']> {
     try {
-      return await desk.recordsOf(id)
+      return await auditQueries.recordsOf(id)
     } catch (cause) {
       log.warn({ cause }, 'The audit records of a call could not be found')
       return none

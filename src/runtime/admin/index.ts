@@ -1,9 +1,9 @@
-import type { AuditQuery } from '../../audit/search/search.ts'
+import type { AuditPageQuery } from '../../audit/reader.ts'
 import { marksFolder } from '../../audit/write/head.ts'
 import { type AdminDoor, type AdminDoorOptions, createAdminDoor, type OpenDoor } from '../../serve/admin/endpoint.ts'
 import type { Admin, AuditAsked } from '../../serve/admin/service.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
-import { createAuditDesk, createChain } from './audit-queries.ts'
+import { createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin, tryTool } from './calls.ts'
 import { createConfigAdmin } from './config.ts'
 import type { AdminContext } from './context.ts'
@@ -18,7 +18,7 @@ function createAdmin(context: AdminContext): Admin & AsyncDisposable {
   const figures = createFigures(context)
   const servers = createServersAdmin(context, figures)
   const tools = createToolsAdmin(context, figures)
-  const desk = createAuditDesk({
+  const auditQueries = createAuditQueries({
     // The log stays where it was opened, whatever the configuration says since.
     folder: current().loaded.config.audit.path,
     marks: marksFolder(current().loaded.config.stores.path, current().loaded.config.audit.path),
@@ -26,8 +26,8 @@ function createAdmin(context: AdminContext): Admin & AsyncDisposable {
     ...(context.archive && { archive: context.archive }),
     clock,
   })
-  const chain = createChain({ desk, auditKey: context.auditKey, clock, log })
-  const calls = createCallsAdmin(context, desk)
+  const chain = createChainVerification({ queries: auditQueries, auditKey: context.auditKey, clock, log })
+  const calls = createCallsAdmin(context, auditQueries)
   const configuration = createConfigAdmin(context)
   return {
     overview: createOverview(context, figures),
@@ -43,7 +43,7 @@ function createAdmin(context: AdminContext): Admin & AsyncDisposable {
     tryTool: (...asked) => tryTool(context, ...asked),
     calls: calls.list,
     call: calls.one,
-    audit: (asked) => desk.search(queryOf(asked)),
+    audit: (asked) => auditQueries.search(queryOf(asked)),
     chain: chain.state,
     verifyChain: chain.verify,
     agents: () => agentViews(context),
@@ -54,12 +54,12 @@ function createAdmin(context: AdminContext): Admin & AsyncDisposable {
     reload: configuration.reload,
     onCalls: recent.subscribe,
     onReload: configuration.onReload,
-    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => auditQueries[Symbol.asyncDispose](),
   }
 }
 
 /** The words of the API in those of the search; what is not asked for must not be there at all. */
-function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditAsked): AuditQuery & { readonly limit: number } {
+function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditAsked): AuditPageQuery {
   const wanted = { ...asked, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
   return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
 }

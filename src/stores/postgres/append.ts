@@ -97,7 +97,7 @@ const columnOf = (name: string, value: string): string => (name === 'tool' ? sto
 /** The last time that both sides can write. */
 const latest = Date.UTC(9999, 11, 31)
 
-const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 0), latest)).toISOString()
+export const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 0), latest)).toISOString()
 
 /** PostgreSQL takes neither NUL nor half a character. What is looked for is changed in the same way. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()

@@ -10,9 +10,10 @@ import {
   archiveNames,
   type FiledRecord,
 } from '../../core/audit-archive.ts'
+import { type FilterConditionOptions, filterConditions, formatCursor, parseCursor } from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { isoOf, storable } from './append.ts'
 import type { Postgres } from './connection.ts'
-import { cursorText, parseCursor, whereOf } from './where.ts'
 
 /** Nobody who searches waits longer. The server gives up before the client does: then it is known to be there. */
 const patienceMs = 4_000
@@ -85,7 +86,7 @@ interface FoundRow extends ArchiveFound {
 async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number): Promise<ArchivePage> {
   const { before, order = 'newest', limit, raw = false, ...filter } = query
   const newestFirst = order === 'newest'
-  const cursor = before === undefined ? undefined : parseCursor(before)
+  const cursor = before === undefined ? undefined : parseCursor(before, 'archive')
   const where = whereOf({ filter, raw, cursor, newestFirst })
   const direction = newestFirst ? 'DESC' : 'ASC'
   const rows = await patiently<FoundRow>(
@@ -98,13 +99,15 @@ async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number)
   const last = rows.length > limit ? rows[limit - 1] : undefined
   return {
     found: rows.slice(0, limit).map(foundOf),
-    next: last ? cursorText({ time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }) : null,
+    next: last
+      ? formatCursor({ time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }, 'archive')
+      : null,
   }
 }
 
 async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readonly Arrived[]> {
   const { after = 0, which, limit, raw = false, ...filter } = query
-  const where = whereOf({ filter, raw, cursor: undefined, newestFirst: false })
+  const where = whereOf({ filter, raw })
   const count = where.values.length
   const rows = await patiently<ArchiveFound & { readonly position: string }>(
     postgres,
@@ -167,3 +170,26 @@ const chainOf = ({ seq, removed_to, ...chain }: ChainRow): ArchiveChain => ({
   seq: Number(seq),
   removedTo: Number(removed_to),
 })
+
+/** A filter as a condition on a record `r` and the beginning `b` of its operation. */
+function whereOf(options: FilterConditionOptions): { sql: string; values: unknown[] } {
+  const values: unknown[] = []
+  const bind = (value: unknown): string => `$${values.push(value)}`
+  const conditions = filterConditions(options, {
+    shown: 'r.shown',
+    chain: 'r.chain',
+    time: (ms) => `${bind(isoOf(ms))}::timestamptz`,
+    boolean: bind,
+    integer: (value) => `${bind(value)}::bigint`,
+    text: (value) => bind(storable(value)),
+    matches: (column, pattern) => `${column} LIKE ${bind(likeOf(storable(pattern)))}`,
+    contains: (text) => {
+      const words = `coalesce(b.words, CASE WHEN r.phase = 'before' THEN r.words END)`
+      return `strpos(${words}, ${bind(storable(text.toLowerCase()))}) > 0`
+    },
+  })
+  return { sql: conditions.length === 0 ? 'true' : conditions.join(' AND '), values }
+}
+
+/** `*` stands for anything, every other character for itself. */
+const likeOf = (pattern: string): string => pattern.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')

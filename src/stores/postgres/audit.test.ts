@@ -4,8 +4,8 @@ import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts
 import { ask, type PostgresServer, postgresProgram, startPostgres } from '../../../tests/fixtures/postgres.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
-import { archiveRows } from '../../audit/archive/arrivals.ts'
 import { recordsIn } from '../../audit/audit.fixture.ts'
+import { archiveRows } from '../../audit/reader.ts'
 import { openReplica, type ReplicaOptions, verified } from './replica.fixture.ts'
 
 withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {

@@ -3,8 +3,9 @@ import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { archiveRows, everyArrival } from '../../../audit/archive/arrivals.ts'
-import type { AuditQuery, AuditSearch } from '../../../audit/search/search.ts'
+import { everyArrival } from '../../../audit/archive/arrivals.ts'
+import { archiveRows } from '../../../audit/reader.ts'
+import { type AuditQuery, type AuditSearch, openCurrentSearch } from '../../../audit/search/search.ts'
 import type { Archive } from '../../../core/audit-archive.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
@@ -13,7 +14,7 @@ import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError 
 import type { CommonOptions } from '../../load.ts'
 import type { FilterOptions, PlaceOptions } from './options.ts'
 import { archiveCsvHeading, archiveCsvLine, csvHeading, csvLine, harmlessJson, jsonLine } from './print.ts'
-import { openCurrent } from './query.ts'
+import { showingProgress } from './query.ts'
 import { askReplicas, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
 export interface ExportOptions extends CommonOptions, PlaceOptions, FilterOptions {
@@ -36,7 +37,7 @@ export async function exportAudit(shell: Shell, options: ExportOptions, clock: C
   }
   const folder = await auditFolder(shell, options)
   if (!hasRecords(folder, output, shell)) return exit.ok
-  using search = await openCurrent(folder, shell)
+  using search = await showingProgress(shell, (progress) => openCurrentSearch(folder, progress))
   await writeOut(linesOf(search, { ...filter, order: 'oldest' }, options), shell, options, output)
   return exit.ok
 }

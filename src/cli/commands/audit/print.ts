@@ -1,4 +1,4 @@
-import type { ArchiveRow } from '../../../audit/archive/arrivals.ts'
+import type { ArchiveRow } from '../../../audit/reader.ts'
 import type { AuditRow } from '../../../audit/search/rows.ts'
 import type { Output, Paint } from '../../kit.ts'
 import { oneLine, table } from '../../table.ts'

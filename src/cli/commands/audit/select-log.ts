@@ -56,7 +56,7 @@ function moment(text: string, nowMs: number, option: string): number {
 }
 
 /** Where the records of all replicas are. */
-interface ConfiguredArchive {
+export interface ConfiguredArchive {
   /** Its address without the credentials. */
   readonly where: string
   /** Opens it for one question; throws what PostgreSQL threw. */

@@ -1,5 +1,6 @@
-import { type ArchiveRow, archiveRows, followArrivals } from '../../../audit/archive/arrivals.ts'
+import { followArrivals } from '../../../audit/archive/arrivals.ts'
 import type { StoredRecord } from '../../../audit/log-files.ts'
+import { type ArchiveRow, archiveRows } from '../../../audit/reader.ts'
 import { type AuditRow, createPairs, rowOfRecord, satisfies } from '../../../audit/search/rows.ts'
 import { followRecords, readRecent } from '../../../audit/search/tail.ts'
 import type { Archive, Arrived } from '../../../core/audit-archive.ts'

@@ -1,0 +1,69 @@
+import type { ArchiveFound, ArchivePage, ArchiveQuery } from '../core/audit-archive.ts'
+import { isArchiveCursor } from '../core/audit-filter.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { parseRecord } from './record.ts'
+import { type AuditRow, isGap, rowOfBegin, rowOfEnd, rowOfGap } from './search/rows.ts'
+
+/** A search for one page. With `raw` it finds records instead of operations. */
+export type AuditPageQuery = ArchiveQuery
+
+export interface AuditSearchPage {
+  /** Operations; empty for a raw search. */
+  readonly rows: readonly AuditRow[]
+  /** The lines of the records; empty unless the search is raw. */
+  readonly lines: readonly string[]
+  readonly next: string | null
+  /** Set only where an archive is configured. */
+  readonly source?: 'postgres' | 'local'
+}
+
+/** An operation in the archive, with the replica that recorded it. */
+export interface ArchiveRow extends AuditRow {
+  readonly replica: string
+  readonly host: string
+}
+
+export const emptyPage: AuditSearchPage = { rows: [], lines: [], next: null }
+
+export interface AuditSources {
+  /** Undefined where no archive is configured; resolves with undefined where it cannot be reached. */
+  readonly archive: ((query: AuditPageQuery) => Promise<ArchivePage | undefined>) | undefined
+  local(query: AuditPageQuery): Promise<AuditSearchPage>
+  /** For a search that began in an archive that cannot be reached now. */
+  unavailable(): string
+}
+
+/** Searches the archive first, then the local log. A search continues where its first page came from. */
+export async function searchAudit(sources: AuditSources, query: AuditPageQuery): Promise<AuditSearchPage> {
+  const { archive, local } = sources
+  if (!archive) return local(query)
+  const { before } = query
+  const beganInArchive = before !== undefined && isArchiveCursor(before)
+  const page = before === undefined || beganInArchive ? await archive(query) : undefined
+  if (page) return archivePage(page, query.raw)
+  if (beganInArchive) throw new ToolwayError('AUDIT_UNAVAILABLE', sources.unavailable(), { retryAfterMs: 1_000 })
+  return { ...(await local(query)), source: 'local' }
+}
+
+export const archivePage = ({ found, next }: ArchivePage, raw = false): AuditSearchPage => ({
+  rows: raw ? [] : archiveRows(found),
+  lines: raw ? found.map(({ line }) => line) : [],
+  next,
+  source: 'postgres',
+})
+
+/** The operations that an archive found. Lines that are not records are skipped. */
+export const archiveRows = (found: readonly ArchiveFound[]): ArchiveRow[] =>
+  found.flatMap((one) => {
+    const row = archiveRow(one)
+    return row ? [{ ...row, replica: one.replica, host: one.host }] : []
+  })
+
+function archiveRow({ lane, line, begin }: ArchiveFound): AuditRow | undefined {
+  const record = parseRecord(line)
+  if (!record) return undefined
+  if (record.phase === 'before') return rowOfBegin(lane, record)
+  if (record.phase === undefined) return isGap(record) ? rowOfGap(lane, record) : undefined
+  const before = begin === null ? undefined : parseRecord(begin)
+  return rowOfEnd(lane, record, before?.phase === 'before' ? before : undefined)
+}
