@@ -5,7 +5,7 @@ import { type LoadedConfig, loadConfig } from './config/load.ts'
 import { createGateway as createGatewayOf, type Gateway, type GatewayOptions } from './runtime/gateway.ts'
 import { createLog } from './telemetry/log.ts'
 
-export type { Answer, ChatBuilder } from './chat/chat-builder.ts'
+export type { ChatAnswer as Answer, ChatBuilder } from './chat/chat-builder.ts'
 export { createChat } from './chat/chat-builder.ts'
 export { type LoadedConfig, loadConfig } from './config/load.ts'
 export { ConfigError } from './config/problems.ts'

@@ -4,7 +4,7 @@ import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core
 import { Json } from '../core/json.ts'
 
 /** An answer, whole, and what was done for it. */
-export interface Answer extends Omit<ChatEnd, 'kind'> {
+export interface ChatAnswer extends Omit<ChatEnd, 'kind'> {
   readonly text: string
   /** The tools that ran, in the order in which they began. */
   readonly calls: readonly AnswerCall[]
@@ -25,7 +25,7 @@ export interface AskOptions {
 }
 
 /** What is asked: a text, or a whole conversation. */
-export type Asked = string | readonly ChatMessage[]
+export type ChatInput = string | readonly ChatMessage[]
 
 /** A way of asking. Each `with…` gives another one and leaves this one as it is. */
 export interface ChatBuilder {
@@ -45,9 +45,9 @@ export interface ChatBuilder {
   /** Acts as an agent of the configuration. */
   asAgent(name: string): ChatBuilder
   /** Waits for the whole answer. */
-  ask(asked: Asked, options?: AskOptions): Promise<Answer>
+  ask(asked: ChatInput, options?: AskOptions): Promise<ChatAnswer>
   /** The answer as it comes. Whoever stops reading stops it. */
-  stream(asked: Asked, options?: AskOptions): AsyncIterable<ChatEvent>
+  stream(asked: ChatInput, options?: AskOptions): AsyncIterable<ChatEvent>
 }
 
 export interface ChatBuilderOptions {
@@ -68,7 +68,7 @@ function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBu
   const next = (more: Choices) => chatBuilder(options, { ...choices, ...more })
   const { system, agent, approve, ...own } = choices
 
-  const events = (asked: Asked, stream: boolean, { signal = new AbortController().signal }: AskOptions) => {
+  const events = (asked: ChatInput, stream: boolean, { signal = new AbortController().signal }: AskOptions) => {
     const said: readonly ChatMessage[] = typeof asked === 'string' ? [{ role: 'user', content: asked }] : asked
     const messages: readonly ChatMessage[] =
       system === undefined ? said : [{ role: 'system', content: system }, ...said]
@@ -99,7 +99,7 @@ function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBu
 }
 
 /** Puts an answer together from what is told of it. */
-async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<Answer> {
+async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer> {
   const texts: string[] = []
   const calls = new Map<string, AnswerCall>()
   let end: Omit<ChatEnd, 'kind'> | undefined

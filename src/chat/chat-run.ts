@@ -4,31 +4,31 @@ import type { ChatEnd, ChatEvent, ChatMessage, ChatRequest, ChatStage, FunctionC
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Handovers } from './client-tool-state.ts'
+import type { ClientToolState } from './client-tool-state.ts'
 import { lastQuestion, textOf } from './conversation.ts'
 import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/model.ts'
-import { bounded } from './truncate.ts'
+import { truncateConversation } from './truncate.ts'
 
 /** Throws INVALID_ARGUMENTS where arguments do not fit a schema; a promise where that cannot be told at once. */
-export type ValidateArguments = (
+export type ArgumentCheck = (
   schema: Readonly<Record<string, unknown>>,
   args: Readonly<Record<string, unknown>>,
   tool: string,
 ) => Promise<void> | undefined
 
 /** What all answers share. */
-export interface Surroundings {
+export interface ChatDependencies {
   readonly access: Pick<Access, 'handle' | 'view'>
   readonly config: Config['chat']
   readonly prompts: Prompts
-  readonly validate: ValidateArguments
-  readonly handovers: Handovers
+  readonly validate: ArgumentCheck
+  readonly clientToolState: ClientToolState
   readonly clock: Clock
   readonly log: Log
 }
 
 /** One answer in the making. */
-export interface Turn extends Surroundings {
+export interface ChatRun extends ChatDependencies {
   readonly request: ChatRequest
   /** The conversation, with what the client does not know of it put back. */
   readonly messages: readonly ChatMessage[]
@@ -40,41 +40,41 @@ export interface Turn extends Surroundings {
   /** A fall-back was taken. */
   note(sentence: string): void
   /** Asks the model, and adds up what that costs. */
-  ask(question: Question): AsyncGenerator<Delta>
+  ask(question: ModelQuery): AsyncGenerator<Delta>
   prompt(name: keyof Prompts, values?: Partial<PromptValues>): string
 }
 
 /** What is asked of a model, apart from what all questions of an answer have in common. */
-export type Question = Pick<ModelRequest, 'messages' | 'stream' | 'maxTokens'> &
+export type ModelQuery = Pick<ModelRequest, 'messages' | 'stream' | 'maxTokens'> &
   Partial<Pick<Extract<ModelRequest, { tools: object }>, 'tools' | 'toolChoice'>> &
   Partial<Pick<Extract<ModelRequest, { constraint: object }>, 'constraint'>>
 
 /** How an answer ended. */
-export interface Ending {
+export interface ChatOutcome {
   readonly reason: ChatEnd['reason']
   readonly handed?: readonly FunctionCall[]
 }
 
 /** A loop: tells what happens, and in the end how it ended. */
-export type Loop = AsyncGenerator<ChatEvent, Ending>
+export type ChatLoop = AsyncGenerator<ChatEvent, ChatOutcome>
 
 /** What the end of a model's answer means for ours, where that is all there is to it. */
-export const reasonOf = (reason: EndReason): Ending['reason'] =>
+export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
   reason === 'length' || reason === 'filtered' ? reason : 'stop'
 
 /** Whether the model has ended its answer itself, and nothing of it was cut off. */
-export const hasEnded = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
+export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
 
 /** Whether asking again may help: a server that broke off may not do so again; one that is slow or busy was waited for. */
-export const isWorthAnother = (error: unknown): boolean =>
+export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 
 export const stage = (name: ChatStage, round = 1): ChatEvent => ({ kind: 'stage', stage: name, round })
 
-export function openTurn(
-  around: Surroundings,
-  own: Pick<Turn, 'request' | 'model' | 'signal' | 'messages'>,
-): Turn & { readonly notes: readonly string[] } {
+export function createChatRun(
+  dependencies: ChatDependencies,
+  own: Pick<ChatRun, 'request' | 'model' | 'signal' | 'messages'>,
+): ChatRun & { readonly notes: readonly string[] } {
   const { request, model, signal, messages } = own
   const notes: string[] = []
   const usage = { promptTokens: 0, completionTokens: 0 }
@@ -83,22 +83,22 @@ export function openTurn(
     message: textOf(asked?.content ?? ''),
     tools: '',
     agent: request.caller.agent,
-    date: new Date(around.clock.now()).toISOString().slice(0, 10),
+    date: new Date(dependencies.clock.now()).toISOString().slice(0, 10),
   }
   return {
-    ...around,
+    ...dependencies,
     ...own,
     usage,
     notes,
     note(sentence) {
       notes.push(sentence)
-      around.log.info({ chat: request.id, model: model.name, note: sentence }, 'the chat loop took a fall-back')
+      dependencies.log.info({ chat: request.id, model: model.name, note: sentence }, 'the chat loop took a fall-back')
     },
     async *ask(question) {
       const { temperature } = request
       const deltas = model.complete({
         ...question,
-        messages: bounded(question.messages, around.config.maxConversation),
+        messages: truncateConversation(question.messages, dependencies.config.maxConversation),
         signal,
         ...(temperature !== undefined && { temperature }),
       } as ModelRequest)
@@ -110,7 +110,7 @@ export function openTurn(
         yield delta
       }
     },
-    prompt: (name, values) => around.prompts[name]({ ...common, ...values }),
+    prompt: (name, values) => dependencies.prompts[name]({ ...common, ...values }),
   }
 }
 

@@ -13,8 +13,8 @@ import { argumentValidator } from '../policy/arguments/validate.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { createHouse, type House, type HouseOptions, mutePeer, user } from '../tools/access.fixture.ts'
 import { defineTool, type Tool } from '../tools/define.ts'
-import { type ChatOptions, createChat } from './chat.ts'
-import { createHandovers, type Handovers } from './client-tool-state.ts'
+import { type CreateChatOptions, createChat } from './chat.ts'
+import { type ClientToolState, createClientToolState } from './client-tool-state.ts'
 import { createModels } from './models/create-models.ts'
 import { key } from './models/model.fixture.ts'
 import { type AskedBody, type ModelServer, modelServer, type Reply } from './models/server.fixture.ts'
@@ -47,15 +47,17 @@ export interface Chatting {
   readonly log: KeptLog
 }
 
-export interface ChattingOptions extends Partial<HouseOptions>, Partial<Pick<ChatOptions, 'hooks' | 'handovers'>> {
+export interface ChattingOptions
+  extends Partial<HouseOptions>,
+    Partial<Pick<CreateChatOptions, 'hooks' | 'clientToolState'>> {
   readonly config?: object
   /** Of the model. */
   readonly model?: object
 }
 
 /** Sealed with a secret that all of them share. */
-export const handoversIn = (ttlStore: TtlStore): Handovers =>
-  createHandovers({ ttlStore, seal: createSeal('a secret of replicas') })
+export const handoversIn = (ttlStore: TtlStore): ClientToolState =>
+  createClientToolState({ ttlStore, seal: createSeal('a secret of replicas') })
 
 /** The same view with the search of a real catalog: which tools come into question depends on it. */
 function searching(view: View): View {
@@ -73,7 +75,7 @@ function searching(view: View): View {
 
 /** A chat over real tools and a model server that replies by script; all of it ends with the test. */
 export async function chatting(replies: readonly Reply[], options: ChattingOptions = {}): Promise<Chatting> {
-  const { config = {}, model = {}, hooks, handovers, ...own } = options
+  const { config = {}, model = {}, hooks, clientToolState, ...own } = options
   const server = await modelServer(...replies)
   const house = createHouse({ servers: { weather: [forecast], arithmetic: [add] }, ...own })
   const clock = createManualClock()
@@ -91,7 +93,7 @@ export async function chatting(replies: readonly Reply[], options: ChattingOptio
     clock,
     log,
     ...(hooks && { hooks }),
-    handovers: handovers ?? handoversIn(memoryTtlStore(clock)),
+    clientToolState: clientToolState ?? handoversIn(memoryTtlStore(clock)),
   })
   onTestFinished(async () => {
     await chat[Symbol.asyncDispose]()

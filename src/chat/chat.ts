@@ -6,31 +6,31 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { didYouMean } from '../core/near.ts'
 import { type AgentHooks, agent } from './agent-loop.ts'
-import { compilePrompts, openTurn, type ValidateArguments } from './chat-run.ts'
-import type { Handovers } from './client-tool-state.ts'
+import { type ArgumentCheck, compilePrompts, createChatRun } from './chat-run.ts'
+import type { ClientToolState } from './client-tool-state.ts'
 import { modelNames } from './models/create-models.ts'
 import type { Model } from './models/model.ts'
 import { staged } from './staged-loop.ts'
 
-export interface ChatOptions {
+export interface CreateChatOptions {
   readonly access: Pick<Access, 'handle' | 'view'>
   /** By their names in the configuration. Whoever made them ends them. */
   readonly models: ReadonlyMap<string, Model>
   readonly config: Config['chat']
   /** Checks the arguments of a call against the schema of its tool. */
-  readonly validate: ValidateArguments
+  readonly validate: ArgumentCheck
   readonly clock: Clock
   readonly log: Log
   /** Conversations that clients come back to outlive this chat. */
-  readonly handovers: Handovers
+  readonly clientToolState: ClientToolState
   readonly hooks?: AgentHooks
 }
 
 /** Answers by the staged loop or the agent loop, with any of the models. */
-export function createChat(options: ChatOptions): Chat & AsyncDisposable {
-  const { models, config, clock, log, hooks, handovers } = options
+export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
+  const { models, config, clock, log, hooks, clientToolState } = options
   const { access, validate } = options
-  const around = { access, config, validate, clock, log, handovers, prompts: compilePrompts(config.prompts) }
+  const around = { access, config, validate, clock, log, clientToolState, prompts: compilePrompts(config.prompts) }
   const usual = config.model ?? models.keys().next().value
   const open = new Set<AbortController>()
 
@@ -45,12 +45,12 @@ export function createChat(options: ChatOptions): Chat & AsyncDisposable {
     const own = new AbortController()
     open.add(own)
     const signal = AbortSignal.any([request.signal, own.signal])
-    const messages = await handovers.restore(request.caller, request.messages)
-    const turn = openTurn(around, { request, model, signal, messages })
-    const loop = (request.mode ?? config.mode) === 'agent' ? agent(turn, hooks) : staged(turn)
+    const messages = await clientToolState.restore(request.caller, request.messages)
+    const run = createChatRun(around, { request, model, signal, messages })
+    const loop = (request.mode ?? config.mode) === 'agent' ? agent(run, hooks) : staged(run)
     try {
       const { reason, handed = [] } = yield* loop
-      yield { kind: 'end', reason, handed, usage: { ...turn.usage }, model: model.name, notes: [...turn.notes] }
+      yield { kind: 'end', reason, handed, usage: { ...run.usage }, model: model.name, notes: [...run.notes] }
     } catch (thrown) {
       throw failure(signal.aborted ? signal.reason : thrown, signal.aborted)
     } finally {

@@ -6,7 +6,7 @@ import { createSeal } from '../lib/seal.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { user } from '../tools/access.fixture.ts'
 import { handoversIn } from './chat.fixture.ts'
-import { createHandovers } from './client-tool-state.ts'
+import { createClientToolState } from './client-tool-state.ts'
 
 const theirs: FunctionCall = { id: 'theirs', type: 'function', function: { name: 'paint', arguments: '{}' } }
 const own: readonly ChatMessage[] = [{ role: 'assistant', content: 'secret', tool_calls: [theirs] }]
@@ -19,11 +19,11 @@ const comeBack = (handed: readonly FunctionCall[]): readonly ChatMessage[] => [
 const restored = [...own, { role: 'tool', tool_call_id: 'theirs', content: 'x' }]
 
 test('B6: nobody else gets what was kept for a client, even with the id', async () => {
-  const handovers = handoversIn(memoryTtlStore(createManualClock()))
-  const back = comeBack(await handovers.keep(user, own, [theirs]))
-  expect(await handovers.restore({ ...user, principal: 'other' }, back)).toEqual(back)
-  expect(await handovers.restore({ ...user, agent: 'other' }, back)).toEqual(back)
-  expect(await handovers.restore(user, back)).toEqual(restored)
+  const clientToolState = handoversIn(memoryTtlStore(createManualClock()))
+  const back = comeBack(await clientToolState.keep(user, own, [theirs]))
+  expect(await clientToolState.restore({ ...user, principal: 'other' }, back)).toEqual(back)
+  expect(await clientToolState.restore({ ...user, agent: 'other' }, back)).toEqual(back)
+  expect(await clientToolState.restore(user, back)).toEqual(restored)
 })
 
 test('B10: a client that comes back to another replica finds its conversation', async () => {
@@ -38,14 +38,17 @@ test('B10: a client that comes back to another replica finds its conversation', 
 test('B6: where it is kept nobody reads it, and what was put there by others is not taken for it', async () => {
   const texts = new Map<string, string>()
   const open: TtlStore = { set: (key, text) => void texts.set(key, text), get: (key) => texts.get(key) }
-  const handovers = handoversIn(open)
-  const [first, second] = [await handovers.keep(user, own, [theirs]), await handovers.keep(user, own, [theirs])]
+  const clientToolState = handoversIn(open)
+  const [first, second] = [
+    await clientToolState.keep(user, own, [theirs]),
+    await clientToolState.keep(user, own, [theirs]),
+  ]
   expect(JSON.stringify([...texts])).not.toMatch(/secret|paint|assistant/)
   const [one = '', two = ''] = texts.keys()
   texts.set(one, texts.get(two) ?? '')
-  expect(await handovers.restore(user, comeBack(first))).toEqual(comeBack(first))
-  expect(await handovers.restore(user, comeBack(second))).toEqual(restored)
-  const strangers = createHandovers({ ttlStore: open, seal: createSeal('another secret') })
+  expect(await clientToolState.restore(user, comeBack(first))).toEqual(comeBack(first))
+  expect(await clientToolState.restore(user, comeBack(second))).toEqual(restored)
+  const strangers = createClientToolState({ ttlStore: open, seal: createSeal('another secret') })
   expect(await strangers.restore(user, comeBack(second))).toEqual(comeBack(second))
 })
 
@@ -58,19 +61,19 @@ test('B10: where nothing is kept the conversation still holds; ids of others are
       return undefined
     },
   }
-  const handovers = handoversIn(away)
-  const back = comeBack(await handovers.keep(user, own, [theirs]))
-  expect(await handovers.restore(user, back)).toEqual(back)
+  const clientToolState = handoversIn(away)
+  const back = comeBack(await clientToolState.keep(user, own, [theirs]))
+  expect(await clientToolState.restore(user, back)).toEqual(back)
   expect(asked).toHaveLength(1)
-  expect(await handovers.restore(user, comeBack([theirs]))).toEqual(comeBack([theirs]))
+  expect(await clientToolState.restore(user, comeBack([theirs]))).toEqual(comeBack([theirs]))
   expect(asked).toHaveLength(1)
 })
 
 test('J5: it is kept for an hour after it was last asked for', async () => {
   const clock = createManualClock()
-  const handovers = handoversIn(memoryTtlStore(clock))
-  const handed = await handovers.keep(user, own, [theirs])
-  const isKept = async () => (await handovers.restore(user, comeBack(handed)))[0]?.content === 'secret'
+  const clientToolState = handoversIn(memoryTtlStore(clock))
+  const handed = await clientToolState.keep(user, own, [theirs])
+  const isKept = async () => (await clientToolState.restore(user, comeBack(handed)))[0]?.content === 'secret'
   clock.advance(3_599_000)
   expect(await isKept()).toBe(true)
   clock.advance(3_599_000)

@@ -8,7 +8,7 @@ import { callsOf, isCallId, newCallId } from './conversation.ts'
  * What clients do not know of their conversations. A client that is handed calls of its own tools comes back with their
  * results, but never saw the calls that were made here before that or beside it: they are kept until then.
  */
-export interface Handovers {
+export interface ClientToolState {
   /**
    * Keeps the messages of our own that end in an answer with the calls to hand over, and gives these calls ids that
    * they will be known by.
@@ -24,7 +24,7 @@ interface Kept {
   readonly ids: readonly (readonly [string, string])[]
 }
 
-export interface HandoversOptions {
+export interface ClientToolStateOptions {
   readonly ttlStore: TtlStore
   /** Conversations are not for everybody who can read where they are kept. */
   readonly seal: Seal
@@ -34,7 +34,7 @@ export interface HandoversOptions {
 const lifetimeMs = 3_600_000
 
 /** Where what was kept is gone, the conversation still holds, and the model may have to call a tool again. */
-export function createHandovers({ ttlStore, seal }: HandoversOptions): Handovers {
+export function createClientToolState({ ttlStore, seal }: ClientToolStateOptions): ClientToolState {
   const find = async (caller: Caller, message: ChatMessage): Promise<Kept | undefined> => {
     // A client may have put its calls in another order; what is kept stands under the first of them.
     for (const { id } of callsOf(message)) {

@@ -55,7 +55,10 @@ export const newCallId = (): string => `call_${randomUUID().replaceAll('-', '')}
 export const isCallId = (id: string): boolean => /^call_[0-9a-f]{32}$/.test(id)
 
 /** The calls with ids that the conversation does not have yet: some servers count from zero in every answer. */
-export function freshIds(calls: readonly FunctionCall[], messages: readonly ChatMessage[]): readonly FunctionCall[] {
+export function withUniqueIds(
+  calls: readonly FunctionCall[],
+  messages: readonly ChatMessage[],
+): readonly FunctionCall[] {
   const used = new Set(messages.flatMap(callsOf).map(({ id }) => id))
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }
@@ -64,7 +67,7 @@ export function freshIds(calls: readonly FunctionCall[], messages: readonly Chat
 const maxQuoted = 4_000
 
 /** What an answer that cannot be used is followed by: the answer itself, and why it has to be given again. */
-export const corrected = (answer: string, problem: string): readonly ChatMessage[] => [
+export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
   // Some templates want the two sides to take turns, and none takes an empty message.
   { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
   { role: 'user', content: `Your answer cannot be used. ${problem} Answer again, in the form that was asked for.` },

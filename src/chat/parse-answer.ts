@@ -1,19 +1,19 @@
 import type { FunctionCall } from '../core/chat.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
-import type { ValidateArguments } from './chat-run.ts'
-import { isSchemaObject as isObject, type SchemaObject as JsonObject, strings } from './constrain/schema.ts'
+import type { ArgumentCheck } from './chat-run.ts'
+import { isSchemaObject as isObject, type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
 import { newCallId } from './conversation.ts'
 import { repair } from './repair/repair.ts'
-import type { Offer, Offered } from './tool-set.ts'
+import type { ChatTool, ToolSet } from './tool-set.ts'
 
 type Arguments = Readonly<Record<string, unknown>>
 
 /** A call of a model that has been looked at: one that can be made, or what is wrong with it. */
-export interface ReadCall {
+export interface ParsedCall {
   /** With arguments that are JSON, whatever the model wrote: some servers read them again in the next request. */
   readonly call: FunctionCall
-  readonly tool?: Offered
+  readonly tool?: ChatTool
   readonly arguments: Arguments
   /** The same as it is sent: in the model's own digits, where nothing had to be repaired or added. */
   readonly json: Json<Arguments>
@@ -28,33 +28,33 @@ const maxCalls = 32
  * Looks at the calls of one answer: whether there are such tools, and whether the arguments fit them. `ended` says that
  * the answer was not cut off.
  */
-export function readCalls(
+export function parseCalls(
   calls: readonly FunctionCall[],
-  offer: Offer,
-  validate: ValidateArguments,
+  toolSet: ToolSet,
+  validate: ArgumentCheck,
   ended = false,
-): Promise<readonly ReadCall[]> {
+): Promise<readonly ParsedCall[]> {
   return Promise.all(
     calls.map(async (call, index) => {
-      const read = await readCall(call, offer, validate, ended)
+      const read = await parseCall(call, toolSet, validate, ended)
       const tooMany = `Too many calls at once: only the first ${maxCalls} are made.`
       return index < maxCalls ? read : { ...read, problem: tooMany }
     }),
   )
 }
 
-async function readCall(
+async function parseCall(
   call: FunctionCall,
-  offer: Offer,
-  validate: ValidateArguments,
+  toolSet: ToolSet,
+  validate: ArgumentCheck,
   ended: boolean,
-): Promise<ReadCall> {
+): Promise<ParsedCall> {
   const { name } = call.function
-  const tool = offer.find(name)
+  const tool = toolSet.find(name)
   const given = argumentsIn(call.function.arguments, tool, ended)
   const args = 'value' in given ? { ...given.value, ...tool?.preset } : {}
   const written = 'value' in given ? asWritten(call.function.arguments, given.value) : Json.of({})
-  const read = (problem?: string): ReadCall => ({
+  const read = (problem?: string): ParsedCall => ({
     call: {
       ...call,
       function: {
@@ -67,7 +67,7 @@ async function readCall(
     json: tool?.preset === undefined ? written : Json.of(args),
     ...(problem !== undefined && { problem }),
   })
-  if (!tool) return read(offer.missing(name))
+  if (!tool) return read(toolSet.missing(name))
   if (!('value' in given))
     return read(`What was given as the arguments of ${name} ${given.problem}. Write one JSON object.`)
   return read(await problemWith(tool, args, validate))
@@ -85,16 +85,16 @@ function asWritten(text: string, value: Arguments): Json<Arguments> {
 }
 
 /** The object that a model meant by its arguments. */
-function argumentsIn(text: string, tool: Offered | undefined, ended: boolean): ReturnType<typeof readObject> {
+function argumentsIn(text: string, tool: ChatTool | undefined, ended: boolean): ReturnType<typeof parseObject> {
   if (text.trim() === '' || text.trim() === 'null') return { value: {} }
   const required = strings(tool?.callable.parameters.required)
-  return readObject(text, { accepts: (value) => required.every((name) => name in value), ended })
+  return parseObject(text, { accepts: (value) => required.every((name) => name in value), ended })
 }
 
 async function problemWith(
-  { served, callable }: Offered,
+  { served, callable }: ChatTool,
   args: Arguments,
-  validate: ValidateArguments,
+  validate: ArgumentCheck,
 ): Promise<string | undefined> {
   try {
     await validate(served?.definition.inputSchema ?? callable.parameters, args, callable.name)
@@ -106,7 +106,7 @@ async function problemWith(
   }
 }
 
-interface ReadObjectOptions {
+interface ParseObjectOptions {
   /** Whether an object looks like the one that was asked for: of several, that one is meant. */
   readonly accepts: (value: JsonObject) => boolean
   /** Half of it will do. */
@@ -116,9 +116,9 @@ interface ReadObjectOptions {
 }
 
 /** The object that a model meant, or what is wrong with what it wrote, as the end of a sentence that begins with "it". */
-export function readObject(
+export function parseObject(
   text: string,
-  { accepts, partial = false, ended = false }: ReadObjectOptions,
+  { accepts, partial = false, ended = false }: ParseObjectOptions,
 ): { readonly value: JsonObject } | { readonly problem: string } {
   const found = repair(text, { accepts: (value) => isObject(value) && accepts(value) })
   if ('unreadable' in found) return { problem: found.unreadable }
@@ -137,10 +137,10 @@ export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text
  * The calls in a text, for servers that do not understand the way in which their model makes calls: as JSON, in tags or
  * behind a special token. A text that begins with anything else is an answer, whatever it goes on to quote.
  */
-export function callsInText(text: string, offer: Offer): readonly FunctionCall[] {
+export function callsInText(text: string, toolSet: ToolSet): readonly FunctionCall[] {
   if (!beginsLikeCalls(text)) return []
   const isCall = (value: unknown): value is Written =>
-    isObject(value) && typeof value.name === 'string' && offer.find(value.name) !== undefined
+    isObject(value) && typeof value.name === 'string' && toolSet.find(value.name) !== undefined
   const calls = text.split(/<\/tool_call>/i).flatMap((part) => {
     const found = repair(part, { accepts: (value) => writtenIn(value).some(isCall) })
     return 'value' in found && (found.complete || found.lacks === 'brackets')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createGenerations } from '../runtime/reload.ts'
 import { requestOf } from './chat.fixture.ts'
-import { chatWithin } from './reloadable-chat.ts'
+import { reloadableChat } from './reloadable-chat.ts'
 
 test('G8: an answer ends in the configuration that it began in, which is not closed before', async () => {
   const closed: string[] = []
@@ -16,7 +16,7 @@ test('G8: an answer ends in the configuration that it began in, which is not clo
     },
   })
   const worlds = createGenerations({ first: chat('old'), clock, end: async ({ name }) => void closed.push(name) })
-  const changing = chatWithin(() => worlds.current, worlds.run)
+  const changing = reloadableChat(() => worlds.current, worlds.run)
   const texts: unknown[] = []
   for await (const event of changing.answer(requestOf('x'))) {
     texts.push('text' in event && event.text)

@@ -4,7 +4,7 @@ import type { Chat } from '../core/chat.ts'
  * A chat whose configuration may change: each answer runs to its end with the one that it began with. `within` does
  * something with the chat of the present configuration, which is not closed before that is done.
  */
-export const chatWithin = (
+export const reloadableChat = (
   present: () => Chat,
   within: (work: (chat: Chat) => Promise<void>) => Promise<void>,
 ): Chat => ({

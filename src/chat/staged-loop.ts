@@ -1,6 +1,6 @@
-import { type Loop, stage, type Turn } from './chat-run.ts'
+import { type ChatLoop, type ChatRun, stage } from './chat-run.ts'
 import { isResumed } from './conversation.ts'
-import { direct } from './stages/answer.ts'
+import { answerDirectly } from './stages/answer.ts'
 import { call } from './stages/call.ts'
 import { discover } from './stages/discover.ts'
 import { execute, roundMessages } from './stages/execute.ts'
@@ -12,30 +12,30 @@ import { isForClient } from './tool-set.ts'
  * The staged loop (S3): discover, select, call, execute, interpret, each once. Where the selection or the calling
  * fails, the model answers directly (S5).
  */
-export async function* staged(turn: Turn): Loop {
-  const { request, messages } = turn
+export async function* staged(run: ChatRun): ChatLoop {
+  const { request, messages } = run
   if (isResumed(messages)) {
     yield stage('interpret')
-    return yield* interpret(turn, messages)
+    return yield* interpret(run, messages)
   }
-  if (request.toolChoice === 'none') return yield* direct(turn)
+  if (request.toolChoice === 'none') return yield* answerDirectly(run)
 
   yield stage('discover')
-  const offer = await discover(turn)
-  if (offer.tools.length === 0) return yield* direct(turn)
+  const toolSet = await discover(run)
+  if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
   yield stage('select')
-  const selected = await orNothing(turn, select(turn, offer))
-  if (!selected) turn.note('No usable selection of tools could be had from the model; it answers without any.')
+  const selected = await orNothing(run, select(run, toolSet))
+  if (!selected) run.note('No usable selection of tools could be had from the model; it answers without any.')
   const mustCall = request.toolChoice === 'required'
-  const chosen = selected?.tools.length ? selected : selected && mustCall ? offer : undefined
-  if (!chosen) return yield* direct(turn)
+  const chosen = selected?.tools.length ? selected : selected && mustCall ? toolSet : undefined
+  if (!chosen) return yield* answerDirectly(run)
 
   yield stage('call')
-  const called = await call(turn, chosen)
+  const called = await call(run, chosen)
   if (!called) {
-    turn.note('No usable tool calls could be had from the model; it answers without any.')
-    return yield* direct(turn)
+    run.note('No usable tool calls could be had from the model; it answers without any.')
+    return yield* answerDirectly(run)
   }
   if ('answer' in called) {
     yield { kind: 'text', text: called.answer }
@@ -45,21 +45,21 @@ export async function* staged(turn: Turn): Loop {
   yield stage('execute')
   const theirs = called.calls.filter(isForClient)
   const ran = yield* execute(
-    turn,
+    run,
     called.calls.filter((one) => !isForClient(one)),
   )
   const round = roundMessages('', called.calls, ran)
   if (theirs.length > 0) {
     const calls = theirs.map((one) => one.call)
-    return { reason: 'calls', handed: await turn.handovers.keep(request.caller, round, calls) }
+    return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, round, calls) }
   }
   yield stage('interpret')
-  return yield* interpret(turn, [...messages, ...round])
+  return yield* interpret(run, [...messages, ...round])
 }
 
 /** What a stage comes to; nothing where the model fails, unless that is because nobody waits for it any more. */
-const orNothing = <T>(turn: Turn, work: Promise<T | undefined>): Promise<T | undefined> =>
+const orNothing = <T>(run: ChatRun, work: Promise<T | undefined>): Promise<T | undefined> =>
   work.catch((error) => {
-    if (turn.signal.aborted) throw error
+    if (run.signal.aborted) throw error
     return undefined
   })

@@ -1,12 +1,12 @@
 import type { Served } from '../core/access.ts'
 import type { OfferedTool } from '../core/chat.ts'
 import { didYouMean } from '../core/near.ts'
-import { soundSchema } from './constrain/sanitize-schema.ts'
+import { sanitizeSchema } from './constrain/sanitize-schema.ts'
 import type { CallableTool } from './constrain/stage-schemas.ts'
 import { oneLine } from './truncate.ts'
 
 /** A tool that a model is offered. */
-export interface Offered {
+export interface ChatTool {
   /** As the model sees it. */
   readonly callable: CallableTool
   /** Where it is in the catalog; none where the client runs it itself. */
@@ -16,15 +16,15 @@ export interface Offered {
 }
 
 /** The tools that a model may call, and no others. */
-export interface Offer {
-  readonly tools: readonly Offered[]
+export interface ToolSet {
+  readonly tools: readonly ChatTool[]
   /** The tool of a name; also as `server.tool`, or by its own name where that is the only one. */
-  find(name: string): Offered | undefined
+  find(name: string): ChatTool | undefined
   /** Why there is no tool of a name, and which may have been meant. */
   missing(name: string): string
 }
 
-export function offerOf(tools: readonly Offered[]): Offer {
+export function createToolSet(tools: readonly ChatTool[]): ToolSet {
   const byName = new Map(tools.map((tool) => [tool.callable.name, tool]))
   const names = [...byName.keys()]
   const otherwise = names.length > 0 ? `; there are ${names.slice(0, 32).join(', ')}.` : '; there are none.'
@@ -47,9 +47,9 @@ const spellings = ({ entry }: Served): readonly string[] => [
 ]
 
 /** A tool of the catalog, unless nothing can be said about its arguments. */
-export function offeredTool(served: Served, preset?: Offered['preset']): Offered | undefined {
+export function catalogTool(served: Served, preset?: ChatTool['preset']): ChatTool | undefined {
   const { name, definition } = served
-  const sound = soundSchema(definition.inputSchema ?? {})
+  const sound = sanitizeSchema(definition.inputSchema ?? {})
   if (!sound) return undefined
   const parameters = preset ? without(sound, Object.keys(preset)) : sound
   const description = typeof definition.description === 'string' ? { description: definition.description } : {}
@@ -57,8 +57,8 @@ export function offeredTool(served: Served, preset?: Offered['preset']): Offered
 }
 
 /** A tool that the client runs. */
-export function clientTool({ name, description, parameters = {} }: OfferedTool): Offered | undefined {
-  const sound = soundSchema(parameters)
+export function clientTool({ name, description, parameters = {} }: OfferedTool): ChatTool | undefined {
+  const sound = sanitizeSchema(parameters)
   return sound && { callable: { name, ...(description !== undefined && { description }), parameters: sound } }
 }
 
@@ -75,7 +75,7 @@ function without(schema: CallableTool['parameters'], names: readonly string[]): 
 const maxDescription = 300
 
 /** The tools for a model to choose from, one to a line. */
-export const listed = (tools: readonly Offered[]): string =>
+export const describeTools = (tools: readonly ChatTool[]): string =>
   tools
     .map(({ callable: { name, description = '', parameters } }) => {
       const fields = Object.keys((parameters.properties as object | undefined) ?? {}).join(', ')
@@ -84,5 +84,5 @@ export const listed = (tools: readonly Offered[]): string =>
     .join('\n')
 
 /** Whether a call is right, and for the client to make. */
-export const isForClient = (call: { readonly tool?: Offered; readonly problem?: string }): boolean =>
+export const isForClient = (call: { readonly tool?: ChatTool; readonly problem?: string }): boolean =>
   call.problem === undefined && call.tool !== undefined && call.tool.served === undefined

@@ -2,7 +2,7 @@ import type { ChatMessage } from '../core/chat.ts'
 import { textOf } from './conversation.ts'
 
 /** The beginning of a text, at most so many bytes of it, with a note on what is missing. */
-export function cut(text: string, most: number): string {
+export function truncateText(text: string, most: number): string {
   // No character takes more than three bytes for each of its UTF-16 units.
   if (text.length * 3 <= most) return text
   const bytes = Buffer.from(text)
@@ -32,7 +32,7 @@ const remainders = [1024, 0]
  * A conversation of at most so many bytes, as far as shortening the results of tools can make it so; the oldest go
  * first. No message is left out: a call without its result is not a conversation that servers take.
  */
-export function bounded(messages: readonly ChatMessage[], most: number): readonly ChatMessage[] {
+export function truncateConversation(messages: readonly ChatMessage[], most: number): readonly ChatMessage[] {
   let excess = messages.reduce((sum, message) => sum + sizeOf(message), 0) - most
   if (excess <= 0) return messages
   const shortened = [...messages]
@@ -40,7 +40,8 @@ export function bounded(messages: readonly ChatMessage[], most: number): readonl
     for (const [index, message] of shortened.entries()) {
       if (excess <= 0) return shortened
       if (message.role !== 'tool' || message.content.length <= remainder) continue
-      const content = remainder === 0 ? '[Left out: the conversation is too long.]' : cut(message.content, remainder)
+      const content =
+        remainder === 0 ? '[Left out: the conversation is too long.]' : truncateText(message.content, remainder)
       if (content.length >= message.content.length) continue
       excess -= Buffer.byteLength(message.content) - Buffer.byteLength(content)
       shortened[index] = { ...message, content }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
-import { chatWithin } from '../chat/reloadable-chat.ts'
+import { reloadableChat } from '../chat/reloadable-chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import { refuseUnauthenticated } from '../config/unauthenticated.ts'
@@ -222,7 +222,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     : undefined
   await startGeneration(generations.current, undefined, watching)
 
-  const chat = chatWithin(
+  const chat = reloadableChat(
     () => generations.current.chat,
     (work) => generations.run((generation) => work(generation.chat)),
   )

@@ -9,7 +9,7 @@ import { watchDefinitions } from '../catalog/pins/watch-definitions.ts'
 import { createCatalogs } from '../catalog/profiles.ts'
 import { createAlikeNames } from '../catalog/scan/alike.ts'
 import { scanResults } from '../catalog/scan/results.ts'
-import type { ChatOptions } from '../chat/chat.ts'
+import type { CreateChatOptions } from '../chat/chat.ts'
 import { modelNames } from '../chat/models/create-models.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
@@ -133,7 +133,7 @@ export function buildGeneration(chosen: PreparedConfig, context: GenerationConte
     inboundAuth: createInboundAuth(chosen, context, before),
     chat: lazyChat({
       ...{ access, models: engines.models.value.byName, config: config.chat, validate },
-      ...{ handovers: context.handovers, clock, log },
+      ...{ clientToolState: context.clientToolState, clock, log },
     }),
     breakerOf: breakerConfigs(config),
     concurrencyOf: {
@@ -207,7 +207,7 @@ function createInboundAuth(
 }
 
 /** A chat that is loaded when somebody first asks something: most gateways only carry calls. */
-function lazyChat(options: ChatOptions): Chat & AsyncDisposable {
+function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   let opening: Promise<Chat & AsyncDisposable> | undefined
   const open = () => {
     opening ??= import('../chat/chat.ts').then(({ createChat }) => createChat(options))

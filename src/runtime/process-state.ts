@@ -4,7 +4,7 @@ import type { Describe } from '../audit/redact/redactor.ts'
 import { type AuditLog, openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
 import { descriptorStore } from '../catalog/persistence.ts'
-import { createHandovers, type Handovers } from '../chat/client-tool-state.ts'
+import { type ClientToolState, createClientToolState } from '../chat/client-tool-state.ts'
 import { createProfiles } from '../chat/models/server-profile.ts'
 import type { Config } from '../config/schema.ts'
 import type { Buckets } from '../core/buckets.ts'
@@ -65,7 +65,7 @@ export interface ProcessState extends AsyncDisposable {
   readonly leases: Leases | undefined
   readonly store: DescriptorStore
   /** Conversations that clients will come back to with the results of their own tools. */
-  readonly handovers: Handovers
+  readonly clientToolState: ClientToolState
   /** Grants of the authorization servers that MCP servers trust. */
   readonly oauth: OAuth
   /** What is known of model servers. */
@@ -176,7 +176,7 @@ export async function openProcessState(
     leases: open.use(shared && createLeases(shared.membership)),
     pubSub: shared?.pubSub,
     oauth: createServerOAuth(redis?.safe, config, { clock, log }),
-    handovers: createHandovers({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
+    clientToolState: createClientToolState({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
     profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),
     leftovers: open.use(createLeftovers({ folder: join(stores.path, 'processes'), log, clock })),

@@ -1,26 +1,26 @@
 import type { Clock } from '../core/clock.ts'
 import type { Limits } from './limits.ts'
-import type { Child } from './runtime.ts'
+import type { SandboxChild } from './runtime.ts'
 
 /** What an environment remembers between runs: an image of its memory, or an interpreter that stands still. */
-export interface Remembered {
+export interface EnvironmentState {
   readonly memory?: Buffer
-  readonly child?: Child
+  readonly child?: SandboxChild
 }
 
 /** What is kept for environments, by keys that never meet. */
 export interface Environments extends AsyncDisposable {
   /** Takes what is remembered; until it is put back the environment has nothing. */
-  take(key: string): Remembered & { readonly reset?: string }
+  take(key: string): EnvironmentState & { readonly reset?: string }
   /** Whether an interpreter waits for the next run. */
   hasChild(key: string): boolean
   /** Keeps it for the next run. */
-  keep(key: string, remembered: Remembered): void
+  keep(key: string, remembered: EnvironmentState): void
   /** The next run begins anew, and is told why. */
   forget(key: string, why: string): void
 }
 
-interface Kept extends Remembered {
+interface Kept extends EnvironmentState {
   readonly idle: Disposable
 }
 

@@ -4,13 +4,13 @@ import { deadline } from '../core/deadline.ts'
 import type { Executor, Outcome, Program, Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { createEnvironments } from './environments.ts'
-import { kinds } from './guest/protocol.ts'
-import { type SandboxFetch, withOwnCalls } from './host-calls.ts'
+import { messageKinds } from './guest/protocol.ts'
+import { type SandboxFetch, withSandboxCalls } from './host-calls.ts'
 import { defaultLimits, type Limits } from './limits.ts'
-import { createSeats, createTurns } from './run-queue.ts'
+import { createKeyedLock, createRunSlots } from './run-queue.ts'
 import { createRunner } from './runner.ts'
-import { engineOf, refused, Stopped } from './runtime.ts'
-import { createEngines } from './runtime-pool.ts'
+import { engineOf, RunStopped, runRefused } from './runtime.ts'
+import { createRuntimePool } from './runtime-pool.ts'
 
 export interface ExecutorOptions {
   readonly config: Config['sandbox']
@@ -37,11 +37,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
     limit: longest(limits),
   }
   const { tiers } = options
-  const engines = createEngines({ config, place, ...(tiers && { tiers }), limits, clock, log })
+  const runtimePool = createRuntimePool({ config, launch: place, ...(tiers && { tiers }), limits, clock, log })
   const environments = createEnvironments({ limits, clock })
-  const runner = createRunner({ engines, environments, limits, clock, log })
-  const turns = createTurns()
-  const seats = createSeats(limits.runs)
+  const runner = createRunner({ runtimePool, environments, limits, clock, log })
+  const environmentLock = createKeyedLock()
+  const slots = createRunSlots(limits.runs)
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
   /** How many programs of each owner have not ended. */
@@ -66,10 +66,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   const check = ({ code, language, owner }: Program) => {
-    if (!config.languages.includes(language)) throw refused(`${language} is not among sandbox.languages.`)
-    if (Buffer.byteLength(code) > limits.sourceBytes) throw refused(`A program may have ${limits.sourceBytes} bytes.`)
-    if (tooMany(owner)) throw refused('Too many programs wait to be run; try again in a moment.')
-    if (closing.signal.aborted) throw refused('Toolway is shutting down.')
+    if (!config.languages.includes(language)) throw runRefused(`${language} is not among sandbox.languages.`)
+    if (Buffer.byteLength(code) > limits.sourceBytes)
+      throw runRefused(`A program may have ${limits.sourceBytes} bytes.`)
+    if (tooMany(owner)) throw runRefused('Too many programs wait to be run; try again in a moment.')
+    if (closing.signal.aborted) throw runRefused('Toolway is shutting down.')
   }
 
   const run = async (program: Program, signal: AbortSignal): Promise<Omit<Outcome, 'durationMs'>> => {
@@ -79,10 +80,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
       for (const place of places.splice(0)) place[Symbol.dispose]()
     }
     try {
-      using waiting = deadline(clock, limits.waitMs, () => refused(noPlace(limits)), signal)
-      if (program.environment !== undefined) places.push(await turns.take(program.environment, waiting.signal))
-      places.push(await seats.take(program.owner, waiting.signal))
-      const host = withOwnCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
+      using waiting = deadline(clock, limits.waitMs, () => runRefused(noPlace(limits)), signal)
+      if (program.environment !== undefined)
+        places.push(await environmentLock.take(program.environment, waiting.signal))
+      places.push(await slots.take(program.owner, waiting.signal))
+      const host = withSandboxCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
       const { outcome, cleared } = await runner.run({ ...program, host, signal }, waiting.signal)
       // The next one waits until nothing of this one is left; whoever asked for it need not.
       void during(cleared.finally(leave))
@@ -97,7 +99,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     async probe() {
       const engineNames = [...new Set(config.languages.map(engineOf))]
       const searches = await during(
-        Promise.all(engineNames.map(async (engine) => ({ engine, ...(await engines.find(engine)) }))),
+        Promise.all(engineNames.map(async (engine) => ({ engine, ...(await runtimePool.find(engine)) }))),
       )
       const usable = searches.filter(({ runtime }) => runtime)
       return {
@@ -117,7 +119,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     async [Symbol.asyncDispose]() {
       closing.abort()
       while (underWay.size > 0) await Promise.allSettled(underWay)
-      await Promise.all([engines[Symbol.asyncDispose](), environments[Symbol.asyncDispose]()])
+      await Promise.all([runtimePool[Symbol.asyncDispose](), environments[Symbol.asyncDispose]()])
     },
   }
 }
@@ -125,9 +127,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
 /** Whatever kept a program from running, as an outcome. */
 function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<Outcome, 'durationMs'> {
   const nothing = { logs: '', truncated: [], isolation: undefined }
-  if (thrown instanceof Stopped || signal.aborted) return { ...nothing, ...Stopped.from(thrown).ending }
+  if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
   log.error({ error: thrown }, 'a program could not be run')
-  return { ...nothing, ...refused('The sandbox failed to run this program; the log of Toolway has the cause.').ending }
+  return {
+    ...nothing,
+    ...runRefused('The sandbox failed to run this program; the log of Toolway has the cause.').ending,
+  }
 }
 
 const noPlace = ({ waitMs }: Limits) =>
@@ -136,12 +141,12 @@ const noPlace = ({ waitMs }: Limits) =>
 /** The longest message of each kind that a child may send. */
 const longest = (limits: Limits) => {
   const bytes = new Map<number, number>([
-    [kinds.ready, 0],
-    [kinds.call, limits.callBytes + 257],
-    [kinds.log, limits.logBytes],
-    [kinds.value, limits.valueBytes],
-    [kinds.done, 64 * 1024],
-    [kinds.memory, limits.rememberedBytes / 4],
+    [messageKinds.ready, 0],
+    [messageKinds.call, limits.callBytes + 257],
+    [messageKinds.log, limits.logBytes],
+    [messageKinds.value, limits.valueBytes],
+    [messageKinds.done, 64 * 1024],
+    [messageKinds.memory, limits.rememberedBytes / 4],
   ])
   return (kind: number) => bytes.get(kind)
 }

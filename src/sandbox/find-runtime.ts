@@ -2,16 +2,16 @@ import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import { plainJavaScript, threadedJavaScript, wrappedJavaScript } from './launch/javascript.ts'
-import { findProgram, type Place } from './launch/options.ts'
-import { interpreters, wrappedPython } from './launch/python.ts'
+import { javascriptInBwrap, javascriptProcess, javascriptWorker } from './launch/javascript.ts'
+import { findProgram, type LaunchOptions } from './launch/options.ts'
+import { findInterpreters, pythonInBwrap } from './launch/python.ts'
 import { type Limits, taskLimits } from './limits.ts'
-import { converse } from './run-in-child.ts'
-import { type Child, type Engine, type Runtime, refused, type Search, tiers } from './runtime.ts'
+import { runInChild } from './run-in-child.ts'
+import { type Engine, type Runtime, type RuntimeSearch, runRefused, type SandboxChild, tiers } from './runtime.ts'
 
-export interface SearchOptions {
+export interface FindRuntimeOptions {
   readonly config: Pick<Config['sandbox'], 'minIsolation' | 'memory' | 'allowPaths'>
-  readonly place: Place
+  readonly launch: LaunchOptions
   /** Those that are tried, where not all of them are to be. */
   readonly tiers?: readonly Tier[]
   readonly limits: Limits
@@ -20,8 +20,8 @@ export interface SearchOptions {
 }
 
 /** Finds the strongest way to run an engine's programs that is strong enough, by running one in each until it works. */
-export async function search(engine: Engine, options: SearchOptions): Promise<Search> {
-  const { config, place } = options
+export async function findRuntime(engine: Engine, options: FindRuntimeOptions): Promise<RuntimeSearch> {
+  const { config, launch: place } = options
   const missing: string[] = []
   const works = async (make: () => Runtime | Promise<Runtime>): Promise<Runtime | string> => {
     try {
@@ -59,15 +59,19 @@ export async function search(engine: Engine, options: SearchOptions): Promise<Se
 }
 
 const weaker = [
-  ['process', plainJavaScript],
-  ['worker', threadedJavaScript],
+  ['process', javascriptProcess],
+  ['worker', javascriptWorker],
 ] as const
 
 const title = { javascript: 'JavaScript', python: 'Python' } as const
 const advice = 'it needs user namespaces, which a container or the kernel may forbid (docs/sandbox.md).'
 
 /** The ways to start an engine behind `bwrap`, to be tried one after the other. */
-async function wraps(engine: Engine, place: Place, missing: string[]): Promise<readonly (() => Promise<Runtime>)[]> {
+async function wraps(
+  engine: Engine,
+  place: LaunchOptions,
+  missing: string[],
+): Promise<readonly (() => Promise<Runtime>)[]> {
   const bwrap = process.platform === 'linux' ? findProgram('bwrap') : undefined
   if (!bwrap) {
     missing.push('bwrap is not here: install bubblewrap (on Debian and Ubuntu: apt-get install bubblewrap).')
@@ -75,27 +79,27 @@ async function wraps(engine: Engine, place: Place, missing: string[]): Promise<r
   }
   // Nobody rather than root, where we are root; but not every system lets nobody do this.
   const users = process.getuid?.() === 0 ? [{ user: 65_534 }, {}] : [{}]
-  if (engine === 'javascript') return users.map((user) => () => wrappedJavaScript({ ...place, ...user, bwrap }))
-  const found = await interpreters()
+  if (engine === 'javascript') return users.map((user) => () => javascriptInBwrap({ ...place, ...user, bwrap }))
+  const found = await findInterpreters()
   if (found.length === 0) missing.push('python3 is not here: install Python 3.')
-  return users.flatMap((user) => found.map((one) => () => wrappedPython({ ...place, ...user, bwrap }, one)))
+  return users.flatMap((user) => found.map((one) => () => pythonInBwrap({ ...place, ...user, bwrap }, one)))
 }
 
 /** Runs a small program, whose result is known. */
-async function tried({ start }: Runtime, engine: Engine, options: SearchOptions): Promise<void> {
+async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOptions): Promise<void> {
   const { limits, clock, log } = options
-  const child: Child = start()
+  const child: SandboxChild = start()
   const stop = new AbortController()
   const message = `it did not come up within ${limits.startMs / 1000} s (a fixed limit)`
   const timer = clock.after(limits.startMs, () => {
-    stop.abort(refused(message))
+    stop.abort(runRefused(message))
     void child.kill()
   })
   try {
     await child.ready
     const task = { code: '6 * 7', language: engine, prelude: '', keep: false, ...taskLimits(limits) }
     const host = () => Promise.reject(new Error('there is no host'))
-    const { ending } = converse({ child, task, memory: undefined, host, signal: stop.signal, limits, clock, log })
+    const { ending } = runInChild({ child, task, memory: undefined, host, signal: stop.signal, limits, clock, log })
     const { value, error } = await ending
     if (value !== '42') throw new Error(error?.message ?? `6 * 7 gave ${value}`)
   } finally {

@@ -6,7 +6,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { HostRefusal, type Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { matches } from '../core/wildcard.ts'
-import type { Refusal } from './guest/protocol.ts'
+import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 
 /** What a program asks of its host, a few at a time and not without end. */
@@ -22,7 +22,7 @@ export function createHostCalls(options: {
   readonly log: Log
   /** Settles when the answer has been handed over, so that one that nobody reads holds a place. */
   answer(id: number, text: string): Promise<void>
-  refuse(id: number, refusal: Refusal): Promise<void>
+  refuse(id: number, refusal: HostCallError): Promise<void>
 }): HostCalls {
   const { limits, signal } = options
   const waiting: (() => void)[] = []
@@ -67,7 +67,7 @@ export function createHostCalls(options: {
 }
 
 /** What a program is told of a failure: refusals and our own errors as they are, of anything else only that it was. */
-function refusalOf(thrown: unknown, log: Log): Refusal {
+function refusalOf(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError) {
     return { code: thrown.code, message: thrown.message }
   }
@@ -96,7 +96,7 @@ interface SandboxResponse {
 export type SandboxFetch = (request: SandboxRequest, signal: AbortSignal) => Promise<SandboxResponse>
 
 /** Adds what the operator grants (files, hosts) to what a program's own host offers. Names in `sandbox.` are ours. */
-export function withOwnCalls(options: {
+export function withSandboxCalls(options: {
   readonly host: Program['host']
   readonly config: Pick<Config['sandbox'], 'allowPaths' | 'allowNetwork'>
   readonly fetch: SandboxFetch | undefined

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog } from '../../tests/fixtures/log.ts'
-import { kinds } from './guest/protocol.ts'
+import { messageKinds } from './guest/protocol.ts'
 import { defaultLimits, taskLimits } from './limits.ts'
-import { converse } from './run-in-child.ts'
-import { type Child, type Receiver, Stopped } from './runtime.ts'
+import { runInChild } from './run-in-child.ts'
+import { type ChildListener, RunStopped, type SandboxChild } from './runtime.ts'
 
 const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...taskLimits(defaultLimits) }
 
@@ -12,9 +12,9 @@ const task = { code: '1', language: 'javascript', prelude: '', keep: false, ...t
 function captured(used: () => number | undefined = () => 0, keep = false) {
   const { promise: ended, resolve } = Promise.withResolvers<void>()
   const sent: { readonly kind: number; readonly id: number; readonly text: string }[] = []
-  let receiver: Receiver | undefined
+  let receiver: ChildListener | undefined
   let killed = false
-  const child: Child = {
+  const child: SandboxChild = {
     ready: Promise.resolve(),
     ended,
     listen: (given) => {
@@ -35,7 +35,7 @@ function captured(used: () => number | undefined = () => 0, keep = false) {
   const clock = createManualClock()
   const stop = new AbortController()
   const asked: AbortSignal[] = []
-  const said = converse({
+  const said = runInChild({
     child,
     task: { ...task, keep },
     memory: undefined,
@@ -69,30 +69,30 @@ const ok = JSON.stringify({ status: 'ok', truncated: [] })
 describe('a child that is not trusted', () => {
   test('S7: an honest one is heard to the end, and no timer stays', async () => {
     const child = captured()
-    child.say(kinds.log, 'hello')
-    child.say(kinds.value, '{"a":1}')
-    child.say(kinds.done, ok)
+    child.say(messageKinds.log, 'hello')
+    child.say(messageKinds.value, '{"a":1}')
+    child.say(messageKinds.done, ok)
     expect(await child.said.ending).toEqual({ status: 'ok', value: '{"a":1}', logs: 'hello', truncated: [] })
     expect(child.clock.pending).toBe(0)
     expect(child.killed).toBe(false)
   })
 
   test.each([
-    ['a verdict that is none', kinds.done, '{"status":"great","truncated":[]}'],
-    ['a verdict with more in it', kinds.done, '{"status":"ok","truncated":[],"isolation":"none"}'],
+    ['a verdict that is none', messageKinds.done, '{"status":"great","truncated":[]}'],
+    ['a verdict with more in it', messageKinds.done, '{"status":"ok","truncated":[],"isolation":"none"}'],
     [
       'a verdict with a long message',
-      kinds.done,
+      messageKinds.done,
       JSON.stringify({ status: 'error', truncated: [], error: { name: 'x', message: 'x'.repeat(9000) } }),
     ],
-    ['a verdict that is deep', kinds.done, '['.repeat(60_000)],
-    ['a result that is no JSON', kinds.value, '{'],
-    ['a memory that nobody asked for', kinds.memory, 'x'],
-    ['to be ready again', kinds.ready, ''],
-    ['an order', kinds.run, '{}'],
-    ['a call without a name', kinds.call, '\n{}'],
-    ['a call with a long name', kinds.call, `${'n'.repeat(300)}\n{}`],
-    ['a call without a line feed', kinds.call, 'echo'],
+    ['a verdict that is deep', messageKinds.done, '['.repeat(60_000)],
+    ['a result that is no JSON', messageKinds.value, '{'],
+    ['a memory that nobody asked for', messageKinds.memory, 'x'],
+    ['to be ready again', messageKinds.ready, ''],
+    ['an order', messageKinds.run, '{}'],
+    ['a call without a name', messageKinds.call, '\n{}'],
+    ['a call with a long name', messageKinds.call, `${'n'.repeat(300)}\n{}`],
+    ['a call without a line feed', messageKinds.call, 'echo'],
   ])('S7: %s is its end', async (_, kind, payload) => {
     const child = captured()
     child.say(kind, payload)
@@ -103,11 +103,11 @@ describe('a child that is not trusted', () => {
   })
 
   test.each([
-    ['messages', 30_000, (say: ReturnType<typeof captured>['say']) => say(kinds.log, '')],
-    ['results', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.value, '1')],
-    ['log', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.log, 'x'.repeat(65_000))],
-    ['calls', 300, (say: ReturnType<typeof captured>['say'], n: number) => say(kinds.call, 'wait\n', n)],
-    ['calls with one number', 2, (say: ReturnType<typeof captured>['say']) => say(kinds.call, 'wait\n', 1)],
+    ['messages', 30_000, (say: ReturnType<typeof captured>['say']) => say(messageKinds.log, '')],
+    ['results', 2, (say: ReturnType<typeof captured>['say']) => say(messageKinds.value, '1')],
+    ['log', 2, (say: ReturnType<typeof captured>['say']) => say(messageKinds.log, 'x'.repeat(65_000))],
+    ['calls', 300, (say: ReturnType<typeof captured>['say'], n: number) => say(messageKinds.call, 'wait\n', n)],
+    ['calls with one number', 2, (say: ReturnType<typeof captured>['say']) => say(messageKinds.call, 'wait\n', 1)],
   ])('S7: too many %s are its end', async (_, count, flood) => {
     const child = captured()
     for (let n = 0; n < count; n++) flood(child.say, n)
@@ -117,25 +117,25 @@ describe('a child that is not trusted', () => {
 
   test('S7: after its end it changes nothing, and a call is no longer answered', async () => {
     const child = captured()
-    child.say(kinds.call, 'wait\n', 1)
-    child.say(kinds.done, ok)
-    child.say(kinds.log, 'late')
-    child.say(kinds.value, '"late"')
-    child.say(kinds.call, 'echo\n1', 2)
+    child.say(messageKinds.call, 'wait\n', 1)
+    child.say(messageKinds.done, ok)
+    child.say(messageKinds.log, 'late')
+    child.say(messageKinds.value, '"late"')
+    child.say(messageKinds.call, 'echo\n1', 2)
     expect(await child.said.ending).toEqual({ status: 'ok', logs: '', truncated: [] })
     expect(child.asked.map(({ aborted }) => aborted)).toEqual([true])
   })
 
   test('S7: what it remembers is told once and last, for that may be long', async () => {
     const child = captured(undefined, true)
-    child.say(kinds.done, ok)
-    child.say(kinds.memory, 'all')
+    child.say(messageKinds.done, ok)
+    child.say(messageKinds.memory, 'all')
     expect(String(await child.said.memory)).toBe('all')
     expect(child.killed).toBe(false)
-    child.say(kinds.memory, 'and more')
+    child.say(messageKinds.memory, 'and more')
     expect(child.killed).toBe(true)
     const early = captured(undefined, true)
-    early.say(kinds.memory, 'all')
+    early.say(messageKinds.memory, 'all')
     expect(await early.said.ending).toMatchObject({ error: { message: expect.stringContaining('tampered') } })
   })
 
@@ -151,8 +151,8 @@ describe('a child that is not trusted', () => {
 
   test('F10: a deadline or a cancellation ends it, calls included', async () => {
     const child = captured()
-    child.say(kinds.call, 'wait\n', 1)
-    child.stop.abort(new Stopped('timeout', 'Too late.'))
+    child.say(messageKinds.call, 'wait\n', 1)
+    child.stop.abort(new RunStopped('timeout', 'Too late.'))
     expect(await child.said.ending).toMatchObject({
       status: 'timeout',
       error: { name: 'TimeoutError', message: 'Too late.' },

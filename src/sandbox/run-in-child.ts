@@ -2,19 +2,19 @@ import * as z from 'zod'
 import type { Clock } from '../core/clock.ts'
 import type { Outcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import { type Frame, kinds, type Task, type Verdict } from './guest/protocol.ts'
+import { type Frame, messageKinds, type ProgramResult, type ProgramTask } from './guest/protocol.ts'
 import { createHostCalls } from './host-calls.ts'
 import type { Limits } from './limits.ts'
-import { type Child, Stopped } from './runtime.ts'
+import { RunStopped, type SandboxChild } from './runtime.ts'
 
 /** How a run ended, and whether its child may be used on. */
-export interface Ending extends Pick<Outcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
+export interface ChildResult extends Pick<Outcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
   /** What the child or its engine did that makes it unusable, in a sentence; it has been killed. */
   readonly broken?: string
 }
 
-export interface Conversation {
-  readonly ending: Promise<Ending>
+export interface ChildRun {
+  readonly ending: Promise<ChildResult>
   /** What the environment is to remember; undefined if that does not come. */
   readonly memory: Promise<Buffer | undefined>
 }
@@ -23,18 +23,18 @@ export interface Conversation {
  * Has one child run one program. The child is not trusted: how often and how much it speaks is counted, what it says is
  * checked, and when it breaks a rule it is gone.
  */
-export function converse(options: {
-  readonly child: Child
-  readonly task: Task
+export function runInChild(options: {
+  readonly child: SandboxChild
+  readonly task: ProgramTask
   readonly memory: Buffer | undefined
   readonly host: Program['host']
   readonly signal: AbortSignal
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
-}): Conversation {
+}): ChildRun {
   const { child, task, signal, limits, clock, log } = options
-  const ending = Promise.withResolvers<Ending>()
+  const ending = Promise.withResolvers<ChildResult>()
   const memory = Promise.withResolvers<Buffer | undefined>()
   const calls = new AbortController()
   const logs: Buffer[] = []
@@ -50,11 +50,13 @@ export function converse(options: {
     limits,
     signal: calls.signal,
     log,
-    answer: (id, text) => child.send(kinds.answer, id, text),
-    refuse: (id, refusal) => child.send(kinds.refusal, id, JSON.stringify(refusal)),
+    answer: (id, text) => child.send(messageKinds.answer, id, text),
+    refuse: (id, refusal) => child.send(messageKinds.refusal, id, JSON.stringify(refusal)),
   })
 
-  const end = (found: Pick<Ending, 'status' | 'error' | 'broken'> & { readonly truncated?: readonly string[] }) => {
+  const end = (
+    found: Pick<ChildResult, 'status' | 'error' | 'broken'> & { readonly truncated?: readonly string[] },
+  ) => {
     if (over) return
     over = true
     watchdog[Symbol.dispose]()
@@ -70,7 +72,7 @@ export function converse(options: {
   }
 
   const stopped = () => {
-    const stop = Stopped.from(signal.reason)
+    const stop = RunStopped.from(signal.reason)
     end({ ...stop.ending, broken: stop.message })
   }
 
@@ -85,34 +87,34 @@ export function converse(options: {
 
   const outOfTime = () => {
     const message = `The program has used ${task.cpuMs / 1000} s of processor time, which is all it may.`
-    end({ ...new Stopped('timeout', message).ending, broken: message })
+    end({ ...new RunStopped('timeout', message).ending, broken: message })
   }
 
   const frame = ({ kind, id, payload }: Frame) => {
     messages++
-    bytes += kind === kinds.memory ? 0 : payload.length
+    bytes += kind === messageKinds.memory ? 0 : payload.length
     if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
-    if (kind === kinds.memory) {
+    if (kind === messageKinds.memory) {
       // It is told once, after all else, and where it was asked for.
       if (!task.keep || !over || remembered) return misbehaved('a memory that nobody asked for')
       remembered = true
       return memory.resolve(payload)
     }
     if (over) return
-    if (kind === kinds.log) {
+    if (kind === messageKinds.log) {
       logBytes += payload.length
       if (logBytes > limits.logBytes) return misbehaved('too long a log')
       logs.push(payload)
-    } else if (kind === kinds.value) {
+    } else if (kind === messageKinds.value) {
       if (value !== undefined) return misbehaved('a second result')
       value = readValue(payload)
       if (value === undefined) misbehaved('a result that is not JSON')
-    } else if (kind === kinds.call) {
+    } else if (kind === messageKinds.call) {
       if (!hostCalls.take(id, payload)) misbehaved('a call that cannot be')
-    } else if (kind === kinds.done) {
-      const verdict = readVerdict(payload)
-      if (!verdict) return misbehaved('a verdict that cannot be')
-      const { broken, ...found } = verdict
+    } else if (kind === messageKinds.done) {
+      const result = readResult(payload)
+      if (!result) return misbehaved('a verdict that cannot be')
+      const { broken, ...found } = result
       end({ ...found, ...(broken && { broken: found.error?.message ?? 'The engine failed.' }) })
     } else misbehaved(`a message of kind ${kind}`)
   }
@@ -130,8 +132,8 @@ export function converse(options: {
   signal.addEventListener('abort', stopped, { once: true })
   if (signal.aborted) stopped()
   else {
-    if (options.memory) void child.send(kinds.memory, 0, options.memory)
-    void child.send(kinds.run, 0, JSON.stringify(task))
+    if (options.memory) void child.send(messageKinds.memory, 0, options.memory)
+    void child.send(messageKinds.run, 0, JSON.stringify(task))
   }
   return { ending: ending.promise, memory: memory.promise }
 }
@@ -154,9 +156,9 @@ const shape = z.strictObject({
 })
 
 /** How a program ended, as its child tells it; undefined if no honest child would put it so. */
-function readVerdict(payload: Buffer): Verdict | undefined {
+function readResult(payload: Buffer): ProgramResult | undefined {
   const { success, data } = shape.safeParse(parsed(payload.toString()))
-  return success ? (data as Verdict) : undefined
+  return success ? (data as ProgramResult) : undefined
 }
 
 /** A result; undefined if it is not JSON. */
@@ -179,7 +181,7 @@ const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
 /** Tells when a child has used its time, for programs that do not let it notice: some work cannot be interrupted. */
 function watchCpu(options: {
-  readonly child: Child
+  readonly child: SandboxChild
   readonly cpuMs: number
   readonly clock: Clock
   exceeded(): void

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import { createSeats, createTurns } from './run-queue.ts'
-import type { Child } from './runtime.ts'
-import { createSpare } from './runtime-pool.ts'
+import { createKeyedLock, createRunSlots } from './run-queue.ts'
+import type { SandboxChild } from './runtime.ts'
+import { createWarmChild } from './runtime-pool.ts'
 
 const never = new AbortController().signal
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe('seats', () => {
   test('B7: so many at once, the others in the order they came', async () => {
-    const seats = createSeats(2)
+    const slots = createRunSlots(2)
     const order: number[] = []
     const taken = [1, 2, 3, 4].map(async (n) => {
-      const seat = await seats.take(`${n}`, never)
+      const seat = await slots.take(`${n}`, never)
       order.push(n)
       return seat
     })
@@ -24,11 +24,11 @@ describe('seats', () => {
   })
 
   test('B7: whoever gives up leaves the row', async () => {
-    const seats = createSeats(1)
-    const first = await seats.take('a', never)
+    const slots = createRunSlots(1)
+    const first = await slots.take('a', never)
     const stop = new AbortController()
-    const second = seats.take('b', stop.signal)
-    const third = seats.take('c', never)
+    const second = slots.take('b', stop.signal)
+    const third = slots.take('c', never)
     stop.abort(new Error('enough'))
     await expect(second).rejects.toThrow('enough')
     first[Symbol.dispose]()
@@ -36,10 +36,10 @@ describe('seats', () => {
   })
 
   test('B7: one owner never has them all, and who has fewest is next', async () => {
-    const seats = createSeats(3)
+    const slots = createRunSlots(3)
     const order: string[] = []
     const taken = ['flood', 'flood', 'flood', 'flood', 'other', 'third', 'other'].map(async (owner) => {
-      const seat = await seats.take(owner, never)
+      const seat = await slots.take(owner, never)
       order.push(owner)
       return seat
     })
@@ -54,7 +54,7 @@ describe('seats', () => {
 
 describe('turns', () => {
   test('S7: one after the other for a key, at once for others, past those who give up', async () => {
-    const turns = createTurns()
+    const turns = createKeyedLock()
     const first = await turns.take('a', never)
     expect(await turns.take('b', never)).toBeDefined()
     const stop = new AbortController()
@@ -76,7 +76,7 @@ describe('a spare', () => {
   const nursery = (ready: () => Promise<void> = () => Promise.resolve()) => {
     const alive = new Set<number>()
     let born = 0
-    const start = (): Child => {
+    const start = (): SandboxChild => {
       const number = ++born
       alive.add(number)
       const { promise: ended, resolve } = Promise.withResolvers<void>()
@@ -89,7 +89,7 @@ describe('a spare', () => {
       return { ready: ready(), ended, kill, ...quiet }
     }
     const clock = createManualClock()
-    return { alive, clock, spare: createSpare({ start, startMs: 1000, idleMs: 60_000, clock }) }
+    return { alive, clock, spare: createWarmChild({ start, startMs: 1000, idleMs: 60_000, clock }) }
   }
 
   test('S7: waits for the next one, is used once, and ends when nobody comes', async () => {

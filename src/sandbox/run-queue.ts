@@ -1,7 +1,7 @@
 import { waitFor } from '../core/deadline.ts'
 
 /** Places for so many at once; whoever comes when all are taken waits. Nobody has them all: the last is for another. */
-export interface Seats {
+export interface RunSlots {
   /** Settles with a seat, to be disposed of once. Rejects with the signal's reason. */
   take(owner: string, signal: AbortSignal): Promise<Disposable>
 }
@@ -11,7 +11,7 @@ interface Waiting {
   sit(): void
 }
 
-export function createSeats(count: number): Seats {
+export function createRunSlots(count: number): RunSlots {
   const most = Math.max(1, count - 1)
   const waiting = new Set<Waiting>()
   /** The seats of those who have some. */
@@ -58,12 +58,12 @@ export function createSeats(count: number): Seats {
 }
 
 /** Lets those who share a key go one after the other. */
-interface Turns {
+interface KeyedLock {
   /** Settles when it is this one's turn; dispose of it when done. Rejects with the signal's reason. */
   take(key: string, signal: AbortSignal): Promise<Disposable>
 }
 
-export function createTurns(): Turns {
+export function createKeyedLock(): KeyedLock {
   const last = new Map<string, Promise<void>>()
   return {
     async take(key, signal) {

@@ -4,33 +4,33 @@ import type { Outcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import type { Environments } from './environments.ts'
 import { type Limits, taskLimits } from './limits.ts'
-import { type Conversation, converse, type Ending } from './run-in-child.ts'
-import { type Child, type Engine, engineOf, Stopped } from './runtime.ts'
-import type { Engines } from './runtime-pool.ts'
+import { type ChildResult, type ChildRun, runInChild } from './run-in-child.ts'
+import { type Engine, engineOf, RunStopped, type SandboxChild } from './runtime.ts'
+import type { RuntimePool } from './runtime-pool.ts'
 
 /** Runs one program in one child, with what its environment remembers. */
 export interface Runner {
   /** `waiting` ends the wait for a child; from then on the program has its own time. */
-  run(program: Program, waiting: AbortSignal): Promise<Ran>
+  run(program: Program, waiting: AbortSignal): Promise<FinishedRun>
 }
 
-export interface Ran {
+export interface FinishedRun {
   readonly outcome: Omit<Outcome, 'durationMs'>
   /** Settles when nothing of the run is left, and its environment is ready for the next one. */
   readonly cleared: Promise<void>
 }
 
 export function createRunner(options: {
-  readonly engines: Engines
+  readonly runtimePool: RuntimePool
   readonly environments: Environments
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
 }): Runner {
-  const { engines, environments, limits, clock, log } = options
+  const { runtimePool, environments, limits, clock, log } = options
 
   /** Sees to what an environment remembers of a run; true if the child itself is that. */
-  const remember = async (key: string, engine: Engine, child: Child, ending: Ending, said: Conversation) => {
+  const remember = async (key: string, engine: Engine, child: SandboxChild, ending: ChildResult, said: ChildRun) => {
     if (ending.broken !== undefined) environments.forget(key, `Its last run broke it off. ${ending.broken}`)
     else if (engine === 'javascript') {
       const memory = await soon(said.memory)
@@ -51,7 +51,13 @@ export function createRunner(options: {
     return await Promise.race([memory, never])
   }
 
-  const clear = async (key: string | undefined, engine: Engine, child: Child, ending: Ending, said: Conversation) => {
+  const clear = async (
+    key: string | undefined,
+    engine: Engine,
+    child: SandboxChild,
+    ending: ChildResult,
+    said: ChildRun,
+  ) => {
     const stays = key !== undefined && (await remember(key, engine, child, ending, said))
     if (!stays) await child.kill()
   }
@@ -61,14 +67,15 @@ export function createRunner(options: {
       const engine = engineOf(program.language)
       const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
       // Before anything of the environment is taken, so that a wait in vain loses nothing.
-      const fresh = key !== undefined && environments.hasChild(key) ? undefined : await engines.take(engine, waiting)
+      const fresh =
+        key !== undefined && environments.hasChild(key) ? undefined : await runtimePool.take(engine, waiting)
       const { reset, memory, child: kept } = key === undefined ? {} : environments.take(key)
       kept?.thaw()
-      const child = (kept ?? fresh?.child) as Child
+      const child = (kept ?? fresh?.child) as SandboxChild
       const { code, language, prelude = '', timeoutMs } = program
       const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
-      using limit = deadline(clock, timeoutMs, () => new Stopped('timeout', tooLong(timeoutMs)), program.signal)
-      const said = converse({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
+      using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', tooLong(timeoutMs)), program.signal)
+      const said = runInChild({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
       const ending = await said.ending
       const { broken: _, ...shown } = ending
       return {

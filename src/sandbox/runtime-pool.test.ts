@@ -8,10 +8,10 @@ import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { systemClock } from '../core/clock.ts'
 import { bundleChild } from './bundled-child.fixture.ts'
 import { openWorkshop } from './executor.fixture.ts'
-import type { SearchOptions } from './find-runtime.ts'
+import type { FindRuntimeOptions } from './find-runtime.ts'
 import { defaultLimits } from './limits.ts'
-import type { Child, Runtime, Search } from './runtime.ts'
-import { createEngines } from './runtime-pool.ts'
+import type { Runtime, RuntimeSearch, SandboxChild } from './runtime.ts'
+import { createRuntimePool } from './runtime-pool.ts'
 
 test('S7: what does not work here is said in the log once, and tried again after a while', async () => {
   using bundle = await bundleChild()
@@ -37,19 +37,19 @@ test('S7: what does not work here is said in the log once, and tried again after
 })
 
 test('S7: nobody waits for the search for a stronger tier, and what works goes on until one is found', async () => {
-  const child = { ready: Promise.resolve(), ended: Promise.resolve(), kill: async () => {} } as Child
+  const child = { ready: Promise.resolve(), ended: Promise.resolve(), kill: async () => {} } as SandboxChild
   const runtimeIn = (tier: Runtime['tier']): Runtime => ({ tier, start: () => child })
-  const searches: PromiseWithResolvers<Search>[] = []
+  const searches: PromiseWithResolvers<RuntimeSearch>[] = []
   const search = () => {
-    searches.push(Promise.withResolvers<Search>())
-    return (searches.at(-1) as PromiseWithResolvers<Search>).promise
+    searches.push(Promise.withResolvers<RuntimeSearch>())
+    return (searches.at(-1) as PromiseWithResolvers<RuntimeSearch>).promise
   }
   let now = 0
   const clock = { ...systemClock, monotonic: () => now }
-  const options = { limits: defaultLimits, clock, log: createKeptLog() } as unknown as SearchOptions
-  await using engines = createEngines(options, search)
+  const options = { limits: defaultLimits, clock, log: createKeptLog() } as unknown as FindRuntimeOptions
+  await using engines = createRuntimePool(options, search)
   const tier = async () => (await engines.take('javascript', new AbortController().signal)).tier
-  const found = async (result: Search) => {
+  const found = async (result: RuntimeSearch) => {
     now += defaultLimits.againMs
     const meanwhile = await Promise.all([tier(), tier()])
     searches.at(-1)?.resolve(result)

@@ -6,11 +6,11 @@ import type { Frame } from './guest/protocol.ts'
 /** A way to run programs that has been tried and works here. */
 export interface Runtime {
   readonly tier: Tier
-  start(): Child
+  start(): SandboxChild
 }
 
 /** What a search for a way has come to. */
-export interface Search {
+export interface RuntimeSearch {
   readonly runtime?: Runtime
   /** What cannot be had, why, and what to do about it, in a sentence each. */
   readonly missing: readonly string[]
@@ -24,13 +24,13 @@ export const engineOf = (language: Language): Engine => (language === 'python' ?
 export const tiers = ['bwrap', 'process', 'worker'] as const satisfies readonly Tier[]
 
 /** A process or thread that runs programs, as its host sees it: a line to it, and means to end it. */
-export interface Child {
+export interface SandboxChild {
   /** Settles when it can be given a program; rejects with the reason if it never can. */
   readonly ready: Promise<void>
   /** Settles when it is gone. */
   readonly ended: Promise<void>
   /** Whoever listens hears frames from now on, and once if the child breaks the rules or is gone. */
-  listen(receiver: Receiver): void
+  listen(receiver: ChildListener): void
   /** Settles when the message has left this process, or never will. */
   send(kind: number, id: number, payload?: string | Uint8Array): Promise<void>
   /** Milliseconds it has spent on a processor; undefined where nobody can tell. */
@@ -42,7 +42,7 @@ export interface Child {
   kill(): Promise<void>
 }
 
-export interface Receiver {
+export interface ChildListener {
   frame(frame: Frame): void
   /** It said what no honest child says. */
   broken(reason: string): void
@@ -54,8 +54,8 @@ type Status = 'timeout' | 'cancelled' | 'refused'
 const names = { timeout: 'TimeoutError', cancelled: 'CancelledError', refused: 'SandboxError' } as const
 
 /** Why a program did not come to an end of its own. */
-export class Stopped extends Error {
-  override readonly name = 'Stopped'
+export class RunStopped extends Error {
+  override readonly name = 'RunStopped'
   readonly status: Status
 
   constructor(status: Status, message: string) {
@@ -64,8 +64,8 @@ export class Stopped extends Error {
   }
 
   /** A signal's reason as one of ours: whatever others abort with, to the program it is a cancellation. */
-  static from(reason: unknown): Stopped {
-    return reason instanceof Stopped ? reason : new Stopped('cancelled', 'The program was cancelled.')
+  static from(reason: unknown): RunStopped {
+    return reason instanceof RunStopped ? reason : new RunStopped('cancelled', 'The program was cancelled.')
   }
 
   get ending(): Pick<Outcome, 'status' | 'error'> {
@@ -74,7 +74,7 @@ export class Stopped extends Error {
 }
 
 /** Something of the sandbox's own that keeps a program from running. */
-export const refused = (message: string) => new Stopped('refused', message)
+export const runRefused = (message: string) => new RunStopped('refused', message)
 
 /** The languages that can most likely be run here, without trying it: Python only where there is a `bwrap`. */
 export function likelyLanguages(languages: readonly Language[], path = process.env.PATH ?? ''): readonly Language[] {

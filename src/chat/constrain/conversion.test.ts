@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { keptByContent } from './conversion.ts'
+import { memoizeByContent } from './conversion.ts'
 
 test('S4: what a schema becomes is made once for each content', () => {
   const made: object[] = []
-  const kept = keptByContent((schema: object) => made.push(schema))
+  const kept = memoizeByContent((schema: object) => made.push(schema))
   expect([kept({ a: 1 }), kept({ a: 1 }), kept({ a: 2 }), kept({ a: 1 })]).toEqual([1, 1, 2, 1])
   expect(made).toEqual([{ a: 1 }, { a: 2 }])
 })
 
 test('S4: the order of members makes another content', () => {
-  const kept = keptByContent((schema: object) => Object.keys(schema))
+  const kept = memoizeByContent((schema: object) => Object.keys(schema))
   expect([kept({ a: 1, b: 1 }), kept({ b: 1, a: 1 })]).toEqual([
     ['a', 'b'],
     ['b', 'a'],
@@ -18,7 +18,7 @@ test('S4: the order of members makes another content', () => {
 
 test('S4: a failure is kept, too', () => {
   let tries = 0
-  const kept = keptByContent(() => {
+  const kept = memoizeByContent(() => {
     throw new Error(`try ${++tries}`)
   })
   expect(() => kept({})).toThrow('try 1')
@@ -27,7 +27,7 @@ test('S4: a failure is kept, too', () => {
 
 test('S4: only the latest are kept', () => {
   let count = 0
-  const kept = keptByContent((_schema: object) => ++count, 2)
+  const kept = memoizeByContent((_schema: object) => ++count, 2)
   kept({ n: 1 })
   kept({ n: 2 })
   kept({ n: 1 })

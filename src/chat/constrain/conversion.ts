@@ -23,7 +23,7 @@ export const step = (at: string, ...names: readonly (string | number)[]): string
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
 /** How much work a schema may still make. Schemas come from strangers, and whoever converts one holds up everybody. */
-export interface Purse {
+export interface WorkBudget {
   /** Throws `CannotExpress` where nothing is left. */
   spend(steps: number, at?: string): void
 }
@@ -34,7 +34,7 @@ const maxSteps = 2_000_000
 /** What one part of a schema costs, whatever it holds. */
 export const stepsPerSchema = 100
 
-export function createPurse(steps = maxSteps): Purse {
+export function createBudget(steps = maxSteps): WorkBudget {
   let left = steps
   return {
     spend(steps, at = '') {
@@ -51,7 +51,7 @@ const defaultMost = 512
  * Makes something of each schema once, failures included, and keeps the latest. Schemas are told apart by their
  * content as it is written: the order of members counts, because models write them in that order.
  */
-export function keptByContent<Given extends object | boolean, Made>(
+export function memoizeByContent<Given extends object | boolean, Made>(
   make: (given: Given) => Made,
   most = defaultMost,
 ): (given: Given) => Made {

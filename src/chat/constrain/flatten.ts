@@ -1,13 +1,13 @@
-import { CannotExpress, type Purse, step, stepsPerSchema } from './conversion.ts'
+import { CannotExpress, step, stepsPerSchema, type WorkBudget } from './conversion.ts'
 import { resolve } from './references.ts'
 import {
+  type AnySchema,
   commonTypes,
   isSchema,
   isSchemaObject,
+  type JsonSchemaObject,
   namedSchemas,
   namedTypes,
-  type Schema,
-  type SchemaObject,
   schemasIn,
   setMember,
   strings,
@@ -48,7 +48,7 @@ const combined: Readonly<Record<string, Combine>> = {
  * One schema that demands what two demand; `false` where nothing can meet both. Both are flat: what they refer to has
  * been put in their place.
  */
-export function merge(one: Schema, other: Schema, at: string): Schema {
+export function merge(one: AnySchema, other: AnySchema, at: string): AnySchema {
   if (one === false || other === false) return false
   if (one === true) return other
   if (other === true) return one
@@ -66,13 +66,13 @@ export function merge(one: Schema, other: Schema, at: string): Schema {
   return merged
 }
 
-function mergeTypes(one: SchemaObject, other: SchemaObject): readonly string[] | undefined {
+function mergeTypes(one: JsonSchemaObject, other: JsonSchemaObject): readonly string[] | undefined {
   const [mine, theirs] = [namedTypes(one), namedTypes(other)]
   return mine && theirs ? commonTypes(mine, theirs) : (mine ?? theirs)
 }
 
 /** False where no value is left. */
-function mergeValues(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>): boolean {
+function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): boolean {
   const [mine, theirs] = [valuesOf(one), valuesOf(other)]
   if (!mine || !theirs) return true
   delete merged.const
@@ -82,11 +82,16 @@ function mergeValues(one: SchemaObject, other: SchemaObject, merged: Record<stri
   return common.length > 0
 }
 
-const valuesOf = (schema: SchemaObject): readonly unknown[] | undefined =>
+const valuesOf = (schema: JsonSchemaObject): readonly unknown[] | undefined =>
   Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
 
 /** A member that only one of the two names must meet what the other says about the members that it does not name. */
-function mergeProperties(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>, at: string): void {
+function mergeProperties(
+  one: JsonSchemaObject,
+  other: JsonSchemaObject,
+  merged: Record<string, unknown>,
+  at: string,
+): void {
   for (const [patterned, closed] of [
     [one, other],
     [other, one],
@@ -107,17 +112,17 @@ function mergeProperties(one: SchemaObject, other: SchemaObject, merged: Record<
   merged.properties = properties
 }
 
-const rest = ({ additionalProperties }: SchemaObject): Schema =>
+const rest = ({ additionalProperties }: JsonSchemaObject): AnySchema =>
   isSchema(additionalProperties) ? additionalProperties : true
 
-function either(one: Schema, other: Schema): Schema {
+function either(one: AnySchema, other: AnySchema): AnySchema {
   if (one === false || other === false) return false
   if (one === true || JSON.stringify(one) === JSON.stringify(other)) return other
   return other === true ? one : { allOf: [one, other] }
 }
 
-function mergeItems(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>, at: string): void {
-  const speaks = ({ items, prefixItems }: SchemaObject) => items !== undefined || prefixItems !== undefined
+function mergeItems(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>, at: string): void {
+  const speaks = ({ items, prefixItems }: JsonSchemaObject) => items !== undefined || prefixItems !== undefined
   if (!speaks(one) || !speaks(other)) return
   const isTuple = one.prefixItems !== undefined || other.prefixItems !== undefined
   if (isTuple || !isSchema(one.items) || !isSchema(other.items)) {
@@ -127,7 +132,7 @@ function mergeItems(one: SchemaObject, other: SchemaObject, merged: Record<strin
 }
 
 /** Both choices have to be made: one of them is put off into the branches of the other. */
-function mergeChoices(one: SchemaObject, other: SchemaObject, merged: Record<string, unknown>): void {
+function mergeChoices(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): void {
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     if (one[keyword] === undefined || other[keyword] === undefined) continue
     const inner = { [keyword]: other[keyword] }
@@ -148,7 +153,7 @@ const merged = new Set([
 ])
 
 /** Two different demands of a kind that cannot be joined, such as two patterns. */
-function refuseRivals(keyword: string, one: SchemaObject, other: SchemaObject, at: string): void {
+function refuseRivals(keyword: string, one: JsonSchemaObject, other: JsonSchemaObject, at: string): void {
   if (!Object.hasOwn(other, keyword) || keyword in combined || merged.has(keyword) || !joins.has(keyword)) return
   if (JSON.stringify(one[keyword]) === JSON.stringify(other[keyword])) return
   throw new CannotExpress(at, keyword, 'is demanded twice, and both cannot be joined')
@@ -157,28 +162,28 @@ function refuseRivals(keyword: string, one: SchemaObject, other: SchemaObject, a
 const joins = new Set(['pattern', 'format', 'multipleOf', 'patternProperties', 'contains', 'not', 'if', 'then', 'else'])
 
 /** A schema with everything that it refers to, or that its `allOf` adds, put in its place. */
-export type Flatten = (schema: SchemaObject, at: string) => Schema
+export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema
 
 /** References that lead to references: more of them than anybody writes are a circle. */
 const maxHops = 32
 
 /** Flattens the parts of one schema. A part may be joined with itself again and again, so that its size says nothing. */
-export function flattenIn(root: Schema, purse: Purse): Flatten {
+export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 
-  function flatten(schema: SchemaObject, at: string, hops: number): Schema {
+  function flatten(schema: JsonSchemaObject, at: string, hops: number): AnySchema {
     if (hops > maxHops) throw new CannotExpress(at, '$ref', 'goes round in a circle')
     const { $ref, allOf, ...own } = schema
-    let flat: Schema = own
+    let flat: AnySchema = own
     if (typeof $ref === 'string') flat = joined(flat, resolve(root, $ref, at), at, hops)
     for (const [index, part] of schemasIn(allOf).entries()) flat = joined(flat, part, step(at, 'allOf', index), hops)
     return flat
   }
 
-  function joined(flat: Schema, part: Schema, at: string, hops: number): Schema {
-    purse.spend(stepsPerSchema, at)
+  function joined(flat: AnySchema, part: AnySchema, at: string, hops: number): AnySchema {
+    budget.spend(stepsPerSchema, at)
     const whole = merge(flat, typeof part === 'boolean' ? part : flatten(part, at, hops + 1), at)
-    purse.spend(JSON.stringify(whole).length, at)
+    budget.spend(JSON.stringify(whole).length, at)
     return whole
   }
 }

@@ -1,14 +1,14 @@
-import { CannotExpress, type Purse } from './conversion.ts'
-import { isSchema, isSchemaObject, type Schema } from './schema.ts'
+import { CannotExpress, type WorkBudget } from './conversion.ts'
+import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
 
 /** Finds what a `$ref` means. Only places inside the same schema can be meant: nothing is ever fetched. */
-export function resolve(root: Schema, reference: string, at: string): Schema {
+export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
   const found = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
   if (!isSchema(found)) throw new CannotExpress(at, '$ref', `leads nowhere inside the schema (${shown(reference)})`)
   return found
 }
 
-function lookUp(root: Schema, fragment: string): unknown {
+function lookUp(root: AnySchema, fragment: string): unknown {
   if (fragment === '') return root
   if (!fragment.startsWith('/')) return anchorsOf(root).get(fragment)
   let place: unknown = root
@@ -28,12 +28,12 @@ function unescaped(part: string): string {
   }
 }
 
-type Anchors = ReadonlyMap<string, Schema>
+type Anchors = ReadonlyMap<string, AnySchema>
 
 /** Looked for once in each schema, however many references it has. */
 const known = new WeakMap<object, Anchors>()
 
-function anchorsOf(root: Schema): Anchors {
+function anchorsOf(root: AnySchema): Anchors {
   if (typeof root === 'boolean') return new Map()
   const anchors = known.get(root) ?? anchorsIn(root, new Map(), 0)
   known.set(root, anchors)
@@ -41,7 +41,7 @@ function anchorsOf(root: Schema): Anchors {
 }
 
 /** Of several of one name, the first counts. */
-function anchorsIn(place: unknown, found: Map<string, Schema>, depth: number): Anchors {
+function anchorsIn(place: unknown, found: Map<string, AnySchema>, depth: number): Anchors {
   if (typeof place !== 'object' || place === null || depth > 64) return found
   if (isSchemaObject(place) && typeof place.$anchor === 'string' && !found.has(place.$anchor))
     found.set(place.$anchor, place)
@@ -52,27 +52,27 @@ function anchorsIn(place: unknown, found: Map<string, Schema>, depth: number): A
 const shown = (reference: string): string => JSON.stringify(reference.slice(0, 80))
 
 /** The references that lead back to themselves, directly or through others. */
-export function findCycles(root: Schema, purse: Purse): ReadonlySet<string> {
+export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<string> {
   const leadsTo = new Map<string, ReadonlySet<string>>()
   const follow = (reference: string): void => {
     if (leadsTo.has(reference)) return
     leadsTo.set(reference, new Set())
     const target = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
-    const next = referencesIn(target, purse)
+    const next = referencesIn(target, budget)
     leadsTo.set(reference, next)
     for (const one of next) follow(one)
   }
-  for (const reference of referencesIn(root, purse)) follow(reference)
-  return new Set([...leadsTo.keys()].filter((reference) => isReachable(reference, leadsTo, purse)))
+  for (const reference of referencesIn(root, budget)) follow(reference)
+  return new Set([...leadsTo.keys()].filter((reference) => isReachable(reference, leadsTo, budget)))
 }
 
 /** Whether a reference leads back to itself. */
-function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<string>>, purse: Purse): boolean {
+function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<string>>, budget: WorkBudget): boolean {
   const seen = new Set([goal])
   // A set that grows while it is gone through is gone through to its end.
   for (const next of seen) {
     for (const further of leadsTo.get(next) ?? []) {
-      purse.spend(1)
+      budget.spend(1)
       if (further === goal) return true
       seen.add(further)
     }
@@ -81,12 +81,12 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
 }
 
 /** Definitions are no use of what they define, but a reference may lead to the schema around them: they count too. */
-function referencesIn(place: unknown, purse: Purse): ReadonlySet<string> {
+function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()
   const open = [place]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next !== 'object' || next === null) continue
-    purse.spend(1)
+    budget.spend(1)
     if (isSchemaObject(next) && typeof next.$ref === 'string') found.add(next.$ref)
     for (const [name, inner] of Object.entries(next)) if (name !== 'const' && name !== 'enum') open.push(inner)
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CannotExpress, isInexpressible } from './conversion.ts'
 import { bestGrammar } from './gbnf/grammar.ts'
-import { soundSchema } from './sanitize-schema.ts'
+import { sanitizeSchema } from './sanitize-schema.ts'
 import { callSchema } from './stage-schemas.ts'
 import { strictify } from './strict/strictify.ts'
 
@@ -14,7 +14,7 @@ test('S4: a sound schema stays as it is', () => {
     $defs: { b: { anyOf: [{ type: 'integer', minimum: 1 }, { enum: ['x'] }] } },
     'x-own': { kept: true },
   }
-  expect(soundSchema(schema)).toEqual(schema)
+  expect(sanitizeSchema(schema)).toEqual(schema)
 })
 
 test.each<readonly [string, object, object | undefined]>([
@@ -29,7 +29,7 @@ test.each<readonly [string, object, object | undefined]>([
   ['a list', { type: 'array' }, undefined],
   ['a text', { type: 'string' }, undefined],
 ])('S4: of %s, what means nothing is left out', (_what, schema, properties) => {
-  const sound = soundSchema(schema as Record<string, unknown>)
+  const sound = sanitizeSchema(schema as Record<string, unknown>)
   if (properties === undefined) expect(sound).toBeUndefined()
   else expect(sound).toEqual('type' in properties ? properties : { type: 'object', properties })
 })
@@ -57,7 +57,7 @@ test('S4: whatever a server calls a schema, no form of constraint fails of it', 
   }))
   fc.assert(
     fc.property(fc.dictionary(keyword, value as fc.Arbitrary<unknown>, { maxKeys: 5 }), (schema) => {
-      const sound = soundSchema(schema)
+      const sound = sanitizeSchema(schema)
       if (!sound) return
       const calls = callSchema([{ name: 'odd', parameters: sound }])
       for (const express of [() => strictify(sound), () => strictify(calls), () => bestGrammar(calls)]) {
@@ -115,7 +115,7 @@ test.each<readonly [string, object]>([
   ['thousands of members that may be left out', { properties: named(5_000, () => ({ type: 'null' })) }],
 ])('security: %s hold nobody up, in any form of constraint', { timeout: 30_000 }, (_what, given) => {
   const schema = { type: 'object', ...given }
-  for (const make of [soundSchema, bestGrammar, strictify]) {
+  for (const make of [sanitizeSchema, bestGrammar, strictify]) {
     try {
       make(schema)
     } catch (error) {

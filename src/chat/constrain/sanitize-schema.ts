@@ -1,6 +1,6 @@
-import { keptByContent } from './conversion.ts'
+import { memoizeByContent } from './conversion.ts'
 import { resolve } from './references.ts'
-import { isSchema, isSchemaObject, mapInner, type Schema, type SchemaObject } from './schema.ts'
+import { type AnySchema, isSchema, isSchemaObject, type JsonSchemaObject, mapSubschemas } from './schema.ts'
 
 const types = new Set(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'])
 
@@ -57,25 +57,27 @@ const deepest = 64
  * tools beside it theirs: model servers refuse a request for the worst schema in it. What is left out here is still
  * checked by the tool's server. `undefined` where no object fits, so that the tool cannot be offered at all.
  */
-export const soundSchema: (schema: SchemaObject) => SchemaObject | undefined = keptByContent((schema: SchemaObject) => {
-  // Which draft it was written in is nothing to a model, and too much for some servers.
-  const { type = 'object', $schema: _draft, ...rest } = schema
-  if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
-  return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }
-})
+export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | undefined = memoizeByContent(
+  (schema: JsonSchemaObject) => {
+    // Which draft it was written in is nothing to a model, and too much for some servers.
+    const { type = 'object', $schema: _draft, ...rest } = schema
+    if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
+    return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }
+  },
+)
 
-function mend(schema: SchemaObject, root: SchemaObject, depth: number): SchemaObject {
+function mend(schema: JsonSchemaObject, root: JsonSchemaObject, depth: number): JsonSchemaObject {
   if (depth > deepest) return {}
   const kept = Object.entries(schema).filter(([keyword, value]) => {
     if (keyword === '$ref') return leadsSomewhere(root, value)
     return !Object.hasOwn(meaningful, keyword) || meaningful[keyword]?.(value)
   })
-  return mapInner(Object.fromEntries(kept), (inner: Schema) =>
+  return mapSubschemas(Object.fromEntries(kept), (inner: AnySchema) =>
     typeof inner === 'boolean' ? inner : mend(inner, root, depth + 1),
   )
 }
 
-function leadsSomewhere(root: SchemaObject, reference: unknown): boolean {
+function leadsSomewhere(root: JsonSchemaObject, reference: unknown): boolean {
   try {
     return typeof reference === 'string' && isSchema(resolve(root, reference, '#'))
   } catch {

@@ -1,20 +1,20 @@
 /** A JSON Schema that says something. */
-export type SchemaObject = Readonly<Record<string, unknown>>
+export type JsonSchemaObject = Readonly<Record<string, unknown>>
 
 /** A JSON Schema: `true` allows everything, `false` nothing. */
-export type Schema = SchemaObject | boolean
+export type AnySchema = JsonSchemaObject | boolean
 
-export const isSchemaObject = (value: unknown): value is SchemaObject =>
+export const isSchemaObject = (value: unknown): value is JsonSchemaObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const isSchema = (value: unknown): value is Schema => typeof value === 'boolean' || isSchemaObject(value)
+export const isSchema = (value: unknown): value is AnySchema => typeof value === 'boolean' || isSchemaObject(value)
 
 /** A list of schemas, such as `anyOf` holds; empty where it holds something else. */
-export const schemasIn = (value: unknown): readonly Schema[] => (Array.isArray(value) ? value.filter(isSchema) : [])
+export const schemasIn = (value: unknown): readonly AnySchema[] => (Array.isArray(value) ? value.filter(isSchema) : [])
 
 /** Schemas by name, such as `properties` holds. */
-export const namedSchemas = (value: unknown): readonly (readonly [string, Schema])[] =>
-  isSchemaObject(value) ? Object.entries(value).filter((entry): entry is [string, Schema] => isSchema(entry[1])) : []
+export const namedSchemas = (value: unknown): readonly (readonly [string, AnySchema])[] =>
+  isSchemaObject(value) ? Object.entries(value).filter((entry): entry is [string, AnySchema] => isSchema(entry[1])) : []
 
 export const strings = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
@@ -30,9 +30,9 @@ export function setMember(target: object, name: string, value: unknown): void {
 /** The types that JSON Schema knows, as they are listed in an alternative. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
 
-export type Type = (typeof allTypes)[number]
+export type JsonType = (typeof allTypes)[number]
 
-const keywordsOf: Readonly<Partial<Record<Type, readonly string[]>>> = {
+const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
   object: [
     'properties',
     'required',
@@ -61,7 +61,7 @@ const keywordsOf: Readonly<Partial<Record<Type, readonly string[]>>> = {
  * The types that a schema allows; `undefined` where it says nothing. One that has keywords for a type but does not
  * name it surely means that type, although by the letter of the standard everything else would be allowed, too.
  */
-export function typesOf(schema: SchemaObject): readonly Type[] | undefined {
+export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = namedTypes(schema)
   if (named) return named
   const meant = allTypes.filter((type) => keywordsOf[type]?.some((keyword) => keyword in schema))
@@ -69,7 +69,7 @@ export function typesOf(schema: SchemaObject): readonly Type[] | undefined {
 }
 
 /** The types that a schema names; `undefined` where it names none. */
-export function namedTypes({ type }: SchemaObject): readonly Type[] | undefined {
+export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = typeof type === 'string' ? [type] : strings(type)
   if (named.length === 0) return undefined
   const known = allTypes.filter((one) => named.includes(one))
@@ -77,13 +77,13 @@ export function namedTypes({ type }: SchemaObject): readonly Type[] | undefined 
 }
 
 /** A type that JSON Schema does not know, if a schema names one: `float`, `dict`, `any`. */
-export function unknownType({ type }: SchemaObject): unknown {
+export function unknownType({ type }: JsonSchemaObject): unknown {
   if (type === undefined) return undefined
   return [type].flat().find((name) => !(allTypes as readonly unknown[]).includes(name))
 }
 
 /** What two lists of types have in common; whole numbers are numbers. */
-export function commonTypes(one: readonly Type[], other: readonly Type[]): readonly Type[] {
+export function commonTypes(one: readonly JsonType[], other: readonly JsonType[]): readonly JsonType[] {
   const both = one.filter((type) => other.includes(type))
   const whole =
     !both.includes('number') &&
@@ -92,15 +92,15 @@ export function commonTypes(one: readonly Type[], other: readonly Type[]): reado
 }
 
 /** The type of a value. */
-export function typeOf(value: unknown): Type {
+export function typeOf(value: unknown): JsonType {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
-  return typeof value as Type
+  return typeof value as JsonType
 }
 
 /** Whether a value is of one of these types. */
-export function isOfType(value: unknown, types: readonly Type[]): boolean {
+export function isOfType(value: unknown, types: readonly JsonType[]): boolean {
   const type = typeOf(value)
   return types.includes(type) || (type === 'integer' && types.includes('number'))
 }
@@ -122,7 +122,7 @@ const list = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
 const map = new Set(['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties'])
 
 /** A copy of a schema with `change` applied to each schema right inside it; values and remarks are left alone. */
-export function mapInner(schema: SchemaObject, change: (inner: Schema) => Schema): SchemaObject {
+export function mapSubschemas(schema: JsonSchemaObject, change: (inner: AnySchema) => AnySchema): JsonSchemaObject {
   const changed: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (one.has(keyword) && isSchema(value)) changed[keyword] = change(value)
@@ -134,7 +134,7 @@ export function mapInner(schema: SchemaObject, change: (inner: Schema) => Schema
   return changed
 }
 
-function mapNamed(named: SchemaObject, change: (inner: Schema) => Schema): SchemaObject {
+function mapNamed(named: JsonSchemaObject, change: (inner: AnySchema) => AnySchema): JsonSchemaObject {
   const changed = {}
   for (const [name, value] of Object.entries(named)) setMember(changed, name, isSchema(value) ? change(value) : value)
   return changed

@@ -1,5 +1,5 @@
 import type { FunctionCall } from '../../core/chat.ts'
-import { isSchemaObject, mapInner, type Schema, type SchemaObject } from './schema.ts'
+import { type AnySchema, isSchemaObject, type JsonSchemaObject, mapSubschemas } from './schema.ts'
 
 /** What a model answers when it is asked which tools it needs (S3). */
 export interface ToolSelectionResponse {
@@ -22,7 +22,7 @@ export interface CallableTool {
   readonly name: string
   readonly description?: string
   /** The schema of its arguments. */
-  readonly parameters: SchemaObject
+  readonly parameters: JsonSchemaObject
 }
 
 const maxReasoning = 4_000
@@ -30,7 +30,7 @@ const maxContent = 32_768
 /** More calls than this in one answer are no answer. */
 const maxCalls = 32
 
-const closed = (properties: object, required = Object.keys(properties)): SchemaObject => ({
+const closed = (properties: object, required = Object.keys(properties)): JsonSchemaObject => ({
   type: 'object',
   properties,
   required,
@@ -38,7 +38,7 @@ const closed = (properties: object, required = Object.keys(properties)): SchemaO
 })
 
 /** A selection among these tools and no others. The reasoning comes first, so that it can do some good. */
-export const selectionSchema = (candidates: readonly string[]): SchemaObject =>
+export const selectionSchema = (candidates: readonly string[]): JsonSchemaObject =>
   closed({
     reasoning: { type: 'string', maxLength: maxReasoning },
     selected_tools: {
@@ -52,7 +52,7 @@ export const selectionSchema = (candidates: readonly string[]): SchemaObject =>
  * Calls of these tools, each with arguments of its own schema. The arguments are objects here and become text
  * afterwards (`asFunctionCalls`): inside a string, no constraint could reach them.
  */
-export function callSchema(tools: readonly CallableTool[]): SchemaObject {
+export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
   const definitions: Record<string, unknown> = {}
   const calls = tools.map(({ name, parameters }, index) => {
     const at = `#/properties/tool_calls/items/anyOf/${index}/properties/arguments`
@@ -66,10 +66,10 @@ export function callSchema(tools: readonly CallableTool[]): SchemaObject {
 }
 
 /** An answer in words. */
-export const finalSchema: SchemaObject = closed({ content: { type: 'string', maxLength: maxContent } })
+export const finalSchema: JsonSchemaObject = closed({ content: { type: 'string', maxLength: maxContent } })
 
 /** The stage of calling as it is answered to others: calls with ids, their arguments as text. */
-export const functionCallResponseSchema: SchemaObject = closed(
+export const functionCallResponseSchema: JsonSchemaObject = closed(
   {
     tool_calls: {
       type: 'array',
@@ -99,16 +99,16 @@ export function asFunctionCalls(
 }
 
 /** A schema that has become part of another, and the definitions that it brings along. */
-interface Embedded {
-  readonly schema: SchemaObject
-  readonly definitions: readonly (readonly [string, Schema])[]
+interface EmbeddedSchema {
+  readonly schema: JsonSchemaObject
+  readonly definitions: readonly (readonly [string, AnySchema])[]
 }
 
 /**
  * Makes a schema fit to stand inside another one: what it defines goes to the root under names of its own, and its
  * references lead to where things then are. Its ids stay behind, as they would change what references mean.
  */
-function embed(schema: SchemaObject, place: { readonly at: string; readonly key: string }): Embedded {
+function embed(schema: JsonSchemaObject, place: { readonly at: string; readonly key: string }): EmbeddedSchema {
   const rename = (name: string): string => `${place.key}_${name}`
   const moved = (reference: string): string => {
     if (reference === '#') return place.at
@@ -116,12 +116,12 @@ function embed(schema: SchemaObject, place: { readonly at: string; readonly key:
     if (definition) return `#/$defs/${rename(definition[1] as string)}${definition[2]}`
     return reference.startsWith('#/') ? place.at + reference.slice(1) : reference
   }
-  const change = (inner: Schema): Schema => {
+  const change = (inner: AnySchema): AnySchema => {
     if (typeof inner === 'boolean') return inner
-    const { $id: _id, id: _oldId, $schema: _dialect, ...rest } = mapInner(inner, change)
+    const { $id: _id, id: _oldId, $schema: _dialect, ...rest } = mapSubschemas(inner, change)
     return typeof rest.$ref === 'string' ? { ...rest, $ref: moved(rest.$ref) } : rest
   }
-  const { $defs, definitions, ...own } = change(schema) as SchemaObject
+  const { $defs, definitions, ...own } = change(schema) as JsonSchemaObject
   const brought = [definitions, $defs].filter(isSchemaObject).flatMap((all) => Object.entries(all))
-  return { schema: own, definitions: brought.map(([name, inner]) => [rename(name), inner as Schema]) }
+  return { schema: own, definitions: brought.map(([name, inner]) => [rename(name), inner as AnySchema]) }
 }

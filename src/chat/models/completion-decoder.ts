@@ -4,16 +4,16 @@ import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import { asFunctionCalls } from '../constrain/stage-schemas.ts'
 import { repair } from '../repair/repair.ts'
 import type { Delta, End, EndReason, Usage } from './model.ts'
-import type { Plan } from './request-plan.ts'
+import type { RequestPlan } from './request-plan.ts'
 
 const newId = (): string => `call_${randomUUID().replaceAll('-', '')}`
 
 /** What the objects of an answer tell, in our own words. */
-export async function* deltasOf(objects: AsyncIterable<unknown>, plan: Plan): AsyncGenerator<Delta> {
-  const told = createTold()
+export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPlan): AsyncGenerator<Delta> {
+  const reader = createCompletionReader()
   const texts: string[] = []
   for await (const object of objects) {
-    for (const piece of told.take(object)) {
+    for (const piece of reader.take(object)) {
       // Calls that are written as text can only be read when they are complete.
       if (plan.callsAsText && piece.kind === 'text') texts.push(piece.text)
       else yield piece
@@ -21,33 +21,36 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: Plan): As
   }
   const written = plan.callsAsText ? readCalls(texts.join(''), plan) : { text: '', calls: [] }
   if (written.text !== '') yield { kind: 'text', text: written.text }
-  const calls = [...withoutHalf(told).map((call) => restored(call, plan)), ...written.calls]
+  const calls = [...withoutHalf(reader).map((call) => restored(call, plan)), ...written.calls]
   for (const call of calls) yield { kind: 'call', call }
-  yield endOf(told, plan, written.calls.length > 0)
+  yield endOf(reader, plan, written.calls.length > 0)
 }
 
 /**
  * The calls, but not one that was cut off before its arguments began: it would look like a call without any. Arguments
  * that were cut off show that themselves.
  */
-function withoutHalf(told: Told): readonly FunctionCall[] {
-  const calls = told.calls(newId)
-  const isCut = told.reason === 'length' || !told.finished
+function withoutHalf(reader: CompletionReader): readonly FunctionCall[] {
+  const calls = reader.calls(newId)
+  const isCut = reader.reason === 'length' || !reader.finished
   return isCut && calls.at(-1)?.function.arguments.trim() === '' ? calls.slice(0, -1) : calls
 }
 
-function endOf(told: Told, plan: Plan, hasCalls: boolean): End {
+function endOf(reader: CompletionReader, plan: RequestPlan, hasCalls: boolean): End {
   return {
     kind: 'end',
-    reason: hasCalls && told.reason !== 'length' ? 'calls' : told.reason,
-    ...(told.usage && { usage: told.usage }),
+    reason: hasCalls && reader.reason !== 'length' ? 'calls' : reader.reason,
+    ...(reader.usage && { usage: reader.usage }),
     ...(plan.constraint && !plan.callsAsText && { form: plan.constraint }),
     restore: (value) => (plan.callsAsText ? value : plan.restore(value)),
   }
 }
 
 /** The calls in an answer to a server that was not offered any tools. Half a call is none. */
-function readCalls(answer: string, plan: Plan): { readonly text: string; readonly calls: readonly FunctionCall[] } {
+function readCalls(
+  answer: string,
+  plan: RequestPlan,
+): { readonly text: string; readonly calls: readonly FunctionCall[] } {
   const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
   if (!('value' in found) || !found.complete) return { text: answer, calls: [] }
   const value = plan.restore(found.value)
@@ -60,7 +63,7 @@ function readCalls(answer: string, plan: Plan): { readonly text: string; readonl
 }
 
 /** A call of a strict tool without the nulls that strictness asked for. What is no JSON stays as it is. */
-function restored(call: FunctionCall, plan: Plan): FunctionCall {
+function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
   const { name, arguments: text } = call.function
   try {
     const parsed: unknown = JSON.parse(text)
@@ -74,9 +77,9 @@ function restored(call: FunctionCall, plan: Plan): FunctionCall {
 }
 
 /** What the objects of an answer have told so far. */
-interface Told {
+interface CompletionReader {
   /** Takes in one object of a stream, or the one object of an answer that came whole. */
-  take(object: unknown): readonly Piece[]
+  take(object: unknown): readonly CompletionPiece[]
   /** The calls, now that nothing more comes. */
   calls(newId: () => string): readonly FunctionCall[]
   readonly reason: EndReason
@@ -85,7 +88,7 @@ interface Told {
   readonly finished: boolean
 }
 
-interface Piece {
+interface CompletionPiece {
   readonly kind: 'text' | 'thinking'
   readonly text: string
 }
@@ -100,7 +103,7 @@ interface PartialCall {
 }
 
 /** Understands `chat.completion` and its chunks, and the liberties that servers take with them. */
-function createTold(): Told {
+function createCompletionReader(): CompletionReader {
   const calls: PartialCall[] = []
   const byPlace = new Map<unknown, PartialCall>()
   let reason: EndReason = 'unknown'
@@ -127,14 +130,14 @@ function createTold(): Told {
     if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
   }
 
-  const takeMessage = (message: unknown): Piece[] => {
+  const takeMessage = (message: unknown): CompletionPiece[] => {
     if (!isObject(message)) return []
     const toolCalls = Array.isArray(message.tool_calls) ? message.tool_calls : message.function_call ? [message] : []
     for (const [place, call] of toolCalls.entries())
       takeCall(message.function_call === undefined ? call : { function: message.function_call }, place)
     const refusal = textOf(message.refusal)
     if (refusal !== '') reason = 'filtered'
-    const pieces: Piece[] = [
+    const pieces: CompletionPiece[] = [
       { kind: 'thinking', text: textOf(message.reasoning_content) || textOf(message.reasoning) },
       { kind: 'text', text: contentOf(message.content) + refusal },
     ]

@@ -5,7 +5,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { createModels } from './create-models.ts'
 import { failure, hello, patient } from './model.fixture.ts'
-import { gather, type Model } from './model.ts'
+import { collectAnswer, type Model } from './model.ts'
 import { ignores, modelServer } from './server.fixture.ts'
 
 const around = () => ({ clock: createManualClock(), log: silentLog })
@@ -26,7 +26,7 @@ test('S6: its timeouts are those of the configuration', async () => {
   })
   const { clock, log } = around()
   await using model = createModels(models, { clock, log }).get('a') as Model
-  const error = failure(gather(model.complete({ messages: hello, signal: patient() })))
+  const error = failure(collectAnswer(model.complete({ messages: hello, signal: patient() })))
   await server.request(1)
   clock.advance(2_000)
   expect(await error).toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining('within 2 s') })
@@ -52,7 +52,7 @@ test('S6: a model file is loaded when it is first asked, once, and again where t
     },
   })
   const model = all.get('file') as Model
-  const ask = () => gather(model.complete({ messages: hello, signal: patient() }))
+  const ask = () => collectAnswer(model.complete({ messages: hello, signal: patient() }))
   expect(made).toBe(0)
   expect(await failure(ask())).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
   expect((await Promise.all([ask(), ask()])).map(({ text }) => text)).toEqual(['/m.gguf', '/m.gguf'])

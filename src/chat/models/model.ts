@@ -1,5 +1,5 @@
 import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
-import type { SchemaObject } from '../constrain/schema.ts'
+import type { JsonSchemaObject } from '../constrain/schema.ts'
 import type { CallableTool } from '../constrain/stage-schemas.ts'
 
 /** A language model, wherever it runs. */
@@ -38,7 +38,7 @@ export type ModelRequest = Asked &
 export interface Constraint {
   /** A name for it, of letters, digits, `_` and `-`. */
   readonly name: string
-  readonly schema: SchemaObject
+  readonly schema: JsonSchemaObject
 }
 
 /** What a model tells. */
@@ -80,14 +80,14 @@ export interface ModelAnswer extends Omit<End, 'kind'> {
 }
 
 /** Waits for a whole answer. */
-export async function gather(deltas: AsyncIterable<Delta>): Promise<ModelAnswer> {
+export async function collectAnswer(deltas: AsyncIterable<Delta>): Promise<ModelAnswer> {
   const all: Delta[] = []
   for await (const delta of deltas) all.push(delta)
-  return gathered(all)
+  return answerFrom(all)
 }
 
 /** An answer of which all has been told. */
-export function gathered(deltas: readonly Delta[]): ModelAnswer {
+export function answerFrom(deltas: readonly Delta[]): ModelAnswer {
   const end = deltas.find((delta) => delta.kind === 'end') ?? { reason: 'unknown', restore: (value) => value }
   const joined = (kind: 'text' | 'thinking') =>
     deltas.flatMap((delta) => (delta.kind === kind ? [delta.text] : [])).join('')

@@ -1,17 +1,17 @@
 import type { ChatMessage } from '../../core/chat.ts'
-import { contentHash, isInexpressible, keptByContent } from '../constrain/conversion.ts'
+import { contentHash, isInexpressible, memoizeByContent } from '../constrain/conversion.ts'
 import { bestGrammar } from '../constrain/gbnf/grammar.ts'
-import type { SchemaObject } from '../constrain/schema.ts'
+import type { JsonSchemaObject } from '../constrain/schema.ts'
 import { type CallableTool, callSchema } from '../constrain/stage-schemas.ts'
-import { type Strict, strictify } from '../constrain/strict/strictify.ts'
+import { type StrictSchema, strictify } from '../constrain/strict/strictify.ts'
 import type { Constraint, ConstraintForm, ModelRequest } from './model.ts'
-import type { Profile, Sending } from './server-profile.ts'
+import type { Profile, SentRequest } from './server-profile.ts'
 
 /** What has to be known of a model to plan a request. */
-export type Known = Pick<Profile, 'kind' | 'abilities' | 'formsFor' | 'toolForms'>
+export type PlanningProfile = Pick<Profile, 'kind' | 'capabilities' | 'formsFor' | 'toolForms'>
 
 /** One way to send a request. */
-export interface Plan extends Sending {
+export interface RequestPlan extends SentRequest {
   readonly messages: readonly ChatMessage[]
   /** Fields of the request that the form needs. */
   readonly fields: object
@@ -23,18 +23,24 @@ export interface Plan extends Sending {
   restore(value: unknown, tool?: string): unknown
 }
 
-const strict: (schema: SchemaObject) => Strict = keptByContent((schema: SchemaObject) => strictify(schema))
+const strict: (schema: JsonSchemaObject) => StrictSchema = memoizeByContent((schema: JsonSchemaObject) =>
+  strictify(schema),
+)
 const same = (value: unknown): unknown => value
 
 /** The ways to send a request, the strongest first; what cannot be expressed in a form is passed over. */
-export function* plansFor(request: ModelRequest, profile: Known): Generator<Plan> {
+export function* plansFor(request: ModelRequest, profile: PlanningProfile): Generator<RequestPlan> {
   if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
   else if (request.tools?.length)
     yield* equipped(request.tools, request.toolChoice ?? 'auto', request.messages, profile)
   else yield { content: '', messages: request.messages, fields: {}, restore: same }
 }
 
-function* constrained(constraint: Constraint, messages: readonly ChatMessage[], profile: Known): Generator<Plan> {
+function* constrained(
+  constraint: Constraint,
+  messages: readonly ChatMessage[],
+  profile: PlanningProfile,
+): Generator<RequestPlan> {
   const content = contentHash(constraint.schema)
   for (const form of profile.formsFor(content)) {
     const sent = expressed(form, constraint, messages, profile)
@@ -42,14 +48,14 @@ function* constrained(constraint: Constraint, messages: readonly ChatMessage[], 
   }
 }
 
-type Sent = Pick<Plan, 'messages' | 'fields'> & Partial<Pick<Plan, 'restore'>>
+type Sent = Pick<RequestPlan, 'messages' | 'fields'> & Partial<Pick<RequestPlan, 'restore'>>
 
 /** A constraint in one form; `undefined` where that form cannot say it. */
 function expressed(
   form: ConstraintForm,
   { name, schema }: Constraint,
   messages: readonly ChatMessage[],
-  profile: Known,
+  profile: PlanningProfile,
 ): Sent | undefined {
   const told = instructed(messages, schemaInstruction(schema))
   try {
@@ -61,7 +67,7 @@ function expressed(
       case 'schema':
         return { messages, fields: { response_format: jsonSchema(name, schema, false) } }
       case 'grammar': {
-        const fields = profile.abilities.grammar(bestGrammar(schema).gbnf)
+        const fields = profile.capabilities.grammar(bestGrammar(schema).gbnf)
         // A server of unknown kind may not even look at it.
         return { messages: profile.kind === 'unknown' ? told : messages, fields }
       }
@@ -76,7 +82,7 @@ function expressed(
   }
 }
 
-const jsonSchema = (name: string, schema: SchemaObject, isStrict: boolean) => ({
+const jsonSchema = (name: string, schema: JsonSchemaObject, isStrict: boolean) => ({
   type: 'json_schema',
   json_schema: { name, strict: isStrict, schema },
 })
@@ -85,8 +91,8 @@ function* equipped(
   given: readonly CallableTool[],
   choice: 'auto' | 'required',
   messages: readonly ChatMessage[],
-  profile: Known,
-): Generator<Plan> {
+  profile: PlanningProfile,
+): Generator<RequestPlan> {
   // Always in the same order, so that servers find what they have read before.
   const tools = given.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   const content = contentHash(tools)
@@ -116,7 +122,7 @@ const definition = ({ name, description, parameters }: CallableTool): object => 
 /** Each tool strict that can be; `undefined` where none can. */
 function strictTools(
   tools: readonly CallableTool[],
-): { definitions: readonly object[]; restore: Plan['restore'] } | undefined {
+): { definitions: readonly object[]; restore: RequestPlan['restore'] } | undefined {
   const restorers = new Map<string, (value: unknown) => unknown>()
   const definitions = tools.map((tool) => {
     try {
@@ -142,8 +148,8 @@ function* asked(
   tools: readonly CallableTool[],
   choice: 'auto' | 'required',
   messages: readonly ChatMessage[],
-  profile: Known,
-): Generator<Plan> {
+  profile: PlanningProfile,
+): Generator<RequestPlan> {
   const mustCall = choice === 'required'
   const calls = callSchema(tools)
   const { tool_calls: list } = calls.properties as { readonly tool_calls: object }
@@ -164,7 +170,7 @@ function instructed(messages: readonly ChatMessage[], instruction: string): read
 }
 
 /** Asks in words for what cannot be enforced. */
-const schemaInstruction = (schema: SchemaObject): string =>
+const schemaInstruction = (schema: JsonSchemaObject): string =>
   `Answer with one JSON object and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`
 
 /** Says in words which tools there are. */

@@ -1,39 +1,39 @@
 import { type ConstraintForm, constraintForms } from './model.ts'
 
 /** Fields of a request that some servers refuse and that nobody needs. */
-export const dispensable = ['stream_options', 'temperature', 'max_tokens', 'parallel_tool_calls'] as const
+export const optionalFields = ['stream_options', 'temperature', 'max_tokens', 'parallel_tool_calls'] as const
 
-export type Dispensable = (typeof dispensable)[number]
+export type OptionalField = (typeof optionalFields)[number]
 
 /** What is known of one model at one address: first by its kind, then by what it has refused and taken. */
 export interface Profile {
   readonly kind: ServerKind
-  readonly abilities: Abilities
-  readonly unwanted: ReadonlySet<Dispensable>
+  readonly capabilities: ServerCapabilities
+  readonly unsupportedFields: ReadonlySet<OptionalField>
   /** The forms to try for a schema, by the hash of its content. */
   formsFor(content: string): readonly ConstraintForm[]
   toolForms(content: string): readonly ToolForm[]
   recognise(kind: ServerKind): void
-  dislikes(field: Dispensable): void
+  markUnsupported(field: OptionalField): void
   /** A form was taken, after others had been refused. */
-  learn(taken: Sending, refused: readonly Sending[]): void
+  learn(taken: SentRequest, refused: readonly SentRequest[]): void
 }
 
 /** Something sent in a form; without one where there was nothing to choose. */
-export interface Sending {
-  readonly form?: Form
+export interface SentRequest {
+  readonly form?: RequestForm
   readonly content: string
 }
 
 /** A way of sending: of a constraint, or of tools. */
-export type Form = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
+export type RequestForm = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
 /** Schemas that a server refused in a form that it takes otherwise. */
 const maxContents = 1_000
 
 export function createProfile(baseUrl: string, preference: Preference): Profile {
   let kind = kindOfAddress(new URL(baseUrl))
-  const unwanted = new Set<Dispensable>()
+  const unsupportedFields = new Set<OptionalField>()
   /** Forms that have been taken at least once: when one is refused after that, the schema was to blame. */
   const proven = new Set<string>()
   const refusedAlways = new Set<string>()
@@ -44,7 +44,7 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
     place === all.length - 1 || !(refusedAlways.has(form) || refusedFor.has(`${content} ${form}`))
 
   const wanted = (): readonly ConstraintForm[] => {
-    const { forms } = abilities[kind]
+    const { forms } = capabilities[kind]
     if (preference === 'auto') return forms
     const first = preferred[preference]
     const lower = constraintForms.slice(constraintForms.indexOf(first) + 1).filter((form) => forms.includes(form))
@@ -57,17 +57,17 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
     get kind() {
       return kind
     },
-    get abilities() {
-      return abilities[kind]
+    get capabilities() {
+      return capabilities[kind]
     },
-    unwanted,
+    unsupportedFields,
     formsFor: (content) => wanted().filter((form, place, all) => isOpen(content)(`constraint ${form}`, place, all)),
     toolForms: (content) =>
-      abilities[kind].tools.filter((form, place, all) => isOpen(content)(`tools ${form}`, place, all)),
+      capabilities[kind].tools.filter((form, place, all) => isOpen(content)(`tools ${form}`, place, all)),
     recognise(found) {
       if (kind === 'unknown') kind = found
     },
-    dislikes: (field) => void unwanted.add(field),
+    markUnsupported: (field) => void unsupportedFields.add(field),
     learn(taken, refused) {
       for (const { form, content } of refused) {
         if (!form) continue
@@ -80,7 +80,8 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
   }
 }
 
-const nameOf = (form: Form): string => ('constraint' in form ? `constraint ${form.constraint}` : `tools ${form.tools}`)
+const nameOf = (form: RequestForm): string =>
+  'constraint' in form ? `constraint ${form.constraint}` : `tools ${form.tools}`
 
 /** How the configuration wants constraints to be sent. */
 export type Preference = 'auto' | 'json_schema' | 'grammar' | 'json_object' | 'none'
@@ -109,7 +110,7 @@ type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'e
 type ToolForm = 'strict' | 'plain' | 'schema'
 
 /** What is known of a kind of server before the first request. */
-interface Abilities {
+interface ServerCapabilities {
   readonly forms: readonly ConstraintForm[]
   readonly tools: readonly ToolForm[]
   /** What a grammar is sent as. */
@@ -118,7 +119,7 @@ interface Abilities {
 
 const topLevel = (gbnf: string) => ({ grammar: gbnf })
 
-export const abilities: Readonly<Record<ServerKind, Abilities>> = {
+export const capabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
   openai: {
     forms: ['strict', 'schema', 'json_object', 'prompt'],
     tools: ['strict', 'plain', 'schema'],

@@ -1,7 +1,7 @@
 export type Opener = '{' | '['
 
 /** A place in a text that is being read leniently, and what has been found out on the way. */
-export interface Reader {
+export interface TextReader {
   readonly text: string
   at: number
   /** The containers that are open here, the innermost last. */
@@ -9,16 +9,16 @@ export interface Reader {
   readonly repairs: Set<Repair>
   complete: boolean
   /** What is missing, where the text ended between two values. Anything else that was cut off makes it `more`. */
-  lacks: Lack | undefined
+  lacks: MissingEnd | undefined
   /** How many characters had to be taken for text although nothing marked them so: they may well be prose. */
   unquoted: number
   /** How often a string that never ends may still be looked at again. */
   rescues: number
-  readonly purse: Purse
+  readonly budget: StepBudget
 }
 
 /** How much work reading may still do, whatever the text. */
-export interface Purse {
+export interface StepBudget {
   left: number
 }
 
@@ -41,9 +41,9 @@ const maxRescues = 8
 /** Every character may be looked at this often: as part of a value, ahead of a quote, in other attempts. */
 const stepsPerCharacter = 16
 
-export const purseFor = (text: string): Purse => ({ left: 1024 + stepsPerCharacter * text.length })
+export const budgetFor = (text: string): StepBudget => ({ left: 1024 + stepsPerCharacter * text.length })
 
-export const readerAt = (text: string, at: number, purse: Purse): Reader => ({
+export const readerAt = (text: string, at: number, budget: StepBudget): TextReader => ({
   text,
   at,
   open: [],
@@ -52,25 +52,25 @@ export const readerAt = (text: string, at: number, purse: Purse): Reader => ({
   lacks: undefined,
   unquoted: 0,
   rescues: maxRescues,
-  purse,
+  budget,
 })
 
-export function spend(purse: Purse, steps: number): void {
-  purse.left -= steps
-  if (purse.left < 0) throw tooCostly
+export function spend(budget: StepBudget, steps: number): void {
+  budget.left -= steps
+  if (budget.left < 0) throw tooCostly
 }
 
 /** Enters a container. */
-export function enter(reader: Reader, opener: Opener): void {
+export function enter(reader: TextReader, opener: Opener): void {
   if (reader.open.length >= deepest) throw tooCostly
   reader.open.push(opener)
   reader.at++
 }
 
-export const atEnd = (reader: Reader): boolean => reader.at >= reader.text.length
+export const atEnd = (reader: TextReader): boolean => reader.at >= reader.text.length
 
 /** The text has ended before the value has. */
-export function cutOff(reader: Reader): void {
+export function cutOff(reader: TextReader): void {
   reader.at = reader.text.length
   reader.complete = false
   reader.lacks = 'more'
@@ -78,7 +78,7 @@ export function cutOff(reader: Reader): void {
 }
 
 /** The text has ended, or something else has begun, where a container should be closed or go on. */
-export function unclosed(reader: Reader, lacks: Lack): void {
+export function unclosed(reader: TextReader, lacks: MissingEnd): void {
   reader.complete = false
   reader.lacks ??= lacks
   reader.repairs.add('closed what was cut off')
@@ -113,7 +113,7 @@ export type Repair =
   | 'closed what was cut off'
 
 /** A value and how it was come by. */
-export interface Repaired {
+export interface RepairResult {
   readonly value: unknown
   /** Empty where the text was JSON as it stood. */
   readonly repairs: readonly Repair[]
@@ -123,13 +123,13 @@ export interface Repaired {
    */
   readonly complete: boolean
   /** What is missing where it is not complete. */
-  readonly lacks?: Lack | undefined
+  readonly lacks?: MissingEnd | undefined
 }
 
 /** Closing brackets alone; perhaps more, after a comma or a digit at the very end; or part of a value. */
-export type Lack = 'brackets' | 'maybe-more' | 'more'
+export type MissingEnd = 'brackets' | 'maybe-more' | 'more'
 
 /** No value could be found; the reason reads on from `it`. */
-export interface Unreadable {
+export interface RepairFailure {
   readonly unreadable: string
 }

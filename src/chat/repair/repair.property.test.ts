@@ -1,18 +1,18 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readObject } from '../parse-answer.ts'
+import { parseObject } from '../parse-answer.ts'
 import { documents, flawed, pairs } from './flaws.fixture.ts'
-import type { Repaired } from './reader.ts'
+import type { RepairResult } from './reader.ts'
 import { repair } from './repair.ts'
 import { containers, isPrefix, sloppiness, written } from './sloppy.fixture.ts'
 
 const container = fc.oneof(containers.object, containers.array)
 const runs = { numRuns: 400 }
 
-const repaired = (text: string): Repaired => {
+const repaired = (text: string): RepairResult => {
   const found = repair(text)
   expect(found, text).toHaveProperty('value')
-  return found as Repaired
+  return found as RepairResult
 }
 
 const same = (value: unknown, text: string): void => {
@@ -154,7 +154,7 @@ test.each(pairs)('S4: two flaws at once are mended: %s and %s', (...pair) => {
     fc.property(documents, fc.integer({ min: 1, max: 1_000_000 }), (value, seed) => {
       const text = flawed(value, pair, seed)
       fc.pre(text !== undefined)
-      expect(readObject(text, { accepts: () => true, ended: true }), text).toEqual({ value })
+      expect(parseObject(text, { accepts: () => true, ended: true }), text).toEqual({ value })
     }),
     { numRuns: 40 },
   )
@@ -165,7 +165,7 @@ test('S4: what was cut off inside of a value is not acted upon, and what lacks i
     fc.property(documents, fc.double({ min: 0, max: 1, noNaN: true }), (value, share) => {
       const text = JSON.stringify(value)
       const cut = text.slice(0, 1 + Math.floor(share * (text.length - 1)))
-      const read = readObject(cut, { accepts: () => true })
+      const read = parseObject(cut, { accepts: () => true })
       const closed = ['', '}', ']}', '}}'].some((end) => isJson(cut + end))
       expect('value' in read, cut).toBe(closed && !/[\d{[]$/.test(cut))
     }),

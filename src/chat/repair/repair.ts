@@ -1,15 +1,15 @@
 import {
+  budgetFor,
   deepest,
-  type Lack,
+  type MissingEnd,
   noValue,
-  type Purse,
-  purseFor,
-  type Reader,
   type Repair,
-  type Repaired,
+  type RepairFailure,
+  type RepairResult,
   readerAt,
+  type StepBudget,
+  type TextReader,
   tooCostly,
-  type Unreadable,
 } from './reader.ts'
 import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './scan.ts'
 import { readMembers, readValue } from './values.ts'
@@ -28,7 +28,7 @@ const isContainer = (value: unknown): boolean => typeof value === 'object' && va
  * Finds the JSON value that a model meant. Text that is JSON already is taken as it is; otherwise thoughts, fences and
  * prose are taken away and what is left is read leniently. Takes time in proportion to the text, whatever it holds.
  */
-export function repair(text: string, { accepts = isContainer }: RepairOptions = {}): Repaired | Unreadable {
+export function repair(text: string, { accepts = isContainer }: RepairOptions = {}): RepairResult | RepairFailure {
   const whole = strictly(text)
   if (whole && accepts(whole.value)) return whole
   const found = whole ? fromString(whole, accepts) : mended(text, accepts)
@@ -36,7 +36,7 @@ export function repair(text: string, { accepts = isContainer }: RepairOptions = 
   return unwrapped(found, accepts)
 }
 
-function mended(text: string, accepts: (value: unknown) => boolean, layers = 2): Repaired | Unreadable {
+function mended(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
   const tokens = withoutTokens(text)
   const thought = withoutThinking(tokens.text)
   if (!thought) return { unreadable: 'is a thought that never ends' }
@@ -47,7 +47,7 @@ function mended(text: string, accepts: (value: unknown) => boolean, layers = 2):
   const strict = strictly(fence.text)
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
   if (fence.text.length > longest) return { unreadable: `is too long to be mended (${fence.text.length} characters)` }
-  const plainer = layers > 0 ? decodedOnce(fence.text) : undefined
+  const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
   const deeper = plainer === undefined ? undefined : mended(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it once more', ...deeper.repairs] }
   const best = bestOf(fence.text, accepts)
@@ -59,8 +59,8 @@ function mended(text: string, accepts: (value: unknown) => boolean, layers = 2):
   return best ? { ...best, repairs: [...before, ...best.repairs] } : { unreadable: 'holds no JSON' }
 }
 
-function bestOf(text: string, accepts: (value: unknown) => boolean): Repaired | undefined {
-  const candidates = candidatesIn(text, purseFor(text))
+function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResult | undefined {
+  const candidates = candidatesIn(text, budgetFor(text))
   const best = candidates.find(({ value }) => accepts(value)) ?? candidates[0]
   if (!best) return undefined
   const around = text.slice(0, best.from).trim() !== '' || text.slice(best.past).trim() !== ''
@@ -72,7 +72,7 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): Repaired | 
 const isRivalled = (best: Candidate, candidates: readonly Candidate[]): boolean =>
   candidates.some((other) => other !== best && other.worth > 0 && (other.past <= best.from || other.from >= best.past))
 
-function strictly(text: string): Repaired | undefined {
+function strictly(text: string): RepairResult | undefined {
   try {
     const value: unknown = JSON.parse(text.trim())
     return isTooDeep(value) ? undefined : { value, repairs: [], complete: true }
@@ -82,7 +82,7 @@ function strictly(text: string): Repaired | undefined {
 }
 
 /** JSON as it stands, but not of the wanted shape: perhaps a string that holds it. */
-function fromString(whole: Repaired, accepts: (value: unknown) => boolean): Repaired | Unreadable {
+function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): RepairResult | RepairFailure {
   let found = whole
   for (let layer = 0; layer < 3 && typeof found.value === 'string'; layer++) {
     const inner = strictly(found.value) ?? mended(found.value, accepts)
@@ -93,7 +93,7 @@ function fromString(whole: Repaired, accepts: (value: unknown) => boolean): Repa
 }
 
 /** `{"response": {…}}` and `[{…}]` where what is inside was wanted. */
-function unwrapped(found: Repaired, accepts: (value: unknown) => boolean): Repaired {
+function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): RepairResult {
   if (accepts(found.value) || !isContainer(found.value)) return found
   const [inner, ...others] = Object.values(found.value as object)
   if (others.length > 0 || !accepts(inner)) return found
@@ -181,7 +181,7 @@ const entities: Readonly<Record<string, string>> = {
  * The same text with one layer of encoding taken away, where it looks as if it had one too many: `{\"a\": 1}`,
  * `{&quot;a&quot;: 1}`, or the whole of it inside a string.
  */
-function decodedOnce(text: string): string | undefined {
+function decodeOnce(text: string): string | undefined {
   const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
   if (quote === '\\"') {
     return text.replace(/\\([\s\S])/g, (_, sign: string) => unescaped[sign] ?? sign)
@@ -207,7 +207,7 @@ interface Candidate {
   readonly value: unknown
   readonly repairs: readonly Repair[]
   readonly complete: boolean
-  readonly lacks: Lack | undefined
+  readonly lacks: MissingEnd | undefined
   readonly from: number
   readonly past: number
   /** How much of the text it explains, less what may be prose. */
@@ -223,19 +223,19 @@ const stepsPerFailure = 64
 const start = /[{[｛［]/g
 
 /** Every object and list that a text may hold, however badly written. */
-function candidatesIn(text: string, purse: Purse): Candidate[] {
+function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const found: Candidate[] = []
   const add = (candidate: Candidate | undefined): void => {
     if (candidate) found.push(candidate)
   }
   const first = pastSpaces(text, 0)
-  if (isQuotedKey(text, first)) add(attempt(readerAt(text, first, purse), readUnopened))
+  if (isQuotedKey(text, first)) add(attempt(readerAt(text, first, budget), readUnopened))
   let at = 0
-  while (purse.left > 0 && found.length < most) {
+  while (budget.left > 0 && found.length < most) {
     start.lastIndex = at
     const match = start.exec(text)
     if (!match) break
-    const candidate = attempt(readerAt(text, match.index, purse), readWhole)
+    const candidate = attempt(readerAt(text, match.index, budget), readWhole)
     add(candidate)
     // What may be prose may hold the value: `see [the note: {"a": 1}`.
     at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
@@ -243,7 +243,7 @@ function candidatesIn(text: string, purse: Purse): Candidate[] {
   return found.toSorted((one, other) => other.worth - one.worth)
 }
 
-function attempt(reader: Reader, read: (reader: Reader) => unknown): Candidate | undefined {
+function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Candidate | undefined {
   const from = reader.at
   try {
     const value = read(reader)
@@ -252,7 +252,7 @@ function attempt(reader: Reader, read: (reader: Reader) => unknown): Candidate |
     return { value, repairs: [...repairs], complete, lacks, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error
-    reader.purse.left = error === tooCostly ? 0 : reader.purse.left - stepsPerFailure
+    reader.budget.left = error === tooCostly ? 0 : reader.budget.left - stepsPerFailure
     return undefined
   }
 }
@@ -267,7 +267,7 @@ function isJson(text: string): boolean {
 }
 
 /** Reads a value, and the members that follow it where its brace was closed too early. */
-function readWhole(reader: Reader): unknown {
+function readWhole(reader: TextReader): unknown {
   const value = readValue(reader, 'item')
   for (;;) {
     const next = pastSpaces(reader.text, reader.at)
@@ -281,7 +281,7 @@ function readWhole(reader: Reader): unknown {
 }
 
 /** Reads members whose opening brace is missing. */
-function readUnopened(reader: Reader): unknown {
+function readUnopened(reader: TextReader): unknown {
   reader.open.push('{')
   reader.repairs.add('mended brackets')
   const members = readMembers(reader, {}, readValue)

@@ -1,4 +1,4 @@
-import { atEnd, cutOff, noValue, type Reader, spend } from './reader.ts'
+import { atEnd, cutOff, noValue, spend, type TextReader } from './reader.ts'
 import { endsAnswer, endsValue, isPlainKey, isQuote, isSpace, pastSpaces, signAt } from './scan.ts'
 
 const plain = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
@@ -6,14 +6,14 @@ const loose = /[+-]?(?:0[xX][\da-fA-F]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][
 const thousands = /,\d{3}(?!\d)/y
 
 /** Reads a number if one stands here and nothing sticks to it that numbers have not: `12px`, `2026-11-03`. */
-export function readNumber(reader: Reader): number | string | null | undefined {
+export function readNumber(reader: TextReader): number | string | null | undefined {
   const number = readPlain(reader) ?? readLoose(reader)
   // More digits may have been cut off.
   if (number !== undefined && atEnd(reader)) reader.lacks ??= 'maybe-more'
   return number
 }
 
-function readPlain(reader: Reader): number | null | undefined {
+function readPlain(reader: TextReader): number | null | undefined {
   const { text, at } = reader
   plain.lastIndex = at
   const [found] = plain.exec(text) ?? []
@@ -22,7 +22,7 @@ function readPlain(reader: Reader): number | null | undefined {
   return grouped(reader, found) ?? finite(reader, Number(found))
 }
 
-function readLoose(reader: Reader): number | string | null | undefined {
+function readLoose(reader: TextReader): number | string | null | undefined {
   const { text, at } = reader
   loose.lastIndex = at
   const [found] = loose.exec(text) ?? []
@@ -44,7 +44,7 @@ const numberOf = (digits: string): number =>
   /^[+-]?0x/i.test(digits) ? (digits.startsWith('-') ? -1 : 1) * Number(digits.replace(/^[+-]/, '')) : Number(digits)
 
 /** `1,234,567` as the value of a member, where no key can begin with three digits and no colon. */
-function grouped(reader: Reader, found: string): number | undefined {
+function grouped(reader: TextReader, found: string): number | undefined {
   if (reader.open.at(-1) !== '{' || !/^-?[1-9]\d{0,2}$/.test(found)) return undefined
   let digits = found
   for (;;) {
@@ -60,7 +60,7 @@ function grouped(reader: Reader, found: string): number | undefined {
 }
 
 /** JSON knows no infinity, so that a number too large for any computer is no number at all. */
-function finite(reader: Reader, value: number): number | null {
+function finite(reader: TextReader, value: number): number | null {
   if (Number.isFinite(value)) return value
   reader.repairs.add('translated numbers')
   return null
@@ -103,11 +103,11 @@ const cutWords = ['true', 'false', 'null', 'none'] as const
 const bare = /[^,;\n\r\]}，］｝]*/y
 
 /** Reads `true`, a word that another language has for it, or text without quotes. */
-export function readWord(reader: Reader): unknown {
+export function readWord(reader: TextReader): unknown {
   const { text, at } = reader
   bare.lastIndex = at
   const line = bare.exec(text)?.[0] ?? ''
-  spend(reader.purse, 1 + line.length)
+  spend(reader.budget, 1 + line.length)
   const found = line.replace(/\s*(?:\/\/|\/\*|\s#|```|<\||<\/)[\s\S]*$/, keepUrls)
   const word = found.trimEnd()
   if (word === '' || word.startsWith(':')) throw noValue

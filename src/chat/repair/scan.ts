@@ -1,4 +1,4 @@
-import { type Reader, spend } from './reader.ts'
+import { spend, type TextReader } from './reader.ts'
 
 /** Where the next character stands that is neither space nor comment. */
 export function pastGap(text: string, from: number): number {
@@ -8,7 +8,7 @@ export function pastGap(text: string, from: number): number {
 }
 
 /** Moves over spaces and comments, and over the dots that stand for what a model left out. */
-export function skipGap(reader: Reader): void {
+export function skipGap(reader: TextReader): void {
   const { text } = reader
   const from = reader.at
   for (;;) {
@@ -20,7 +20,7 @@ export function skipGap(reader: Reader): void {
     if (dots === reader.at) break
     reader.at = dots
   }
-  spend(reader.purse, 1 + reader.at - from)
+  spend(reader.budget, 1 + reader.at - from)
 }
 
 function pastComment(text: string, at: number): number {

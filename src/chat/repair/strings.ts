@@ -1,4 +1,4 @@
-import { cutOff, type Reader, type Repair, spend } from './reader.ts'
+import { cutOff, type Repair, spend, type TextReader } from './reader.ts'
 import {
   closersOf,
   endsAnswer,
@@ -15,7 +15,7 @@ import {
 } from './scan.ts'
 
 /** Reads the string whose opening quote stands here, and those that are joined to it by a plus. */
-export function readString(reader: Reader, role: Role): string {
+export function readString(reader: TextReader, role: StringRole): string {
   const first = readOne(reader, role)
   if (role === 'key') return first
   const parts = [first]
@@ -29,14 +29,14 @@ export function readString(reader: Reader, role: Role): string {
   }
 }
 
-function readOne(reader: Reader, role: Role): string {
+function readOne(reader: TextReader, role: StringRole): string {
   const { text, at } = reader
   const quote = text.charAt(at)
   if (quote !== '"') reader.repairs.add('mended quotes')
   const triple = readTriple(reader, quote)
   if (triple !== undefined) return triple
   const { end, past, open } = findEnd(reader, role, quote)
-  spend(reader.purse, end - at)
+  spend(reader.budget, end - at)
   const raw = text.slice(at + 1, end)
   if (open) cutOff(reader)
   else reader.at = past
@@ -44,12 +44,12 @@ function readOne(reader: Reader, role: Role): string {
 }
 
 /** `"""` and `'''` hold quotes and line breaks as they are. */
-function readTriple(reader: Reader, quote: string): string | undefined {
+function readTriple(reader: TextReader, quote: string): string | undefined {
   const { text, at } = reader
   const three = quote.repeat(3)
   if ((quote !== '"' && quote !== "'") || !text.startsWith(three, at)) return undefined
   const end = text.indexOf(three, at + 3)
-  spend(reader.purse, (end < 0 ? text.length : end) - at)
+  spend(reader.budget, (end < 0 ? text.length : end) - at)
   if (end < 0) return undefined
   reader.repairs.add('mended quotes')
   reader.at = end + 3
@@ -65,7 +65,7 @@ interface End {
   readonly certain?: boolean
 }
 
-function findEnd(reader: Reader, role: Role, quote: string): End {
+function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   const { text, at } = reader
   const ends = closersOf(quote)
   let inner = false
@@ -96,7 +96,7 @@ function findEnd(reader: Reader, role: Role, quote: string): End {
 }
 
 /** `"C:\"}` ends at its escaped quote after all, if nothing else ends it and something follows that may. */
-function escapedEnd(reader: Reader, at: number, role: Role, quote: string): End | undefined {
+function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
   const { text } = reader
   if (text[at] !== quote || !closes(reader, at, role) || pastSpaces(text, at + 1) === text.length) return undefined
   return { end: at, past: at + 1 }
@@ -113,11 +113,17 @@ const lookBack = 160
  * A quote that opens the next key, or a value behind it, shows that the string before it was never closed:
  * `{"a": "x, "b": 1}`, `{a: "x, b: "y"}`.
  */
-function forgotten({ text, purse }: Reader, from: number, at: number, role: Role, isFirst: boolean): End | undefined {
+function forgotten(
+  { text, budget }: TextReader,
+  from: number,
+  at: number,
+  role: StringRole,
+  isFirst: boolean,
+): End | undefined {
   if (role !== 'member') return undefined
   const isKey = isQuotedKey(text, at)
   if (!isKey && !isFirst) return undefined
-  spend(purse, 32)
+  spend(budget, 32)
   const begin = Math.max(from + 1, at - lookBack)
   const before = text.slice(begin, at)
   if (!isKey) {
@@ -137,10 +143,10 @@ function beginsMember(text: string, at: number): boolean {
   return member.test(text)
 }
 
-function rescued(reader: Reader, rescue: End | undefined): End | undefined {
+function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   if (!rescue || reader.rescues === 0) return undefined
   reader.rescues--
-  spend(reader.purse, reader.text.length - reader.at)
+  spend(reader.budget, reader.text.length - reader.at)
   reader.repairs.add('mended quotes')
   return rescue
 }
@@ -149,12 +155,12 @@ function rescued(reader: Reader, rescue: End | undefined): End | undefined {
  * Nothing ends it but the text itself, or the brackets that end the text: `{"a": ["x]}`. They may as well be the last
  * that is left of a longer string, so that nobody may rely on its being complete.
  */
-function lostAtTheEnd(reader: Reader, role: Role): End {
+function lostAtTheEnd(reader: TextReader, role: StringRole): End {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open
   reader.complete = false
   reader.lacks = 'more'
-  spend(reader.purse, text.length - reader.at)
+  spend(reader.budget, text.length - reader.at)
   let end = text.length
   if (open.length === 0) return { end, past: end, open: true }
   for (const opener of open) {
@@ -204,16 +210,16 @@ const withoutTorn = (raw: string): string =>
     .replace(/[\uD800-\uDBFF]$/, '')
 
 /** What a string is for, which decides what may follow it. */
-export type Role = 'key' | 'member' | 'item'
+export type StringRole = 'key' | 'member' | 'item'
 
 /**
  * Whether a quote ends the string that it stands in, or was meant to be part of it and lacks its backslash. Only what
  * follows can tell: a colon after a key, a comma and another key after a member, a comma or a bracket after an item.
  */
-function closes(reader: Reader, at: number, role: Role): boolean {
+function closes(reader: TextReader, at: number, role: StringRole): boolean {
   const { text } = reader
   const next = pastSpaces(text, at + 1)
-  spend(reader.purse, next - at)
+  spend(reader.budget, next - at)
   const sign = signAt(text, next)
   if (sign === '' || endsAnswer(text, next) || isComment(text, at, next)) return true
   if (role === 'key') return endsKey(text, next, sign)
@@ -232,11 +238,11 @@ function endsKey(text: string, next: number, sign: string): boolean {
   return word.test(text)
 }
 
-function endsMember(reader: Reader, at: number, next: number, sign: string): boolean {
+function endsMember(reader: TextReader, at: number, next: number, sign: string): boolean {
   const { text } = reader
   if (sign === ',') {
     const after = pastGap(text, next + 1)
-    spend(reader.purse, after - next + 8)
+    spend(reader.budget, after - next + 8)
     const follower = signAt(text, after)
     if (follower === '' || '},{['.includes(follower) || endsAnswer(text, after)) return true
     if (isQuote(follower)) return mayBeKey(reader, after)
@@ -247,20 +253,20 @@ function endsMember(reader: Reader, at: number, next: number, sign: string): boo
 }
 
 /** A key whose end is out of sight may be one, too; one without a colon only where nothing else can follow. */
-function mayBeKey(reader: Reader, at: number): boolean {
-  spend(reader.purse, 16)
+function mayBeKey(reader: TextReader, at: number): boolean {
+  spend(reader.budget, 16)
   const after = signAfterQuoted(reader.text, at)
   return after === undefined || ':=}'.includes(after)
 }
 
 const plainItem = /(?:[-+.]{0,2}(?:\d|$)|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
 
-function endsItem({ text, purse }: Reader, at: number, next: number, sign: string): boolean {
+function endsItem({ text, budget }: TextReader, at: number, next: number, sign: string): boolean {
   // Two quotes side by side before the end of an item: the first of them belongs to the text.
   if (isQuote(sign)) return next > at + 1 || !endsValue(signAt(text, pastSpaces(text, next + 1)))
   if (sign !== ',') return (sign === '{' || sign === '[') && next > at + 1
   const after = pastGap(text, next + 1)
-  spend(purse, after - next + 8)
+  spend(budget, after - next + 8)
   const follower = signAt(text, after)
   if (follower === '' || ',]}){[(…'.includes(follower) || isQuote(follower) || endsAnswer(text, after)) return true
   plainItem.lastIndex = after

@@ -1,10 +1,10 @@
-import { atEnd, cutOff, enter, noValue, type Reader, spend, unclosed } from './reader.ts'
+import { atEnd, cutOff, enter, noValue, spend, type TextReader, unclosed } from './reader.ts'
 import { readNumber, readWord } from './scalars.ts'
 import { endsAnswer, isProseLine, isQuote, isQuotedKey, signAt, skipGap } from './scan.ts'
-import { type Role, readString } from './strings.ts'
+import { readString, type StringRole } from './strings.ts'
 
 /** Reads whatever value stands here. `undefined` where the text is cut off before anything can be said about it. */
-export function readValue(reader: Reader, role: Exclude<Role, 'key'>): unknown {
+export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>): unknown {
   const { text } = reader
   const sign = signAt(text, reader.at)
   if (sign === '{') return readObject(reader, readValue)
@@ -28,7 +28,7 @@ export function readValue(reader: Reader, role: Exclude<Role, 'key'>): unknown {
   return readWord(reader)
 }
 
-function readCall(reader: Reader, head: number): unknown {
+function readCall(reader: TextReader, head: number): unknown {
   reader.at += head - 1
   reader.repairs.add('took a call for its argument')
   const given = readArray(reader, readValue)
@@ -36,7 +36,7 @@ function readCall(reader: Reader, head: number): unknown {
 }
 
 /** Reads the list whose bracket stands here. */
-function readArray(reader: Reader, readValue: (reader: Reader, role: 'item') => unknown): unknown[] {
+function readArray(reader: TextReader, readValue: (reader: TextReader, role: 'item') => unknown): unknown[] {
   const items: unknown[] = []
   const { text, open } = reader
   if (signAt(text, reader.at) === '(') reader.repairs.add('mended brackets')
@@ -93,11 +93,11 @@ function prefixLength(text: string, at: number): number {
   return prefix.exec(text)?.[0].length ?? 0
 }
 
-type ReadValue = (reader: Reader, role: 'member') => unknown
+type ReadValue = (reader: TextReader, role: 'member') => unknown
 type Members = Record<string, unknown>
 
 /** Reads the object whose brace stands here. */
-function readObject(reader: Reader, readValue: ReadValue): Members {
+function readObject(reader: TextReader, readValue: ReadValue): Members {
   enter(reader, '{')
   skipGap(reader)
   if (signAt(reader.text, reader.at) === '{') return readDoubled(reader, readValue)
@@ -105,7 +105,7 @@ function readObject(reader: Reader, readValue: ReadValue): Members {
 }
 
 /** Reads members up to the brace that closes them, which belongs to them. */
-export function readMembers(reader: Reader, members: Members, readValue: ReadValue): Members {
+export function readMembers(reader: TextReader, members: Members, readValue: ReadValue): Members {
   const { text } = reader
   let separated = true
   for (;;) {
@@ -143,7 +143,7 @@ export function readMembers(reader: Reader, members: Members, readValue: ReadVal
 }
 
 /** False where the text ends before the member has a value. */
-function readMember(reader: Reader, members: Members, readValue: ReadValue): boolean {
+function readMember(reader: TextReader, members: Members, readValue: ReadValue): boolean {
   const key = readKey(reader)
   skipGap(reader)
   if (!atEnd(reader)) skipColon(reader)
@@ -159,7 +159,7 @@ function readMember(reader: Reader, members: Members, readValue: ReadValue): boo
   return true
 }
 
-function skipColon(reader: Reader): void {
+function skipColon(reader: TextReader): void {
   const from = reader.at
   while (':=>'.includes(signAt(reader.text, reader.at)) && !atEnd(reader) && reader.at - from < 2) reader.at++
   if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('mended colons')
@@ -168,7 +168,7 @@ function skipColon(reader: Reader): void {
 
 const bareKey = /[^\s:,;{}[\]"'`=：，｝][^:,;{}[\]"'`=\n：，｝]{0,127}/y
 
-function readKey(reader: Reader): string {
+function readKey(reader: TextReader): string {
   const { text } = reader
   if (isQuote(text.charAt(reader.at))) {
     const key = readString(reader, 'key')
@@ -179,7 +179,7 @@ function readKey(reader: Reader): string {
   const [found] = bareKey.exec(text) ?? []
   if (found === undefined) throw noValue
   reader.at += found.length
-  spend(reader.purse, found.length)
+  spend(reader.budget, found.length)
   if (atEnd(reader)) cutOff(reader)
   // `a": 1`: the opening quote is missing.
   if (isQuote(text.charAt(reader.at))) reader.at++
@@ -190,7 +190,7 @@ function readKey(reader: Reader): string {
 }
 
 /** `{{"a": 1}}`, as templates write it. */
-function readDoubled(reader: Reader, readValue: ReadValue): Members {
+function readDoubled(reader: TextReader, readValue: ReadValue): Members {
   reader.repairs.add('mended brackets')
   const members = readObject(reader, readValue)
   reader.open.pop()

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest'
 import type { ChatEvent } from '../../core/chat.ts'
-import type { Turn } from '../chat-run.ts'
+import type { ChatRun } from '../chat-run.ts'
 import { beginsLikeCalls } from '../parse-answer.ts'
-import { speak } from './answer.ts'
+import { streamAnswer } from './answer.ts'
 
-const turn = (pieces: readonly string[]) =>
+const run = (pieces: readonly string[]) =>
   ({
     request: {},
     signal: new AbortController().signal,
     async *ask() {
       for (const text of pieces) yield { kind: 'text', text }
     },
-  }) as unknown as Turn
+  }) as unknown as ChatRun
 
 async function spoken(pieces: readonly string[]) {
   const told: ChatEvent[] = []
-  const speech = speak(turn(pieces), { messages: [] }, { holds: beginsLikeCalls, before: '\n\n' })
+  const speech = streamAnswer(run(pieces), { messages: [] }, { holds: beginsLikeCalls, before: '\n\n' })
   for (let next = await speech.next(); ; next = await speech.next()) {
     if (next.done) return { told, text: next.value.text, held: next.value.held }
     told.push(next.value)

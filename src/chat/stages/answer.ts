@@ -1,11 +1,11 @@
 import type { ChatEvent, FunctionCall } from '../../core/chat.ts'
-import { isWorthAnother, type Loop, type Question, reasonOf, stage, type Turn } from '../chat-run.ts'
+import { type ChatLoop, type ChatRun, isRetryable, type ModelQuery, reasonOf, stage } from '../chat-run.ts'
 import { withSystem } from '../conversation.ts'
-import { type Delta, type EndReason, gathered } from '../models/model.ts'
-import { createThinkingSplitter, type Said } from '../stream/thinking.ts'
+import { answerFrom, type Delta, type EndReason } from '../models/model.ts'
+import { createThinkingSplitter, type TextPart } from '../stream/thinking.ts'
 
 /** What a model has said in words of its own. */
-export interface Spoken {
+export interface StreamedAnswer {
   /** All of it, without thoughts. */
   readonly text: string
   /** What has not been told yet, because it may be no text for anybody to read. */
@@ -14,7 +14,7 @@ export interface Spoken {
   readonly reason: EndReason
 }
 
-export interface SpeakOptions {
+export interface StreamAnswerOptions {
   /** Whether a text that begins so is to be kept back until it has come whole. */
   readonly holds?: (beginning: string) => boolean
   /** Stands between what was told before and this. */
@@ -25,48 +25,48 @@ export interface SpeakOptions {
  * Lets the model speak without a constraint, and tells it as it comes. Where nothing has come of it, it is asked once
  * more; where it broke off, what has been told is its answer.
  */
-export async function* speak(
-  turn: Turn,
-  question: Question,
-  options: SpeakOptions = {},
-): AsyncGenerator<ChatEvent, Spoken> {
-  const { stream = false, maxTokens } = turn.request
+export async function* streamAnswer(
+  run: ChatRun,
+  question: ModelQuery,
+  options: StreamAnswerOptions = {},
+): AsyncGenerator<ChatEvent, StreamedAnswer> {
+  const { stream = false, maxTokens } = run.request
   const asked = { ...question, stream, ...(maxTokens !== undefined && { maxTokens }) }
   for (let attempt = 1; ; attempt++) {
     const deltas: Delta[] = []
-    const teller = createTeller(options)
+    const answerSplitter = createAnswerSplitter(options)
     try {
-      for await (const delta of turn.ask(asked)) {
+      for await (const delta of run.ask(asked)) {
         deltas.push(delta)
-        yield* teller.tell(delta)
+        yield* answerSplitter.tell(delta)
       }
-      yield* teller.end()
-      const { calls, reason } = gathered(deltas)
-      return { ...teller.spoken(), calls, reason }
+      yield* answerSplitter.end()
+      const { calls, reason } = answerFrom(deltas)
+      return { ...answerSplitter.spoken(), calls, reason }
     } catch (error) {
-      if (turn.signal.aborted) throw error
-      const { text } = teller.spoken()
+      if (run.signal.aborted) throw error
+      const { text } = answerSplitter.spoken()
       if (text !== '') {
-        turn.note('The model broke off in the middle of its answer.')
-        return { ...teller.spoken(), calls: [], reason: 'length' }
+        run.note('The model broke off in the middle of its answer.')
+        return { ...answerSplitter.spoken(), calls: [], reason: 'length' }
       }
-      if (attempt > 1 || !isWorthAnother(error)) throw error
+      if (attempt > 1 || !isRetryable(error)) throw error
     }
   }
 }
 
-interface Teller {
+interface AnswerSplitter {
   tell(delta: Delta): readonly ChatEvent[]
   end(): readonly ChatEvent[]
-  spoken(): Pick<Spoken, 'text' | 'held'>
+  spoken(): Pick<StreamedAnswer, 'text' | 'held'>
 }
 
-function createTeller({ holds = () => false, before = '' }: SpeakOptions): Teller {
+function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswerOptions): AnswerSplitter {
   const splitter = createThinkingSplitter()
   const pieces: string[] = []
   let state: 'blank' | 'held' | 'told' = 'blank'
 
-  const events = (said: readonly Said[]): readonly ChatEvent[] =>
+  const events = (said: readonly TextPart[]): readonly ChatEvent[] =>
     said.flatMap((part): readonly ChatEvent[] => {
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
@@ -90,9 +90,9 @@ function createTeller({ holds = () => false, before = '' }: SpeakOptions): Telle
 }
 
 /** Answers without any tools. */
-export async function* direct(turn: Turn): Loop {
+export async function* answerDirectly(run: ChatRun): ChatLoop {
   yield stage('answer')
-  const { text, reason } = yield* speak(turn, { messages: withSystem(turn.prompt('direct'), turn.messages) })
-  if (text.trim() === '') turn.note('The model gave an empty answer.')
+  const { text, reason } = yield* streamAnswer(run, { messages: withSystem(run.prompt('direct'), run.messages) })
+  if (text.trim() === '') run.note('The model gave an empty answer.')
   return { reason: reasonOf(reason) }
 }

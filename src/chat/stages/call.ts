@@ -1,36 +1,36 @@
 import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
-import { type Ending, hasEnded, reasonOf, type Turn } from '../chat-run.ts'
-import { corrected, freshIds, withSystem } from '../conversation.ts'
-import { gather } from '../models/model.ts'
-import { beginsLikeCalls, callsInText, type ReadCall, readCalls } from '../parse-answer.ts'
+import { type ChatOutcome, type ChatRun, isComplete, reasonOf } from '../chat-run.ts'
+import { correctionMessages, withSystem, withUniqueIds } from '../conversation.ts'
+import { collectAnswer } from '../models/model.ts'
+import { beginsLikeCalls, callsInText, type ParsedCall, parseCalls } from '../parse-answer.ts'
 import { splitThinking } from '../stream/thinking.ts'
-import type { Offer } from '../tool-set.ts'
+import type { ToolSet } from '../tool-set.ts'
 
 /** What came of asking for calls: some, or an answer in words, because none is needed. */
-export type Called =
-  | { readonly calls: readonly ReadCall[] }
-  | { readonly answer: string; readonly reason: Ending['reason'] }
+export type CallStageResult =
+  | { readonly calls: readonly ParsedCall[] }
+  | { readonly answer: string; readonly reason: ChatOutcome['reason'] }
 
 /** Asks for the calls of the selected tools; `undefined` where none can be had, also not at the second attempt. */
-export async function call(turn: Turn, offer: Offer): Promise<Called | undefined> {
-  const tools = offer.tools.map(({ callable }) => callable)
-  const toolChoice = turn.request.toolChoice === 'required' ? 'required' : 'auto'
-  let messages: readonly ChatMessage[] = withSystem(turn.prompt('call'), turn.messages)
-  let best: readonly ReadCall[] = []
+export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageResult | undefined> {
+  const tools = toolSet.tools.map(({ callable }) => callable)
+  const toolChoice = run.request.toolChoice === 'required' ? 'required' : 'auto'
+  let messages: readonly ChatMessage[] = withSystem(run.prompt('call'), run.messages)
+  let best: readonly ParsedCall[] = []
   for (const isLast of [false, true]) {
-    const answer = await gather(turn.ask({ messages, tools, toolChoice })).catch((error) => {
-      if (turn.signal.aborted) throw error
+    const answer = await collectAnswer(run.ask({ messages, tools, toolChoice })).catch((error) => {
+      if (run.signal.aborted) throw error
       return undefined
     })
     if (!answer) continue
     const { text } = splitThinking(answer.text)
-    const given = answer.calls.length > 0 ? answer.calls : callsInText(text, offer)
+    const given = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
     if (given.length === 0) {
       if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }
-      messages = [...messages, ...corrected(answer.text, 'It calls no tool and says nothing.')]
+      messages = [...messages, ...correctionMessages(answer.text, 'It calls no tool and says nothing.')]
       continue
     }
-    const read = await readCalls(freshIds(given, messages), offer, turn.validate, hasEnded(answer.reason))
+    const read = await parseCalls(withUniqueIds(given, messages), toolSet, run.validate, isComplete(answer.reason))
     if (read.every(({ problem }) => problem === undefined)) return { calls: read }
     if (read.some(({ problem }) => problem === undefined)) best = read
     if (!isLast) messages = [...messages, ...refused(read)]
@@ -43,7 +43,7 @@ export async function call(turn: Turn, offer: Offer): Promise<Called | undefined
 const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
 
 /** The calls, each with what is wrong with it: models know how to read that. */
-function refused(read: readonly ReadCall[]): readonly ChatMessage[] {
+function refused(read: readonly ParsedCall[]): readonly ChatMessage[] {
   const wait =
     'Not made yet: another call of this answer has to be put right first. Make it again together with that one.'
   const calls = read.map(({ call: made }): FunctionCall => made)

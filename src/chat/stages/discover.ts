@@ -3,27 +3,27 @@ import type { ChatRequest } from '../../core/chat.ts'
 import { waitFor } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { matches } from '../../core/wildcard.ts'
-import type { Turn } from '../chat-run.ts'
+import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
-import { clientTool, type Offer, type Offered, offeredTool, offerOf } from '../tool-set.ts'
+import { type ChatTool, catalogTool, clientTool, createToolSet, type ToolSet } from '../tool-set.ts'
 
 /** The tools that come into question for what the user wants: the client's own, and the best of the caller's view. */
-export async function discover(turn: Turn): Promise<Offer> {
-  const { access, request, signal, log } = turn
+export async function discover(run: ChatRun): Promise<ToolSet> {
+  const { access, request, signal, log } = run
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))
   const taken = new Set(own.map(({ callable }) => callable.name))
   const view = access.view(request.caller)
   await waitFor(view.ready(), signal)
-  const code = codePreset(turn)
+  const code = codePreset(run)
   const mayOffer = ({ name, entry }: Served): boolean =>
     // What meta-tools do, the loop does itself. The client's own tool is the one that it means by a name.
     entry.server !== 'toolway' && !taken.has(name) && (!isCode(entry) || code !== undefined) && isWanted(request, entry)
-  const found = best(turn, view, mayOffer)
-  const served = found.flatMap((tool) => kept(offeredTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
-  const inOrder = (one: Offered, other: Offered) => (one.callable.name < other.callable.name ? -1 : 1)
-  return offerOf([...own, ...served].sort(inOrder))
+  const found = best(run, view, mayOffer)
+  const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
+  const inOrder = (one: ChatTool, other: ChatTool) => (one.callable.name < other.callable.name ? -1 : 1)
+  return createToolSet([...own, ...served].sort(inOrder))
 
-  function kept(tool: Offered | undefined, name: string): readonly Offered[] {
+  function kept(tool: ChatTool | undefined, name: string): readonly ChatTool[] {
     if (tool) return [tool]
     log.warn(
       { chat: request.id, tool: name },
@@ -34,15 +34,15 @@ export async function discover(turn: Turn): Promise<Offer> {
 }
 
 /** At most `maxTools` of the tools; all of them where there are no more, since nothing has to be left out then. */
-function best(turn: Turn, view: View, mayOffer: (served: Served) => boolean): readonly Served[] {
+function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): readonly Served[] {
   const all = view.list('tool').filter(mayOffer)
-  const most = turn.config.maxTools
+  const most = run.config.maxTools
   if (all.length <= most) return all
   // Running code helps with anything, so no search has to find it.
   const always = all.filter(({ entry }) => isCode(entry))
   const names = new Set(all.map(({ name }) => name))
   const limit = most + (view.list('tool').length - all.length)
-  const found = searchAll(questions(turn.messages), (query) =>
+  const found = searchAll(questions(run.messages), (query) =>
     view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
   )
   // Words can miss what is meant ("how warm" is a temperature): places that are left go to some tools of every server.
@@ -56,7 +56,7 @@ const isWanted = ({ only }: ChatRequest, { server, name }: Entry): boolean =>
   only === undefined || only.some((pattern) => matches(pattern, `${server}.${name}`))
 
 /** What a model cannot choose about running code; `undefined` where it may not run any. */
-function codePreset({ config, request }: Turn): Record<string, unknown> | undefined {
+function codePreset({ config, request }: ChatRun): Record<string, unknown> | undefined {
   const { enabled, environment, timeout } = config.codeExecution
   const asked = request.codeExecution ?? (enabled ? {} : false)
   if (asked === false) return undefined

@@ -7,14 +7,14 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Content, Result } from '../../core/result.ts'
 import { matches } from '../../core/wildcard.ts'
-import type { Turn } from '../chat-run.ts'
+import type { ChatRun } from '../chat-run.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
-import type { ReadCall } from '../parse-answer.ts'
-import { cut, oneLine } from '../truncate.ts'
+import type { ParsedCall } from '../parse-answer.ts'
+import { oneLine, truncateText } from '../truncate.ts'
 
 /** What a call has come to. */
-export interface Ran {
-  readonly call: ReadCall['call']
+export interface CallResult {
+  readonly call: ParsedCall['call']
   readonly text: string
   readonly isError: boolean
   /** What the model is told beside the result. */
@@ -25,16 +25,19 @@ export interface Ran {
  * Makes calls side by side, each through the one pipeline, and tells of them as they happen; the results are in the
  * order of the calls. A call that fails, or that was wrong to begin with, has that for its result (S5).
  */
-export async function* execute(turn: Turn, calls: readonly ReadCall[]): AsyncGenerator<ChatEvent, readonly Ran[]> {
-  const { clock, signal, config } = turn
-  const ran = new Map<ReadCall, Ran>()
+export async function* execute(
+  run: ChatRun,
+  calls: readonly ParsedCall[],
+): AsyncGenerator<ChatEvent, readonly CallResult[]> {
+  const { clock, signal, config } = run
+  const ran = new Map<ParsedCall, CallResult>()
   const ended: ChatEvent[] = []
   let running = 0
   let wake = (): void => {}
 
-  const begin = async (call: ReadCall, served: Served): Promise<void> => {
+  const begin = async (call: ParsedCall, served: Served): Promise<void> => {
     const start = clock.monotonic()
-    const { text, isError } = await run(turn, call, served)
+    const { text, isError } = await runCall(run, call, served)
     ran.set(call, { call: call.call, text, isError })
     const durationMs = clock.monotonic() - start
     ended.push({ kind: 'result', call: call.call.id, isError, durationMs, text: oneLine(text) })
@@ -64,12 +67,12 @@ export async function* execute(turn: Turn, calls: readonly ReadCall[]): AsyncGen
     void begin(call, served)
   }
   while (running > 0) yield* tellEnded()
-  return calls.map((call) => ran.get(call) as Ran)
+  return calls.map((call) => ran.get(call) as CallResult)
 }
 
 /** One call. Never rejects: whatever happens to it is for the model to read. */
-async function run(turn: Turn, { json }: ReadCall, { entry }: Served): Promise<Omit<Ran, 'call'>> {
-  const { access, request, signal, config, log } = turn
+async function runCall(run: ChatRun, { json }: ParsedCall, { entry }: Served): Promise<Omit<CallResult, 'call'>> {
+  const { access, request, signal, config, log } = run
   const approval = approvalRule(config.approve, entry)
   try {
     const result = await access.handle({
@@ -100,8 +103,8 @@ function approvalRule(patterns: readonly string[], { server, name, traits }: Ent
 /** A round as part of the conversation: what the model said and called, and the results that there are. */
 export const roundMessages = (
   content: string,
-  calls: readonly ReadCall[],
-  ran: readonly Ran[],
+  calls: readonly ParsedCall[],
+  ran: readonly CallResult[],
 ): readonly ChatMessage[] => [
   { role: 'assistant', content: content === '' ? null : content, tool_calls: calls.map(({ call }) => call) },
   ...ran.map(({ call, text, hint }): ChatMessage => {
@@ -118,12 +121,13 @@ export function resultText({ body, isError }: Result, most: number): string {
   if (!hasText && structuredContent !== undefined) texts.unshift(JSON.stringify(structuredContent))
   const whole = texts.join('\n')
   const said = whole === '' ? '(The tool gave an empty result.)' : whole
-  return cut(isError ? asError(said) : said, most)
+  return truncateText(isError ? asError(said) : said, most)
 }
 
 /** What a model is told of a call that was refused or failed. What nobody expected is told to the log alone. */
 export function failureText(thrown: unknown, log: Log, tool: string, most: number): string {
-  if (thrown instanceof ServerError) return cut(asError(words(thrown.error.value.message) ?? 'no reason given'), most)
+  if (thrown instanceof ServerError)
+    return truncateText(asError(words(thrown.error.value.message) ?? 'no reason given'), most)
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a call of the chat loop failed')
   return asError(error.message)

@@ -1,35 +1,35 @@
 import type { ChatEvent, ChatMessage } from '../../core/chat.ts'
-import { type Ending, isWorthAnother, type Loop, reasonOf, type Turn } from '../chat-run.ts'
+import { type ChatLoop, type ChatOutcome, type ChatRun, isRetryable, reasonOf } from '../chat-run.ts'
 import { type FinalResponse, finalSchema } from '../constrain/stage-schemas.ts'
-import { corrected, resultsIn, withSystem } from '../conversation.ts'
-import { type Delta, gathered, type ModelAnswer } from '../models/model.ts'
-import { beginsLikeCalls, readObject } from '../parse-answer.ts'
+import { correctionMessages, resultsIn, withSystem } from '../conversation.ts'
+import { answerFrom, type Delta, type ModelAnswer } from '../models/model.ts'
+import { beginsLikeCalls, parseObject } from '../parse-answer.ts'
 import { createContentReader } from '../stream/content-reader.ts'
 import { createThinkingSplitter, splitThinking } from '../stream/thinking.ts'
-import { cut } from '../truncate.ts'
+import { truncateText } from '../truncate.ts'
 
 /** Tells the user what the tools have said, which is all in the messages; the results themselves where it fails (S5). */
-export async function* interpret(turn: Turn, conversation: readonly ChatMessage[]): Loop {
-  let messages: readonly ChatMessage[] = withSystem(turn.prompt('interpret'), conversation)
+export async function* interpret(run: ChatRun, conversation: readonly ChatMessage[]): ChatLoop {
+  let messages: readonly ChatMessage[] = withSystem(run.prompt('interpret'), conversation)
   for (const _attempt of [1, 2]) {
     const told: Telling = { text: '' }
     try {
-      const read = yield* attempt(turn, messages, told)
+      const read = yield* attempt(run, messages, told)
       if (!('problem' in read)) return { reason: read.reason }
-      messages = [...messages, ...corrected(read.answer, read.problem)]
+      messages = [...messages, ...correctionMessages(read.answer, read.problem)]
     } catch (error) {
-      if (turn.signal.aborted) throw error
-      if (told.text === '' && !isWorthAnother(error)) break
+      if (run.signal.aborted) throw error
+      if (told.text === '' && !isRetryable(error)) break
     }
     // What has been told cannot be taken back, and must not be told twice.
     if (told.text !== '') {
-      turn.note('The model broke off while it told of the results; the results themselves follow.')
-      yield rawAnswer(conversation, true)
+      run.note('The model broke off while it told of the results; the results themselves follow.')
+      yield rawResults(conversation, true)
       return { reason: 'stop' }
     }
   }
-  turn.note('The model could not put the results into words; they are given as the tools gave them.')
-  yield rawAnswer(conversation, false)
+  run.note('The model could not put the results into words; they are given as the tools gave them.')
+  yield rawResults(conversation, false)
   return { reason: 'stop' }
 }
 
@@ -38,26 +38,26 @@ interface Telling {
   text: string
 }
 
-type Attempt = Ending | { readonly problem: string; readonly answer: string }
+type Attempt = ChatOutcome | { readonly problem: string; readonly answer: string }
 
 async function* attempt(
-  turn: Turn,
+  run: ChatRun,
   messages: readonly ChatMessage[],
   told: Telling,
 ): AsyncGenerator<ChatEvent, Attempt> {
-  const { stream = false, maxTokens } = turn.request
+  const { stream = false, maxTokens } = run.request
   const constraint = { name: 'final_response', schema: finalSchema }
   const question = { messages, constraint, stream, ...(maxTokens !== undefined && { maxTokens }) }
   const follow = stream ? follower() : thoughtsOnly
   const deltas: Delta[] = []
-  for await (const delta of turn.ask(question)) {
+  for await (const delta of run.ask(question)) {
     deltas.push(delta)
     for (const event of follow(delta)) {
       if (event.kind === 'text') told.text += event.text
       yield event
     }
   }
-  const read = readFinal(gathered(deltas), told.text)
+  const read = readFinal(answerFrom(deltas), told.text)
   if ('problem' in read) return read
   if (read.rest !== '') yield { kind: 'text', text: read.rest }
   return { reason: read.reason }
@@ -67,11 +67,11 @@ async function* attempt(
 function readFinal(
   { text, reason, restore }: ModelAnswer,
   told: string,
-): { readonly rest: string; readonly reason: Ending['reason'] } | Extract<Attempt, { problem: string }> {
+): { readonly rest: string; readonly reason: ChatOutcome['reason'] } | Extract<Attempt, { problem: string }> {
   // A refusal is in words of its own.
   if (reason === 'filtered') return { rest: told === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
-  const read = readObject(text, {
+  const read = parseObject(text, {
     accepts: ({ content }) => isText(content),
     partial: reason === 'length',
     ended: true,
@@ -117,8 +117,8 @@ function follower(): (delta: Delta) => readonly Speech[] {
 const maxOfEach = 8 * 1024
 
 /** What the tools have said, as they said it, for where the model cannot put it into words (S5). */
-export function rawAnswer(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
-  const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${cut(text, maxOfEach)}`)
+export function rawResults(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
+  const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${truncateText(text, maxOfEach)}`)
   const note = hasBegun
     ? '\n\n(The model broke off here. These are the results that it was about to tell of:)'
     : '(The model could not put the results into words. Here they are as the tools gave them:)'

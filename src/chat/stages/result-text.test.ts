@@ -5,7 +5,7 @@ import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ResultBody, resultOf } from '../../core/result.ts'
-import { bounded, cut, oneLine } from '../truncate.ts'
+import { oneLine, truncateConversation, truncateText } from '../truncate.ts'
 import { failureText, resultText } from './execute.ts'
 
 test.each<readonly [string, ResultBody, string]>([
@@ -61,7 +61,7 @@ test('V5: a model is told the numbers of structured content exactly', () => {
 test('J5: a long result is cut between characters, with a note', () => {
   const text = resultText(resultOf({ content: [{ type: 'text', text: '🌞'.repeat(100) }] }), 42)
   expect(text).toBe(`${'🌞'.repeat(10)}\n[Cut off: these are the first 40 of 400 bytes.]`)
-  expect(cut('short', 15)).toBe('short')
+  expect(truncateText('short', 15)).toBe('short')
 })
 
 test("T2: a server's own error is told in its words, and what nobody expected is not", () => {
@@ -88,15 +88,15 @@ test('what people glance at is one line', () => {
 test('J5: a conversation is bounded: the oldest results are shortened first, and no message is lost', () => {
   const result = (id: string): ChatMessage => ({ role: 'tool', tool_call_id: id, content: id.repeat(10_000) })
   const messages: ChatMessage[] = [{ role: 'user', content: 'q' }, ...['a', 'b', 'c'].map(result)]
-  expect(bounded(messages, 30_001)).toBe(messages)
-  const sizes = (most: number) => bounded(messages, most).map(({ content }) => (content as string).length)
+  expect(truncateConversation(messages, 30_001)).toBe(messages)
+  const sizes = (most: number) => truncateConversation(messages, most).map(({ content }) => (content as string).length)
   expect(sizes(29_000)).toEqual([1, expect.closeTo(1_080, -2), 10_000, 10_000])
   expect(sizes(13_000)).toEqual([1, expect.closeTo(1_080, -2), expect.closeTo(1_080, -2), 10_000])
-  expect(bounded(messages, 2_300).map(({ content }) => (content as string).slice(0, 8))).toEqual([
+  expect(truncateConversation(messages, 2_300).map(({ content }) => (content as string).slice(0, 8))).toEqual([
     'q',
     '[Left ou',
     'bbbbbbbb',
     'cccccccc',
   ])
-  expect(bounded(messages, 10)).toHaveLength(4)
+  expect(truncateConversation(messages, 10)).toHaveLength(4)
 })

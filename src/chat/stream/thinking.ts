@@ -1,14 +1,14 @@
 /** A part of what a model says. */
-export interface Said {
+export interface TextPart {
   readonly kind: 'text' | 'thinking'
   readonly text: string
 }
 
 /** Tells thoughts that a server has left in the text from the text itself. */
 export interface ThinkingSplitter {
-  push(piece: string): readonly Said[]
+  push(piece: string): readonly TextPart[]
   /** What was kept back, now that nothing more comes. */
-  end(): readonly Said[]
+  end(): readonly TextPart[]
 }
 
 const opening = '<think>'
@@ -21,7 +21,7 @@ export function createThinkingSplitter(): ThinkingSplitter {
   let state: 'beginning' | 'thinking' | 'after' | 'text' = 'beginning'
   let kept = ''
 
-  const step = (): readonly Said[] => {
+  const step = (): readonly TextPart[] => {
     if (state === 'text') return take('text', kept.length)
     if (state === 'beginning') {
       const start = kept.trimStart()
@@ -48,7 +48,7 @@ export function createThinkingSplitter(): ThinkingSplitter {
     return step()
   }
 
-  const take = (kind: Said['kind'], length: number): readonly Said[] => {
+  const take = (kind: TextPart['kind'], length: number): readonly TextPart[] => {
     const text = kept.slice(0, length)
     kept = kept.slice(length)
     return text === '' ? [] : [{ kind, text }]
@@ -74,6 +74,6 @@ function overlap(text: string, mark: string): number {
 export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
   const splitter = createThinkingSplitter()
   const said = [...splitter.push(whole), ...splitter.end()]
-  const joined = (kind: Said['kind']) => said.map((part) => (part.kind === kind ? part.text : '')).join('')
+  const joined = (kind: TextPart['kind']) => said.map((part) => (part.kind === kind ? part.text : '')).join('')
   return { text: joined('text'), thinking: joined('thinking') }
 }

@@ -13,11 +13,11 @@ export interface Machine {
   allow(cpuMs: number): void
   /** Whether that time is used up. */
   readonly exhausted: boolean
-  snapshot(): Remembered
+  snapshot(): MachineSnapshot
 }
 
 /** A machine at rest. */
-export interface Remembered extends Omit<Snapshot, 'extensions'> {
+export interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
   /** Where the functions of the realm are found again. */
   readonly tokens: Readonly<Record<keyof RealmTools, number>>
 }
@@ -34,7 +34,7 @@ export async function createMachine(options: {
   readonly wasm: WasmModule
   readonly memory: number
   readonly callbacks: Callbacks
-  readonly remembered?: Remembered
+  readonly remembered?: MachineSnapshot
 }): Promise<Machine> {
   const { wasm, memory, callbacks, remembered } = options
   const used = () => {
@@ -92,7 +92,7 @@ export async function createMachine(options: {
     },
   }
 
-  function found({ finish, answered }: Remembered['tokens']): Machine['tools'] {
+  function found({ finish, answered }: MachineSnapshot['tokens']): Machine['tools'] {
     for (const name of names) vm.registerHostCallback(name, (...values) => run(name, values))
     return { finish: vm.importHandle(finish), answered: vm.importHandle(answered) }
   }
@@ -119,7 +119,7 @@ export async function createMachine(options: {
 const names = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
 
 /** What an environment remembers, in few bytes: most of a machine's memory is empty. */
-export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: Remembered): Buffer {
+export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: MachineSnapshot): Buffer {
   const header = Buffer.alloc(headerLength)
   const numbers = [stackPointer, runtimePtr, contextPtr, tokens.finish, tokens.answered]
   for (const [index, number] of numbers.entries()) header.writeUInt32BE(number, index * 4)
@@ -127,7 +127,7 @@ export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, token
   return Buffer.concat([header, packed])
 }
 
-export function unpackMemory(bytes: Buffer, maxLength: number): Remembered {
+export function unpackMemory(bytes: Buffer, maxLength: number): MachineSnapshot {
   const number = (index: number) => bytes.readUInt32BE(index * 4)
   return {
     memory: zstdDecompressSync(bytes.subarray(headerLength), { maxOutputLength: maxLength }),

@@ -4,7 +4,7 @@ import type { JSValueHandle } from 'quickjs-wasi'
 import { begin } from './evaluate.ts'
 import { createMachine, limitMemory, type Machine, packMemory, unpackMemory, type WasmModule } from './machine.ts'
 import { type Running, startProgram } from './program.ts'
-import { type Frame, kinds, openChannel, type Refusal, type Task } from './protocol.ts'
+import { type Frame, type HostCallError, messageKinds, openHostChannel, type ProgramTask } from './protocol.ts'
 
 /**
  * The child that runs one program, and then ends. It is started with the engine's module and the bytes of memory that a
@@ -37,22 +37,22 @@ machine.enter(() => {
   if ('promise' in begun)
     machine.vm.callFunction(machine.tools.finish, machine.vm.undefined, begun.promise, machine.vm.false)
 })
-const channel = openChannel(receive)
-channel.send(kinds.ready, 0)
+const channel = openHostChannel(receive)
+channel.send(messageKinds.ready, 0)
 // The first use loads the parser: better now than when somebody waits.
 setImmediate(() => stripTypeScriptTypes(''))
 
 function receive({ kind, id, payload }: Frame): void {
-  if (kind === kinds.memory) remembered = payload
-  else if (kind === kinds.run) void run(JSON.parse(payload.toString()) as Task)
-  else if (kind === kinds.answer) running?.answered(id, true, payload.toString(), '')
-  else if (kind === kinds.refusal) {
-    const { code, message } = JSON.parse(payload.toString()) as Refusal
+  if (kind === messageKinds.memory) remembered = payload
+  else if (kind === messageKinds.run) void run(JSON.parse(payload.toString()) as ProgramTask)
+  else if (kind === messageKinds.answer) running?.answered(id, true, payload.toString(), '')
+  else if (kind === messageKinds.refusal) {
+    const { code, message } = JSON.parse(payload.toString()) as HostCallError
     running?.answered(id, false, message, code)
   }
 }
 
-async function run(task: Task): Promise<void> {
+async function run(task: ProgramTask): Promise<void> {
   if (remembered) {
     machine = await createMachine({ wasm, memory, callbacks, remembered: unpackMemory(remembered, maximum) })
   }
@@ -61,9 +61,9 @@ async function run(task: Task): Promise<void> {
     machine: () => machine,
     fresh: remembered === undefined,
     channel,
-    ended(verdict) {
-      channel.send(kinds.done, 0, JSON.stringify(verdict))
-      if (task.keep && !verdict.broken) channel.send(kinds.memory, 0, packMemory(machine.snapshot()))
+    ended(result) {
+      channel.send(messageKinds.done, 0, JSON.stringify(result))
+      if (task.keep && !result.broken) channel.send(messageKinds.memory, 0, packMemory(machine.snapshot()))
       process.exit(0)
     },
   })

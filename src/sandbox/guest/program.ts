@@ -1,7 +1,7 @@
 import type { JSValueHandle } from 'quickjs-wasi'
 import { begin, placeIn, runPrelude } from './evaluate.ts'
 import type { Machine } from './machine.ts'
-import { type Channel, kinds, type ProgramError, type Task, type Verdict } from './protocol.ts'
+import { type HostChannel, messageKinds, type ProgramError, type ProgramResult, type ProgramTask } from './protocol.ts'
 
 /** One program at work in a machine. */
 export interface Running {
@@ -18,14 +18,14 @@ const maxTimers = 1000
 
 /** Runs a program and tells, once, how it ended. */
 export function startProgram(options: {
-  readonly task: Task
+  readonly task: ProgramTask
   readonly machine: () => Machine
   readonly fresh: boolean
-  readonly channel: Channel
-  ended(verdict: Verdict): void
+  readonly channel: HostChannel
+  ended(result: ProgramResult): void
 }): Running & { start(): void } {
   const { task, machine, channel } = options
-  const printer: Printer = createPrinter(task.logBytes, (text) => channel.send(kinds.log, 0, text))
+  const printer: Printer = createPrinter(task.logBytes, (text) => channel.send(messageKinds.log, 0, text))
   const calls = new Set<number>()
   const timers = new Map<number, NodeJS.Timeout>()
   const truncated: string[] = []
@@ -34,13 +34,13 @@ export function startProgram(options: {
   let made = 0
   let over = false
 
-  const end = (verdict: Omit<Verdict, 'truncated'>) => {
+  const end = (result: Omit<ProgramResult, 'truncated'>) => {
     if (over) return
     over = true
     for (const timer of timers.values()) clearTimeout(timer)
     printer.flush()
     if (printer.cut) truncated.push(`Only the first ${task.logBytes} bytes of what was printed are shown.`)
-    options.ended({ ...verdict, truncated })
+    options.ended({ ...result, truncated })
   }
 
   /** Lets the program run until it waits, then looks whether it still can. */
@@ -58,7 +58,7 @@ export function startProgram(options: {
 
   const conclude = ({ ok, text }: { readonly ok: boolean; readonly text: string | undefined }) => {
     if (!ok) return end(failed(text ?? '', linesBefore))
-    if (text !== undefined) channel.send(kinds.value, 0, shortened(text))
+    if (text !== undefined) channel.send(messageKinds.value, 0, shortened(text))
     end({ status: 'ok' })
   }
 
@@ -93,7 +93,7 @@ export function startProgram(options: {
       if (Buffer.byteLength(said) > task.callBytes) return `The input of a call may have ${task.callBytes} bytes.`
       calls.add(number)
       printer.flush()
-      channel.send(kinds.call, number, said)
+      channel.send(messageKinds.call, number, said)
       return undefined
     },
     timer(id, ms) {
@@ -125,11 +125,11 @@ export function startProgram(options: {
   }
 }
 
-const endedBy = (error: ProgramError): Omit<Verdict, 'truncated'> =>
+const endedBy = (error: ProgramError): Omit<ProgramResult, 'truncated'> =>
   error.name === 'InternalError' && error.message.includes('out of memory') ? outOfMemory : { status: 'error', error }
 
 /** The exception that nobody caught, as the realm has described it. */
-function failed(text: string, linesBefore: number): Omit<Verdict, 'truncated'> {
+function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncated'> {
   const { name, message, stack = '', code } = JSON.parse(text) as Record<string, string>
   return endedBy({
     name: String(name).slice(0, 200),
@@ -139,7 +139,7 @@ function failed(text: string, linesBefore: number): Omit<Verdict, 'truncated'> {
   })
 }
 
-function trapped(thrown: unknown): Omit<Verdict, 'truncated'> {
+function trapped(thrown: unknown): Omit<ProgramResult, 'truncated'> {
   const { name, message } = thrown as Error
   if (message.includes('out of memory')) return outOfMemory
   // A trap of WebAssembly leaves the engine in no known state.
@@ -147,13 +147,13 @@ function trapped(thrown: unknown): Omit<Verdict, 'truncated'> {
   return { status: 'error', error, broken: true }
 }
 
-const outOfMemory: Omit<Verdict, 'truncated'> = {
+const outOfMemory: Omit<ProgramResult, 'truncated'> = {
   status: 'out_of_memory',
   error: { name: 'MemoryError', message: 'The program needs more memory than it may have.' },
   broken: true,
 }
 
-const outOfTime = (cpuMs: number): Omit<Verdict, 'truncated'> => ({
+const outOfTime = (cpuMs: number): Omit<ProgramResult, 'truncated'> => ({
   status: 'timeout',
   error: {
     name: 'TimeoutError',
@@ -162,7 +162,7 @@ const outOfTime = (cpuMs: number): Omit<Verdict, 'truncated'> => ({
   broken: true,
 })
 
-const stuck: Omit<Verdict, 'truncated'> = {
+const stuck: Omit<ProgramResult, 'truncated'> = {
   status: 'error',
   error: { name: 'Error', message: 'The program waits for a promise that nothing is left to fulfil.' },
 }

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 
 /** What a host and a child say to one another; nothing else crosses the border. */
-export const kinds = {
+export const messageKinds = {
   /** From the child: it can be given a program. */
   ready: 1,
   /** From the child: the name of a host function, a line feed, its input. */
@@ -23,7 +23,7 @@ export const kinds = {
   refusal: 9,
 } as const
 
-export interface Task {
+export interface ProgramTask {
   readonly code: string
   readonly language: string
   readonly prelude: string
@@ -37,7 +37,7 @@ export interface Task {
   readonly callBytes: number
 }
 
-export interface Refusal {
+export interface HostCallError {
   readonly code: string
   readonly message: string
 }
@@ -51,7 +51,7 @@ export interface ProgramError {
 }
 
 /** How a program ended, as its child tells it. */
-export interface Verdict {
+export interface ProgramResult {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory'
   readonly error?: ProgramError
   readonly truncated: readonly string[]
@@ -133,13 +133,13 @@ export function createFrameReader(options: {
 }
 
 /** The child's end of the line to its host. */
-export interface Channel {
+export interface HostChannel {
   /** Returns when the message is on its way, also while the program keeps the thread busy. */
   send(kind: number, id: number, payload?: string | Uint8Array): void
 }
 
 /** Opens the line: messages between threads in a worker, frames on stdin and stdout in a process. */
-export function openChannel(receive: (frame: Frame) => void): Channel {
+export function openHostChannel(receive: (frame: Frame) => void): HostChannel {
   const port = parentPort
   if (port) {
     port.on('message', ({ kind, id, payload }: Frame) => receive({ kind, id, payload: Buffer.from(payload) }))

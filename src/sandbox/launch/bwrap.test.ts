@@ -14,7 +14,7 @@ test.skipIf(missing('bwrap'))('S7: a hidden folder is empty, and cannot be writt
   writeFileSync(join(hidden, 'secret.py'), '')
   const [program = '', ...args] = bwrapCommand({
     bwrap: 'bwrap',
-    sights: [{ from: '/', to: '/' }],
+    mounts: [{ from: '/', to: '/' }],
     hidden: [hidden],
     filtered: false,
     command: ['/bin/sh', '-c', 'ls "$0"/.. "$0"; touch "$0/new" || echo refused', hidden],

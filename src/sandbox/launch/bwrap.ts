@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Runtime } from '../runtime.ts'
-import { type KernelLimits, limited, type Place } from './options.ts'
+import { type KernelLimits, type LaunchOptions, withKernelLimits } from './options.ts'
 import { filterDescriptor, infoDescriptor, processChild } from './process-child.ts'
 import { seccompFilter } from './seccomp.ts'
 
 /** What a child sees of the machine: from where, and under which name. */
-export interface Sight {
+export interface Mount {
   readonly from: string
   readonly to: string
   /** Whether it may be missing. */
@@ -20,13 +20,13 @@ export interface Sight {
  */
 export function bwrapCommand(options: {
   readonly bwrap: string
-  readonly sights: readonly Sight[]
+  readonly mounts: readonly Mount[]
   /** Folders in what it sees that are empty to it. */
   readonly hidden?: readonly string[]
   readonly filtered: boolean
   readonly command: readonly string[]
 }): readonly string[] {
-  const { bwrap, sights, hidden = [], filtered, command } = options
+  const { bwrap, mounts, hidden = [], filtered, command } = options
   return [
     bwrap,
     '--unshare-all',
@@ -41,7 +41,7 @@ export function bwrapCommand(options: {
     ...['--hostname', 'sandbox'],
     ...(filtered ? ['--seccomp', `${filterDescriptor}`] : []),
     ...['--info-fd', `${infoDescriptor}`],
-    ...sights.flatMap(({ from, to, optional }) => [optional ? '--ro-bind-try' : '--ro-bind', from, to]),
+    ...mounts.flatMap(({ from, to, optional }) => [optional ? '--ro-bind-try' : '--ro-bind', from, to]),
     ...hidden.flatMap((folder) => ['--tmpfs', folder, '--remount-ro', folder]),
     ...['--dev-bind', '/dev/null', '/dev/null'],
     ...['--remount-ro', '/'],
@@ -52,35 +52,35 @@ export function bwrapCommand(options: {
 }
 
 /** A file under the name that programs know it by, also where that name is a link. */
-const sightOf = (path: string): Sight => ({ from: realpathSync(path), to: path })
+const mountOf = (path: string): Mount => ({ from: realpathSync(path), to: path })
 
 /** A place where there is a `bwrap`, and whom it is started as, where we may choose. */
-export interface WrappedPlace extends Place {
+export interface BwrapOptions extends LaunchOptions {
   readonly bwrap: string
   readonly user?: number
 }
 
 /** A command behind `bwrap`, where it sees what it is shown, and the shared libraries of its programs. */
-export async function wrapped(
-  { bwrap, user, limit }: WrappedPlace,
+export async function launchInBwrap(
+  { bwrap, user, limit }: BwrapOptions,
   given: {
     readonly command: readonly string[]
     /** The files that are loaded with shared libraries. */
     readonly programs: readonly string[]
-    readonly sights: readonly Sight[]
+    readonly mounts: readonly Mount[]
     readonly hidden?: readonly string[]
     readonly limits: KernelLimits
   },
 ): Promise<Runtime> {
-  const sights = [
-    ...(await librariesOf(given.programs)).map(sightOf),
+  const mounts = [
+    ...(await librariesOf(given.programs)).map(mountOf),
     { from: '/etc/ld.so.cache', to: '/etc/ld.so.cache', optional: true },
-    ...given.sights,
+    ...given.mounts,
   ]
   const filter = seccompFilter()
-  const words = bwrapCommand({ ...given, bwrap, sights, filtered: filter !== undefined })
+  const words = bwrapCommand({ ...given, bwrap, mounts, filtered: filter !== undefined })
   const options = {
-    command: limited(words, given.limits),
+    command: withKernelLimits(words, given.limits),
     wrapped: true,
     limit,
     ...(filter && { filter }),

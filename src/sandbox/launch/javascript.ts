@@ -3,8 +3,8 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Runtime } from '../runtime.ts'
-import { type WrappedPlace, wrapped } from './bwrap.ts'
-import { limited, type Place } from './options.ts'
+import { type BwrapOptions, launchInBwrap } from './bwrap.ts'
+import { type LaunchOptions, withKernelLimits } from './options.ts'
 import { processChild } from './process-child.ts'
 import { workerChild } from './worker-child.ts'
 
@@ -30,37 +30,37 @@ const nodeArguments = (folders: readonly string[]) => [
   '--max-old-space-size=128',
 ]
 
-const limits = ({ memory, cpuMs }: Place) => ({
+const limits = ({ memory, cpuMs }: LaunchOptions) => ({
   // Coming up counts, too.
   cpuSeconds: cpuMs / 1000 + 5,
   data: nodeBytes + copies * memory,
 })
 
 /** JavaScript behind `bwrap`, where Node and its engine are all there is. */
-export function wrappedJavaScript(place: WrappedPlace): Promise<Runtime> {
-  const file = realpathSync(fileURLToPath(place.child))
+export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
+  const file = realpathSync(fileURLToPath(options.child))
   const inside = { node: '/toolway/node', guest: '/toolway/guest', quickjs: '/toolway/node_modules/quickjs-wasi' }
-  return wrapped(place, {
+  return launchInBwrap(options, {
     command: [
       inside.node,
       ...nodeArguments(['/toolway/*']),
       join(inside.guest, basename(file)),
       join(inside.quickjs, wasm),
-      `${place.memory}`,
+      `${options.memory}`,
     ],
     programs: [process.execPath],
-    sights: [
+    mounts: [
       { from: process.execPath, to: inside.node },
       { from: dirname(file), to: inside.guest },
       { from: quickjs, to: inside.quickjs },
     ],
-    limits: limits(place),
+    limits: limits(options),
   })
 }
 
 /** JavaScript in a process of its own, as nobody where we may choose. */
-export function plainJavaScript(place: Place): Runtime {
-  const { child, memory, limit } = place
+export function javascriptProcess(options: LaunchOptions): Runtime {
+  const { child, memory, limit } = options
   const file = realpathSync(fileURLToPath(child))
   const user = process.getuid?.() === 0 ? 65_534 : undefined
   const node = [
@@ -70,12 +70,12 @@ export function plainJavaScript(place: Place): Runtime {
     join(quickjs, wasm),
     `${memory}`,
   ]
-  const words = limited(node, { ...limits(place), ...(user !== undefined && { processes: 512 }) })
+  const words = withKernelLimits(node, { ...limits(options), ...(user !== undefined && { processes: 512 }) })
   return { tier: 'process', start: () => processChild({ command: words, limit, ...(user !== undefined && { user }) }) }
 }
 
 /** JavaScript in a thread. */
-export const threadedJavaScript = ({ child, memory, limit }: Place): Runtime => ({
+export const javascriptWorker = ({ child, memory, limit }: LaunchOptions): Runtime => ({
   tier: 'worker',
   start: () => workerChild({ file: child, args: [join(quickjs, wasm), `${memory}`], memory, limit }),
 })

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 /** What every way to run programs has to know. */
-export interface Place {
+export interface LaunchOptions {
   /** The module that a JavaScript child is started with; `python.py` lies beside it. */
   readonly child: URL
   /** Bytes of memory of one program. */
@@ -43,7 +43,7 @@ export interface KernelLimits {
 }
 
 /** The words that start a command under limits, which its children could only lower. */
-export function limited(command: readonly string[], limits: KernelLimits): readonly string[] {
+export function withKernelLimits(command: readonly string[], limits: KernelLimits): readonly string[] {
   const { cpuSeconds, processes } = limits
   // Elsewhere they are not counted this way, and shells refuse to set them.
   const { data, addresses } = process.platform === 'linux' ? limits : {}
@@ -64,13 +64,13 @@ export function limited(command: readonly string[], limits: KernelLimits): reado
 }
 
 /** Whether a child has come up: told once, either way. */
-interface Readiness {
+interface ChildReadiness {
   readonly promise: Promise<void>
   ready(): void
   failed(reason: string): void
 }
 
-export function createReadiness(): Readiness {
+export function createReadiness(): ChildReadiness {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   // Whoever takes the child hears of it; a spare that nobody takes concerns nobody.
   promise.catch(() => {})

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { missing } from '../../../tests/fixtures/debian.ts'
-import { kinds } from '../guest/protocol.ts'
+import { messageKinds } from '../guest/protocol.ts'
 import { bwrapCommand } from './bwrap.ts'
 import { processChild } from './process-child.ts'
 
@@ -22,14 +22,16 @@ async function heard(script: string): Promise<readonly number[]> {
 
 describe('a child that costs its host more than itself', () => {
   test('S7: is ready once, and whatever it says from then on is judged', async () => {
-    const { ready, log } = kinds
+    const { ready, log } = messageKinds
     expect(await heard([ready, ready, log].map(frame).join('; '))).toEqual([ready, log])
   })
 
   test('S7: is listened to beside its line for a few words only', async () => {
     // Whoever writes on is told by the kernel that nobody hears it, and ends.
     const talk = '/usr/bin/env yes >&2'
-    expect(await heard(`${frame(kinds.ready)}; ${talk}; ${frame(kinds.done)}`)).toEqual([kinds.done])
+    expect(await heard(`${frame(messageKinds.ready)}; ${talk}; ${frame(messageKinds.done)}`)).toEqual([
+      messageKinds.done,
+    ])
   })
 })
 
@@ -42,7 +44,7 @@ print('up', flush=True)
 time.sleep(20)`
     const words = bwrapCommand({
       bwrap: 'bwrap',
-      sights: [{ from: '/', to: '/' }],
+      mounts: [{ from: '/', to: '/' }],
       filtered: false,
       command: ['python3', '-c', survivor],
     })

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
-import { createFrameReader, encodeFrame, kinds } from '../guest/protocol.ts'
-import type { Child, Receiver } from '../runtime.ts'
+import { createFrameReader, encodeFrame, messageKinds } from '../guest/protocol.ts'
+import type { ChildListener, SandboxChild } from '../runtime.ts'
 import { createReadiness } from './options.ts'
 
 export interface ProcessOptions {
@@ -26,7 +26,7 @@ const tickMs = 10
 const maxStderr = 4096
 
 /** Starts a child as a process, in a group and a session of its own, with nothing of our environment. */
-export function processChild({ command, user, filter, wrapped, limit }: ProcessOptions): Child {
+export function processChild({ command, user, filter, wrapped, limit }: ProcessOptions): SandboxChild {
   const [program = '', ...args] = command
   const started = spawn(program, args, {
     stdio: ['pipe', 'pipe', 'pipe', ...(wrapped ? (['pipe', 'pipe'] as const) : [])],
@@ -37,7 +37,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   })
   const [stdin, stdout, stderr] = started.stdio as unknown as [Writable, Readable, Readable]
   const readiness = createReadiness()
-  let receiver: Receiver | undefined
+  let listener: ChildListener | undefined
   let written = ''
   /** The first process of its world, and the program itself: behind `bwrap` its only child. */
   let first = wrapped ? undefined : started.pid
@@ -56,13 +56,13 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const reader = createFrameReader({
     limit,
     frame(frame) {
-      if (greeted || frame.kind !== kinds.ready) return receiver?.frame(frame)
+      if (greeted || frame.kind !== messageKinds.ready) return listener?.frame(frame)
       greeted = true
       settle()
     },
     broken: (reason) => {
       stdout.destroy()
-      receiver?.broken(reason)
+      listener?.broken(reason)
     },
   })
   stdout.on('data', reader.push)
@@ -84,7 +84,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
       if (over) return
       over = true
       readiness.failed(reasonIn(written) || how)
-      receiver?.ended()
+      listener?.ended()
       resolve()
     }
     started.on('error', (error) => gone(error.message))
@@ -95,7 +95,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
     ready: readiness.promise,
     ended,
     listen(given) {
-      receiver = given
+      listener = given
       if (over) given.ended()
     },
     send: (kind, id, payload) =>

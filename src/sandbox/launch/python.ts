@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Runtime } from '../runtime.ts'
-import { type WrappedPlace, wrapped } from './bwrap.ts'
+import { type BwrapOptions, launchInBwrap } from './bwrap.ts'
 import { findProgram } from './options.ts'
 
 const run = promisify(execFile)
@@ -22,7 +22,7 @@ const question = `import json, os, sys, sysconfig
 print(json.dumps([os.path.realpath(sys.executable), sysconfig.get_path('stdlib')]))`
 
 /** The interpreters of this machine, in the order of preference. */
-export async function interpreters(): Promise<readonly Interpreter[]> {
+export async function findInterpreters(): Promise<readonly Interpreter[]> {
   const names = [...new Set([findProgram('python3'), '/usr/bin/python3'].flatMap((path) => path ?? []))]
   const answers = names.map(async (name) => {
     try {
@@ -37,19 +37,19 @@ export async function interpreters(): Promise<readonly Interpreter[]> {
 }
 
 /** Python behind `bwrap`, where the interpreter and its library are all there is; anywhere else it would be free. */
-export function wrappedPython(place: WrappedPlace, { executable, library }: Interpreter): Promise<Runtime> {
+export function pythonInBwrap(options: BwrapOptions, { executable, library }: Interpreter): Promise<Runtime> {
   const script = '/toolway/python.py'
-  return wrapped(place, {
+  return launchInBwrap(options, {
     command: [executable, '-I', '-S', '-B', '-X', 'utf8', script],
     programs: [executable, ...globSync(join(library, 'lib-dynload', '*.so'))],
-    sights: [
+    mounts: [
       { from: executable, to: executable },
       { from: library, to: library },
-      { from: fileURLToPath(new URL('python.py', place.child)), to: script },
-      ...place.folders.map((folder) => ({ from: folder, to: folder, optional: true })),
+      { from: fileURLToPath(new URL('python.py', options.child)), to: script },
+      ...options.folders.map((folder) => ({ from: folder, to: folder, optional: true })),
     ],
     // In some installations what else was installed lies within the library.
     hidden: [join(library, 'site-packages')].filter(existsSync),
-    limits: { addresses: interpreterBytes + place.memory },
+    limits: { addresses: interpreterBytes + options.memory },
   })
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { type Frame, kinds } from '../guest/protocol.ts'
-import type { Child, Receiver } from '../runtime.ts'
+import { type Frame, messageKinds } from '../guest/protocol.ts'
+import type { ChildListener, SandboxChild } from '../runtime.ts'
 import { createReadiness } from './options.ts'
 
 /** Starts a child as a thread of this process: the engine holds the program, and nothing else does. */
@@ -10,7 +10,7 @@ export function workerChild(options: {
   /** Bytes of memory that the program may have. */
   readonly memory: number
   limit(kind: number): number | undefined
-}): Child {
+}): SandboxChild {
   const { file, args, memory, limit } = options
   const worker = new Worker(file, {
     argv: [...args],
@@ -24,7 +24,7 @@ export function workerChild(options: {
   })
   worker.unref()
   const readiness = createReadiness()
-  let receiver: Receiver | undefined
+  let listener: ChildListener | undefined
   let over = false
   let cpu = 0
 
@@ -32,16 +32,16 @@ export function workerChild(options: {
   worker.stderr.resume()
   worker.on('message', ({ kind, id, payload }: Frame) => {
     const longest = limit(kind)
-    if (longest === undefined || payload.length > longest) receiver?.broken(`a message of ${payload.length} bytes`)
-    else if (kind === kinds.ready) readiness.ready()
-    else receiver?.frame({ kind, id, payload: Buffer.from(payload) })
+    if (longest === undefined || payload.length > longest) listener?.broken(`a message of ${payload.length} bytes`)
+    else if (kind === messageKinds.ready) readiness.ready()
+    else listener?.frame({ kind, id, payload: Buffer.from(payload) })
   })
   const ended = new Promise<void>((resolve) => {
     worker.on('error', (error) => readiness.failed(String(error.message)))
     worker.on('exit', (code) => {
       over = true
       readiness.failed(`its thread ended with code ${code}`)
-      receiver?.ended()
+      listener?.ended()
       resolve()
     })
   })
@@ -50,7 +50,7 @@ export function workerChild(options: {
     ready: readiness.promise,
     ended,
     listen(given) {
-      receiver = given
+      listener = given
       if (over) given.ended()
     },
     async send(kind, id, payload = '') {

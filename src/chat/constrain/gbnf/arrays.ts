@@ -1,24 +1,39 @@
 import { CannotExpress, step } from '../conversion.ts'
-import { isSchema, isSchemaObject, numberIn, type Schema, type SchemaObject, schemasIn } from '../schema.ts'
+import { type AnySchema, isSchema, isSchemaObject, type JsonSchemaObject, numberIn, schemasIn } from '../schema.ts'
 import { listedValues } from './choices.ts'
 import { all, any, type Expression, nothing, optional, text, times } from './expression.ts'
-import { type Context, type Level, maxUnrolledItems, type Rules } from './rules.ts'
+import { type ConversionDepth, type GrammarContext, type GrammarRules, maxUnrolledItems } from './rules.ts'
 
 /** The lists that a schema allows; where it speaks of places, all of them are filled. */
-export function arrays(context: Context, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+export function arrays(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): Expression | undefined {
   const row = schema.uniqueItems === true ? uniqueRow(context, schema, at) : rowOfItems(context, schema, at, level)
-  const inner = row && rowOf(context.rules, 'items', row)
+  const inner = row && sequenceOf(context.rules, 'items', row)
   return inner && all(text('['), inner, text(']'))
 }
 
-function boundsOf(context: Context, schema: SchemaObject, at: string, places: number): Pick<Row, 'min' | 'max'> {
+function boundsOf(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  places: number,
+): Pick<Sequence, 'min' | 'max'> {
   const min = numberIn(schema.minItems) ?? 0
   if (min > maxUnrolledItems) throw new CannotExpress(at, 'minItems', 'is too large')
   const most = Math.max(context.limits.items, min, places)
   return { min, max: Math.min(numberIn(schema.maxItems) ?? most, maxUnrolledItems) }
 }
 
-function rowOfItems(context: Context, schema: SchemaObject, at: string, level: Level): Row | undefined {
+function rowOfItems(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): Sequence | undefined {
   const { places, rest, restName } = layout(schema)
   const bounds = boundsOf(context, schema, at, places.length)
   const placed: Expression[] = []
@@ -39,13 +54,13 @@ function rowOfItems(context: Context, schema: SchemaObject, at: string, level: L
 }
 
 interface Layout {
-  readonly places: readonly Schema[]
-  readonly rest: Schema | undefined
+  readonly places: readonly AnySchema[]
+  readonly rest: AnySchema | undefined
   readonly restName: string
 }
 
 /** Before the latest draft, `items` could be a list of places and `additionalItems` the rest. */
-function layout(schema: SchemaObject): Layout {
+function layout(schema: JsonSchemaObject): Layout {
   const { items, prefixItems, additionalItems, unevaluatedItems } = schema
   const closed = unevaluatedItems === false ? false : undefined
   if (Array.isArray(items)) {
@@ -59,7 +74,7 @@ function layout(schema: SchemaObject): Layout {
 }
 
 /** Different items can only be promised where they are listed: each of them once, in the order of the list. */
-function uniqueRow(context: Context, schema: SchemaObject, at: string): Row | undefined {
+function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence | undefined {
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined
   if (!values || Object.keys(items as object).some((keyword) => !quiet.has(keyword))) {
@@ -73,7 +88,7 @@ function uniqueRow(context: Context, schema: SchemaObject, at: string): Row | un
 const quiet = new Set(['enum', 'const', 'type', 'title', 'description', 'default', 'examples'])
 
 /** Things in a fixed order, with commas between them, some of which may be left out. */
-interface Row {
+interface Sequence {
   readonly parts: readonly { readonly expression: Expression; readonly required: boolean }[]
   /** What may follow them any number of times. */
   readonly extra?: { readonly expression: Expression; readonly most: number } | undefined
@@ -85,7 +100,7 @@ interface Row {
 const comma = all(text(','), optional(text(' ')))
 
 /** `undefined` where no number of parts is right. */
-export function rowOf(rules: Rules, hint: string, row: Row): Expression | undefined {
+export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Expression | undefined {
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
   const most = parts.length + (extra?.most ?? 0)
@@ -104,7 +119,7 @@ export function rowOf(rules: Rules, hint: string, row: Row): Expression | undefi
   }
 
   const part = (index: number, count: number): Expression | undefined => {
-    const { expression, required } = parts[index] as Row['parts'][number]
+    const { expression, required } = parts[index] as Sequence['parts'][number]
     const one = count > 0 ? all(comma, expression) : expression
     if (!required && !counts && count > 0) {
       const others = from(index + 1, count)

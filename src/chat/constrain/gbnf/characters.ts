@@ -1,4 +1,4 @@
-import { all, any, type Expression, manyTimes, type Range, set, text } from './expression.ts'
+import { all, any, type CodePointRange, type Expression, manyTimes, set, text } from './expression.ts'
 
 const hex = set([
   [0x30, 0x39],
@@ -7,7 +7,7 @@ const hex = set([
 ])
 
 /** Every character that a JSON string may hold as it is. */
-export const rawRanges: readonly Range[] = [
+export const rawRanges: readonly CodePointRange[] = [
   [0x20, 0x21],
   [0x23, 0x5b],
   [0x5d, 0xd7ff],
@@ -45,7 +45,7 @@ export const character = any(
   all(
     text('\\'),
     any(
-      set([...'"/\\bfnrt'].map((sign) => [sign.codePointAt(0), sign.codePointAt(0)] as unknown as Range)),
+      set([...'"/\\bfnrt'].map((sign) => [sign.codePointAt(0), sign.codePointAt(0)] as unknown as CodePointRange)),
       all(text('u'), hexOfWhole),
     ) as Expression,
   ),
@@ -66,7 +66,7 @@ const named: readonly (readonly [number, string])[] = [
 ]
 
 /** One of these characters, as it is written inside a JSON string; `undefined` where none of them can be. */
-export function written(ranges: readonly Range[]): Expression | undefined {
+export function written(ranges: readonly CodePointRange[]): Expression | undefined {
   const includes = (point: number) => ranges.some(([from, to]) => from <= point && point <= to)
   const raw = overlap(ranges, rawRanges)
   const escaped = named.filter(([point]) => includes(point)).map(([, short]) => text(short))
@@ -74,18 +74,18 @@ export function written(ranges: readonly Range[]): Expression | undefined {
 }
 
 /** What two lists of ranges have in common. */
-export function overlap(one: readonly Range[], other: readonly Range[]): readonly Range[] {
+export function overlap(one: readonly CodePointRange[], other: readonly CodePointRange[]): readonly CodePointRange[] {
   return one.flatMap(([from, to]) =>
-    other.flatMap(([low, high]): Range[] => {
-      const range: Range = [Math.max(from, low), Math.min(to, high)]
+    other.flatMap(([low, high]): CodePointRange[] => {
+      const range: CodePointRange = [Math.max(from, low), Math.min(to, high)]
       return range[0] <= range[1] ? [range] : []
     }),
   )
 }
 
 /** Everything that a list of ranges leaves out. */
-export function complement(ranges: readonly Range[]): readonly Range[] {
-  const left: Range[] = []
+export function complement(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
+  const left: CodePointRange[] = []
   let next = 0
   for (const [from, to] of ranges.toSorted((one, other) => one[0] - other[0])) {
     if (from > next) left.push([next, from - 1])

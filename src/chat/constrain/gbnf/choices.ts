@@ -1,32 +1,32 @@
 import { CannotExpress, step } from '../conversion.ts'
 import { merge } from '../flatten.ts'
 import {
+  type AnySchema,
   allTypes,
   commonTypes,
   isOfType,
   isSchemaObject,
+  type JsonSchemaObject,
   namedSchemas,
   namedTypes,
   numberIn,
-  type Schema,
-  type SchemaObject,
   schemasIn,
   strings,
   typesOf,
 } from '../schema.ts'
 import { any, type Expression, text } from './expression.ts'
-import type { Context, Level } from './rules.ts'
+import type { ConversionDepth, GrammarContext } from './rules.ts'
 
 /** Branches, times the branches inside them, are tried one by one. */
 const maxBranches = 256
 
 /** One of several schemas, each together with what stands beside them. */
 export function choices(
-  context: Context,
+  context: GrammarContext,
   keyword: 'anyOf' | 'oneOf',
-  schema: SchemaObject,
+  schema: JsonSchemaObject,
   at: string,
-  level: Level,
+  level: ConversionDepth,
 ): Expression | undefined {
   const { [keyword]: given, ...beside } = schema
   const branches = schemasIn(given)
@@ -36,34 +36,34 @@ export function choices(
   if (keyword === 'oneOf') refuseOverlaps(context, whole, at)
   return any(
     ...branches.map((branch, index) =>
-      context.convert(isAlone ? branch : (whole[index] as Schema), step(at, keyword, index), level),
+      context.convert(isAlone ? branch : (whole[index] as AnySchema), step(at, keyword, index), level),
     ),
   )
 }
 
 const remarks = new Set(['title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema', '$id'])
 
-function joined(context: Context, beside: SchemaObject, branch: Schema, at: string): Schema {
+function joined(context: GrammarContext, beside: JsonSchemaObject, branch: AnySchema, at: string): AnySchema {
   return merge(beside, isSchemaObject(branch) ? context.flatten(branch, at) : branch, at)
 }
 
 /** What fits two branches fits none, by the meaning of `oneOf`: none of what we write may fit another branch. */
-function refuseOverlaps(context: Context, branches: readonly Schema[], at: string): void {
+function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[], at: string): void {
   for (const [index, one] of branches.entries()) {
     for (const [place, other] of branches.entries()) {
-      if (index === place || excludes(context, one, other)) continue
+      if (index === place || areDisjoint(context, one, other)) continue
       throw new CannotExpress(at, 'oneOf', `has branches that may overlap (${index} and ${place})`)
     }
   }
 }
 
 /** Whether nothing that is written for one flat schema can fit another: true only where that is sure. */
-function excludes(context: Context, written: Schema, other: Schema, depth = 0): boolean {
+function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySchema, depth = 0): boolean {
   if (written === false || other === false) return true
   if (written === true || other === true || depth > 4) return false
   const values = listedValues(written)
   if (values) {
-    context.purse.spend(values.length * (1 + (listedValues(other)?.length ?? 0)))
+    context.budget.spend(values.length * (1 + (listedValues(other)?.length ?? 0)))
     return values.every((value) => isRefused(value, other))
   }
   const [mine, theirs] = [typesOf(written), namedTypes(other) ?? typesOfValues(other) ?? allTypes]
@@ -76,22 +76,22 @@ function excludes(context: Context, written: Schema, other: Schema, depth = 0): 
   })
 }
 
-function isRefused(value: unknown, schema: SchemaObject): boolean {
+function isRefused(value: unknown, schema: JsonSchemaObject): boolean {
   const listed = listedValues(schema)
   if (listed && !listed.some((one) => JSON.stringify(one) === JSON.stringify(value))) return true
   const types = namedTypes(schema)
   return types !== undefined && !isOfType(value, types)
 }
 
-function typesOfValues(schema: SchemaObject) {
+function typesOfValues(schema: JsonSchemaObject) {
   const listed = listedValues(schema)
   if (!listed || listed.length === 0) return undefined
   const kinds = listed.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value))
   return namedTypes({ type: kinds })
 }
 
-function numbersExclude(one: SchemaObject, other: SchemaObject): boolean {
-  const below = (low: SchemaObject, high: SchemaObject): boolean => {
+function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean {
+  const below = (low: JsonSchemaObject, high: JsonSchemaObject): boolean => {
     const top = numberIn(low.maximum) ?? numberIn(low.exclusiveMaximum)
     const bottom = numberIn(high.minimum) ?? numberIn(high.exclusiveMinimum)
     return top !== undefined && bottom !== undefined && top < bottom
@@ -100,33 +100,38 @@ function numbersExclude(one: SchemaObject, other: SchemaObject): boolean {
 }
 
 /** Objects exclude one another by a member that one always has and the other never, or never with such a value. */
-function objectsExclude(context: Context, written: SchemaObject, other: SchemaObject, depth: number): boolean {
+function objectsExclude(
+  context: GrammarContext,
+  written: JsonSchemaObject,
+  other: JsonSchemaObject,
+  depth: number,
+): boolean {
   const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
   const isClosed = !isOpen(written.additionalProperties) && written.patternProperties === undefined
   const always = new Set(strings(written.required))
-  context.purse.spend(mine.size + theirs.size + always.size)
+  context.budget.spend(mine.size + theirs.size + always.size)
   const neverWritten = (name: string) => isClosed && !mine.has(name) && !always.has(name)
   if (written.properties !== undefined && strings(other.required).some(neverWritten)) return true
   return [...always].some((name) => {
     const value = theirs.get(name)
     if (value === undefined) return other.additionalProperties === false && other.patternProperties === undefined
-    return excludes(context, flat(context, mine.get(name) ?? true), flat(context, value), depth + 1)
+    return areDisjoint(context, flat(context, mine.get(name) ?? true), flat(context, value), depth + 1)
   })
 }
 
 const isOpen = (additional: unknown): boolean => additional === true || isSchemaObject(additional)
 
-const flat = (context: Context, schema: Schema): Schema =>
+const flat = (context: GrammarContext, schema: AnySchema): AnySchema =>
   isSchemaObject(schema) ? context.flatten(schema, '') : schema
 
 /** The values that a schema lists, if it lists any. */
-export function listedValues(schema: SchemaObject): readonly unknown[] | undefined {
+export function listedValues(schema: JsonSchemaObject): readonly unknown[] | undefined {
   if (Object.hasOwn(schema, 'const')) return [schema.const]
   return Array.isArray(schema.enum) ? schema.enum : undefined
 }
 
 /** The listed values that meet what else the schema says; `undefined` where none does. */
-export function literals(values: readonly unknown[], schema: SchemaObject, at: string): Expression | undefined {
+export function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {
   for (const keyword of [
     'pattern',
     'format',
@@ -143,7 +148,7 @@ export function literals(values: readonly unknown[], schema: SchemaObject, at: s
   return any(...values.filter((value) => meets(value, schema)).map((value) => text(JSON.stringify(value))))
 }
 
-function meets(value: unknown, schema: SchemaObject): boolean {
+function meets(value: unknown, schema: JsonSchemaObject): boolean {
   const types = namedTypes(schema)
   if (types && !isOfType(value, types)) return false
   const within = (size: number, low: string, high: string): boolean =>

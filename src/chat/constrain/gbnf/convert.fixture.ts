@@ -1,17 +1,17 @@
-import type { Schema } from '../schema.ts'
+import type { AnySchema } from '../schema.ts'
 
-interface Row {
+interface Sequence {
   readonly what: string
-  readonly schema: Schema
+  readonly schema: AnySchema
   readonly takes: readonly string[]
   readonly refuses: readonly string[]
 }
 
 /** An object with these members. */
-export const object = (properties: object, more: object = {}): Schema => ({ type: 'object', properties, ...more })
+export const object = (properties: object, more: object = {}): AnySchema => ({ type: 'object', properties, ...more })
 
 /** For each keyword a schema, texts that its grammar takes, and texts that it refuses. */
-export const rows: readonly Row[] = [
+export const rows: readonly Sequence[] = [
   {
     what: 'type',
     schema: { type: 'string' },

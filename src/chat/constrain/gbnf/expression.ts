@@ -1,10 +1,10 @@
 /** From and to, both included, as code points. */
-export type Range = readonly [number, number]
+export type CodePointRange = readonly [number, number]
 
 /** A piece of a grammar. */
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'set'; readonly ranges: readonly Range[] }
+  | { readonly kind: 'set'; readonly ranges: readonly CodePointRange[] }
   | { readonly kind: 'all'; readonly parts: readonly Expression[] }
   | { readonly kind: 'any'; readonly options: readonly Expression[] }
   | { readonly kind: 'times'; readonly inner: Expression; readonly min: number; readonly max: number }
@@ -15,7 +15,7 @@ export const text = (given: string): Expression => ({ kind: 'text', text: given 
 export const nothing: Expression = text('')
 
 /** One character of several. */
-export const set = (ranges: readonly Range[]): Expression => {
+export const set = (ranges: readonly CodePointRange[]): Expression => {
   const [only] = ranges
   return ranges.length === 1 && only && only[0] === only[1]
     ? text(String.fromCodePoint(only[0]))

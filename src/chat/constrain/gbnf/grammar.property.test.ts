@@ -2,14 +2,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CannotExpress } from '../conversion.ts'
-import type { Schema, SchemaObject } from '../schema.ts'
+import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import { dice } from './dice.fixture.ts'
 import { readGrammar } from './grammar.fixture.ts'
 import { toGrammar } from './grammar.ts'
 import { shapes } from './shapes.fixture.ts'
 
 /** An independent judge of what fits a schema. */
-const judge = (schema: Schema) =>
+const judge = (schema: AnySchema) =>
   new Ajv2020({ strict: false, logger: false, meta: false, validateSchema: false }).compile(schema)
 
 /** Short texts are as good and take less time. */
@@ -80,7 +80,7 @@ test('S4: any schema becomes a right grammar or is refused with the place and th
     fc.record({ propertyNames: fc.constantFrom({ pattern: '^x' }, { enum: ['a', 'c'] }, { maxLength: 3 }) }),
     fc.record({ not: fc.constant({ type: 'string' }) }),
   )
-  const schema = fc.letrec<{ one: SchemaObject }>((tie) => ({
+  const schema = fc.letrec<{ one: JsonSchemaObject }>((tie) => ({
     one: fc.oneof(
       { depthSize: 'small' },
       fc.array(keyword, { minLength: 1, maxLength: 4 }).map((all) => Object.assign({}, ...all)),
@@ -108,7 +108,7 @@ test('S4: any schema becomes a right grammar or is refused with the place and th
       }
       outcomes.made++
       const grammar = readGrammar(source)
-      const fits = judge(withoutFormats(given) as Schema)
+      const fits = judge(withoutFormats(given) as AnySchema)
       for (let count = 0; count < 4; count++) {
         const text = grammar.sample(roll)
         expect(fits(JSON.parse(text)), `${text} for ${JSON.stringify(given)}: ${JSON.stringify(fits.errors)}`).toBe(

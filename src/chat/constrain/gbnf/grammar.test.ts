@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CannotExpress } from '../conversion.ts'
-import type { Schema } from '../schema.ts'
+import type { AnySchema } from '../schema.ts'
 import { object, rows } from './convert.fixture.ts'
 import { readGrammar } from './grammar.fixture.ts'
 import { toGrammar } from './grammar.ts'
@@ -23,7 +23,7 @@ test('S4: members come in the order of the schema, so that a model reasons befor
 
 test('S4: what has no bounds gets some', () => {
   const limits = { string: 5, items: 2, members: 1, freeDepth: 1, recursion: 1 }
-  const takes = (schema: Schema, text: string) => readGrammar(toGrammar(schema, limits)).matches(text)
+  const takes = (schema: AnySchema, text: string) => readGrammar(toGrammar(schema, limits)).matches(text)
   expect([takes({ type: 'string' }, '"12345"'), takes({ type: 'string' }, '"123456"')]).toEqual([true, false])
   expect([takes({ type: 'array' }, '[1,2]'), takes({ type: 'array' }, '[1,2,3]')]).toEqual([true, false])
   expect([takes({ type: 'object' }, '{"a":1}'), takes({ type: 'object' }, '{"a":1,"b":1}')]).toEqual([true, false])
@@ -32,7 +32,7 @@ test('S4: what has no bounds gets some', () => {
   expect([takes(list, '{"next":{}}'), takes(list, '{"next":{"next":{}}}')]).toEqual([true, false])
 })
 
-test.each<Schema>([
+test.each<AnySchema>([
   { type: 'array', items: object({ a: { type: 'number', minimum: -1.25 } }, { required: ['a'] }), maxItems: 1024 },
   { type: 'string', minLength: 60_000, maxLength: 65_536 },
   { type: 'string', pattern: '^(a{2,40}b?){0,99}$' },
@@ -41,7 +41,7 @@ test.each<Schema>([
 })
 
 describe('S4: what a grammar cannot say is an error that names place and keyword', () => {
-  test.each<readonly [Schema, string, string]>([
+  test.each<readonly [AnySchema, string, string]>([
     [{ not: {} }, '', 'not'],
     [object({ 'a/b': { type: 'array', contains: {} } }), '/properties/a~1b', 'contains'],
     [{ type: 'array', items: { if: {}, else: {} } }, '/items', 'if'],
@@ -93,8 +93,8 @@ describe('S4: what a grammar cannot say is an error that names place and keyword
 })
 
 describe('security: a hostile schema comes to an end', () => {
-  const nested = (depth: number): Schema => (depth === 0 ? {} : { type: 'array', items: nested(depth - 1) })
-  test.each<readonly [string, Schema]>([
+  const nested = (depth: number): AnySchema => (depth === 0 ? {} : { type: 'array', items: nested(depth - 1) })
+  test.each<readonly [string, AnySchema]>([
     ['one that nests deeply', nested(500)],
     [
       'a circle of references',

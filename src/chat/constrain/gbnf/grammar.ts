@@ -1,14 +1,28 @@
-import { CannotExpress, createPurse, keptByContent, type Purse, stepsPerSchema } from '../conversion.ts'
-import { flattenIn } from '../flatten.ts'
+import { CannotExpress, createBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
+import { createFlatten } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
-import { isSchemaObject, type Schema, type SchemaObject, type Type, typesOf, unknownType } from '../schema.ts'
-import { arrays, rowOf } from './arrays.ts'
+import {
+  type AnySchema,
+  isSchemaObject,
+  type JsonSchemaObject,
+  type JsonType,
+  typesOf,
+  unknownType,
+} from '../schema.ts'
+import { arrays, sequenceOf } from './arrays.ts'
 import { anyString, character } from './characters.ts'
 import { choices, listedValues, literals } from './choices.ts'
 import { all, any, type Expression, optional, text } from './expression.ts'
 import { anyNumber, integers, numbers } from './numbers.ts'
 import { objects } from './objects.ts'
-import { type Context, createRules, defaultLimits, type GrammarLimits, type Level, maxKeyCharacters } from './rules.ts'
+import {
+  type ConversionDepth,
+  createGrammarRules,
+  defaultLimits,
+  type GrammarContext,
+  type GrammarLimits,
+  maxKeyCharacters,
+} from './rules.ts'
 import { texts } from './strings.ts'
 
 /** Demands that a grammar cannot make. Other unknown words are remarks, as the standard has it. */
@@ -30,27 +44,31 @@ const deepest = 64
  * recursion are bounded, members come in the order of the schema and no unknown ones unless they are asked for. Throws
  * `CannotExpress` where a demand cannot be made in a grammar; none is ever left out.
  */
-export function toGrammar(schema: Schema, limits: GrammarLimits = defaultLimits, purse: Purse = createPurse()): string {
-  const rules = createRules()
+export function toGrammar(
+  schema: AnySchema,
+  limits: GrammarLimits = defaultLimits,
+  budget: WorkBudget = createBudget(),
+): string {
+  const rules = createGrammarRules()
   const references = new Map<string, Expression | undefined>()
-  const flatten = flattenIn(schema, purse)
-  const context: Context = { purse, flatten, limits, rules, cycles: findCycles(schema, purse), convert }
+  const flatten = createFlatten(schema, budget)
+  const context: GrammarContext = { budget, flatten, limits, rules, cycles: findCycles(schema, budget), convert }
   const root = convert(schema, '', { nesting: 0, recursion: limits.recursion })
   if (!root) throw new CannotExpress('', 'the schema', 'allows nothing, or nothing that ends')
   return rules.grammar(root)
 
-  function convert(given: Schema, at: string, level: Level): Expression | undefined {
+  function convert(given: AnySchema, at: string, level: ConversionDepth): Expression | undefined {
     if (level.nesting > deepest) throw new CannotExpress(at, 'the schema', 'nests too deeply')
-    purse.spend(stepsPerSchema, at)
+    budget.spend(stepsPerSchema, at)
     if (given === false) return undefined
     const inner = { ...level, nesting: level.nesting + 1 }
-    if (given === true) return freeValue(context)
+    if (given === true) return anyValue(context)
     if (typeof given.$ref === 'string' && isOnlyReference(given)) return referred(given.$ref, at, inner)
     const flat = flatten(given, at)
     return isSchemaObject(flat) ? allowed(context, flat, at, inner) : convert(flat, at, inner)
   }
 
-  function referred(reference: string, at: string, level: Level): Expression | undefined {
+  function referred(reference: string, at: string, level: ConversionDepth): Expression | undefined {
     const target = resolve(schema, reference, at)
     const isCycle = context.cycles.has(reference)
     if (isCycle && level.recursion === 0) return undefined
@@ -64,13 +82,18 @@ export function toGrammar(schema: Schema, limits: GrammarLimits = defaultLimits,
   }
 }
 
-const isOnlyReference = (schema: SchemaObject): boolean =>
+const isOnlyReference = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((name) =>
     ['$ref', 'title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema'].includes(name),
   )
 
 /** What a schema without references allows. */
-function allowed(context: Context, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+function allowed(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): Expression | undefined {
   for (const keyword of refused) {
     if (schema[keyword] !== undefined) throw new CannotExpress(at, keyword, 'cannot be said in a grammar')
   }
@@ -81,10 +104,16 @@ function allowed(context: Context, schema: SchemaObject, at: string, level: Leve
   const values = listedValues(schema)
   if (values) return literals(values, schema, at)
   const types = typesOf(schema)
-  return types ? any(...types.map((type) => ofType(context, type, schema, at, level))) : freeValue(context)
+  return types ? any(...types.map((type) => ofType(context, type, schema, at, level))) : anyValue(context)
 }
 
-function ofType(context: Context, type: Type, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+function ofType(
+  context: GrammarContext,
+  type: JsonType,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): Expression | undefined {
   switch (type) {
     case 'object':
       return objects(context, schema, at, level)
@@ -103,7 +132,7 @@ function ofType(context: Context, type: Type, schema: SchemaObject, at: string, 
   }
 }
 
-const number = (context: Context, hint: string, found: Expression | undefined): Expression | undefined =>
+const number = (context: GrammarContext, hint: string, found: Expression | undefined): Expression | undefined =>
   found && context.rules.define(hint, found)
 
 /** A grammar, and the demands of the schema that it does not make. */
@@ -120,13 +149,13 @@ const maxDropped = 32
  * The strongest grammar that can be had, made once for each content: one tool with an odd schema should not keep the
  * others from theirs. What is left out is told. Throws `CannotExpress` where leaving out does not help.
  */
-export const bestGrammar: (schema: Schema) => Grammar = keptByContent((schema) => {
+export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => {
   const dropped: { at: string; keyword: string }[] = []
-  const purse = createPurse()
+  const budget = createBudget()
   let looser = schema
   for (;;) {
     try {
-      return { gbnf: toGrammar(looser, undefined, purse), dropped }
+      return { gbnf: toGrammar(looser, undefined, budget), dropped }
     } catch (error) {
       if (!(error instanceof CannotExpress) || dropped.length >= maxDropped) throw error
       const next = without(looser, error.at, error.keyword)
@@ -138,7 +167,7 @@ export const bestGrammar: (schema: Schema) => Grammar = keptByContent((schema) =
 })
 
 /** A copy of the schema with one demand less; `undefined` where it is not there. */
-function without(schema: Schema, at: string, keyword: string): Schema | undefined {
+function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
   const copy: unknown = structuredClone(schema)
   let place = copy
   for (const part of at.split('/').slice(1)) {
@@ -153,11 +182,11 @@ function without(schema: Schema, at: string, keyword: string): Schema | undefine
   // Branches that may overlap are still better than none.
   if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
   delete fields[keyword]
-  return copy as Schema
+  return copy as AnySchema
 }
 
 /** Any JSON value that nests no deeper than this. */
-function freeValue(context: Context, depth = context.limits.freeDepth): Expression {
+function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Expression {
   const { rules, limits } = context
   const sign = rules.define('char', character)
   const scalar = any(
@@ -168,11 +197,11 @@ function freeValue(context: Context, depth = context.limits.freeDepth): Expressi
     text('null'),
   ) as Expression
   if (depth === 0) return rules.define('scalar', scalar)
-  const inner = freeValue(context, depth - 1)
+  const inner = anyValue(context, depth - 1)
   const key = rules.define('name', anyString(sign, 1, maxKeyCharacters))
   const pair = rules.define('pair', all(key, text(':'), optional(text(' ')), inner))
   const listed = (expression: Expression, most: number) =>
-    rowOf(rules, 'row', { parts: [], extra: { expression, most }, min: 0, max: most }) as Expression
+    sequenceOf(rules, 'row', { parts: [], extra: { expression, most }, min: 0, max: most }) as Expression
   return rules.define(
     'any',
     any(

@@ -1,12 +1,12 @@
 import { CannotExpress } from '../conversion.ts'
-import { numberIn, type SchemaObject } from '../schema.ts'
+import { type JsonSchemaObject, numberIn } from '../schema.ts'
 import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
 
 /** More multiples than these are not listed one by one. */
 const maxMultiples = 512
 
 /** The whole numbers that a schema allows. */
-export function integers(schema: SchemaObject, at: string): Expression | undefined {
+export function integers(schema: JsonSchemaObject, at: string): Expression | undefined {
   const low = lowerBound(schema, at)
   const high = upperBound(schema, at)
   const from = low
@@ -20,7 +20,7 @@ export function integers(schema: SchemaObject, at: string): Expression | undefin
 }
 
 /** The numbers that a schema allows. */
-export function numbers(schema: SchemaObject, at: string): Expression | undefined {
+export function numbers(schema: JsonSchemaObject, at: string): Expression | undefined {
   if (schema.multipleOf !== undefined) return integers(schema, at)
   const low = lowerBound(schema, at)
   const high = upperBound(schema, at)
@@ -38,17 +38,17 @@ function multiples(factor: number, from: number, to: number, at: string): Expres
   return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
 }
 
-function lowerBound(schema: SchemaObject, at: string): Bound | undefined {
+function lowerBound(schema: JsonSchemaObject, at: string): Bound | undefined {
   return narrower(schema, at, 'minimum', 'exclusiveMinimum', (one, other) => one > other)
 }
 
-function upperBound(schema: SchemaObject, at: string): Bound | undefined {
+function upperBound(schema: JsonSchemaObject, at: string): Bound | undefined {
   return narrower(schema, at, 'maximum', 'exclusiveMaximum', (one, other) => one < other)
 }
 
 /** In older drafts, `exclusiveMinimum` is a flag beside `minimum`. */
 function narrower(
-  schema: SchemaObject,
+  schema: JsonSchemaObject,
   at: string,
   keyword: string,
   exclusive: string,

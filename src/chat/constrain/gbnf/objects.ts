@@ -1,11 +1,19 @@
 import { CannotExpress, step } from '../conversion.ts'
-import { isSchema, isSchemaObject, namedSchemas, numberIn, type Schema, type SchemaObject, strings } from '../schema.ts'
-import { rowOf } from './arrays.ts'
+import {
+  type AnySchema,
+  isSchema,
+  isSchemaObject,
+  type JsonSchemaObject,
+  namedSchemas,
+  numberIn,
+  strings,
+} from '../schema.ts'
+import { sequenceOf } from './arrays.ts'
 import { complement, overlap, rawRanges } from './characters.ts'
 import { listedValues } from './choices.ts'
 import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
 import { patternString } from './pattern.ts'
-import { type Context, type Level, maxKeyCharacters } from './rules.ts'
+import { type ConversionDepth, type GrammarContext, maxKeyCharacters } from './rules.ts'
 
 const colon = all(text(':'), optional(text(' ')))
 
@@ -13,7 +21,12 @@ const colon = all(text(':'), optional(text(' ')))
  * The objects that a schema allows: the members that it names, in its order, and others only where it says so or names
  * none. What a schema neither names nor forbids is not written, as models are asked for what is named.
  */
-export function objects(context: Context, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+export function objects(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): Expression | undefined {
   const required = new Set(strings(schema.required))
   const named = namedMembers(schema)
   if (named.length > 0 && hasRuleForNames(schema))
@@ -27,23 +40,23 @@ export function objects(context: Context, schema: SchemaObject, at: string, leve
     parts.push({ expression: pair, required: required.has(name) })
   }
   const { min, max, most } = numberOfMembers(context, schema)
-  const extra = freePair(context, schema, at, level)
+  const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
     // A name that is written twice counts once.
     throw new CannotExpress(at, 'minProperties', 'asks for several members without saying their names')
   }
-  const row = rowOf(context.rules, 'members', { parts, min, max, extra: extra && { expression: extra, most } })
+  const row = sequenceOf(context.rules, 'members', { parts, min, max, extra: extra && { expression: extra, most } })
   return row && all(text('{'), row, text('}'))
 }
 
-function numberOfMembers(context: Context, schema: SchemaObject) {
+function numberOfMembers(context: GrammarContext, schema: JsonSchemaObject) {
   const min = numberIn(schema.minProperties) ?? 0
   const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
   return { min, max, most: Math.max(context.limits.members, min) }
 }
 
 /** Members that are named, also those that are only required or that a list of names allows. */
-function namedMembers(schema: SchemaObject): readonly (readonly [string, Schema])[] {
+function namedMembers(schema: JsonSchemaObject): readonly (readonly [string, AnySchema])[] {
   const named = new Map(namedSchemas(schema.properties))
   const others = isSchema(schema.additionalProperties) ? schema.additionalProperties : true
   const listed = isSchemaObject(schema.propertyNames) ? listedValues(schema.propertyNames) : undefined
@@ -52,7 +65,12 @@ function namedMembers(schema: SchemaObject): readonly (readonly [string, Schema]
 }
 
 /** A member that the schema does not name. */
-function freePair(context: Context, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+function additionalMember(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): Expression | undefined {
   const { additionalProperties, unevaluatedProperties, propertyNames } = schema
   const patterns = namedSchemas(schema.patternProperties)
   if (patterns.length > 0) return patternPair(context, schema, patterns, at, level)
@@ -64,16 +82,16 @@ function freePair(context: Context, schema: SchemaObject, at: string, level: Lev
       : undefined
   const others = said ?? (schema.properties === undefined && strings(schema.required).length === 0)
   const value = context.convert(others, step(at, 'additionalProperties'), level)
-  const key = value && freeKeys(context, schema, at, level)
+  const key = value && additionalKeys(context, schema, at, level)
   return key && pairOf(context, key, value)
 }
 
 function patternPair(
-  context: Context,
-  schema: SchemaObject,
-  patterns: readonly (readonly [string, Schema])[],
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  patterns: readonly (readonly [string, AnySchema])[],
   at: string,
-  level: Level,
+  level: ConversionDepth,
 ): Expression | undefined {
   const [only, ...others] = patterns
   const alone =
@@ -87,14 +105,19 @@ function patternPair(
   return key && pairOf(context, key, value)
 }
 
-const pairOf = (context: Context, key: Expression, value: Expression): Expression =>
+const pairOf = (context: GrammarContext, key: Expression, value: Expression): Expression =>
   context.rules.define('pair', all(key, colon, context.rules.define('value', value)))
 
 /** The names that members may have beside those that the schema knows, as JSON strings. */
-function freeKeys(context: Context, schema: SchemaObject, at: string, level: Level): Expression | undefined {
+function additionalKeys(
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+): Expression | undefined {
   const { propertyNames } = schema
   if (hasRuleForNames(schema))
-    return context.convert({ type: 'string', ...(propertyNames as SchemaObject) }, step(at, 'propertyNames'), level)
+    return context.convert({ type: 'string', ...(propertyNames as JsonSchemaObject) }, step(at, 'propertyNames'), level)
   return otherThan(
     context,
     namedSchemas(schema.properties).map(([name]) => name),
@@ -102,18 +125,18 @@ function freeKeys(context: Context, schema: SchemaObject, at: string, level: Lev
 }
 
 /** Whether a schema demands something of names that a list of them does not say. */
-function hasRuleForNames({ propertyNames }: SchemaObject): boolean {
+function hasRuleForNames({ propertyNames }: JsonSchemaObject): boolean {
   return (
     propertyNames === false ||
     (isSchemaObject(propertyNames) && !isTrivial(propertyNames) && !listedValues(propertyNames))
   )
 }
 
-const isTrivial = (schema: SchemaObject): boolean =>
+const isTrivial = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((keyword) => keyword === 'type' || keyword === 'description' || keyword === 'title')
 
 /** Names that fit a pattern. */
-function patternKeys(context: Context, pattern: string, at: string): Expression | undefined {
+function patternKeys(context: GrammarContext, pattern: string, at: string): Expression | undefined {
   const found = patternString(pattern, { min: 0, max: maxKeyCharacters }, at)
   return found && context.rules.define('key', found)
 }
@@ -127,7 +150,7 @@ interface Branch {
 }
 
 /** Any name but these. What would have to be escaped is left out, so that no name can be written in two ways. */
-function otherThan({ rules }: Context, names: readonly string[]): Expression {
+function otherThan({ rules }: GrammarContext, names: readonly string[]): Expression {
   const root: Branch = { branches: new Map(), isName: true }
   for (const name of names.filter(isRaw)) {
     let branch = root

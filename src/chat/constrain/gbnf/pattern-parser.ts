@@ -1,34 +1,34 @@
 import { CannotExpress } from '../conversion.ts'
 import { complement } from './characters.ts'
-import type { Range } from './expression.ts'
+import type { CodePointRange } from './expression.ts'
 
 const deepest = 32
 const longest = 2_000
 
 /** Reads a regular expression. Lookaheads, back-references, word boundaries and Unicode properties are refused. */
-export function parsePattern(pattern: string, at: string): Tree {
+export function parsePattern(pattern: string, at: string): PatternNode {
   const refuse = (why: string): never => {
     throw new CannotExpress(at, 'pattern', why)
   }
   if (pattern.length > longest) refuse('is too long')
-  const cursor: Cursor = { signs: [...pattern], at: 0, refuse }
-  const tree = parseChoice(cursor, 0)
+  const cursor: PatternCursor = { signs: [...pattern], at: 0, refuse }
+  const node = parseChoice(cursor, 0)
   if (cursor.at < cursor.signs.length) refuse('has a bracket too many')
-  return tree
+  return node
 }
 
-function parseChoice(cursor: Cursor, depth: number): Tree {
+function parseChoice(cursor: PatternCursor, depth: number): PatternNode {
   if (depth > deepest) cursor.refuse('nests too deeply')
-  const options: Tree[] = [parseRow(cursor, depth)]
+  const options: PatternNode[] = [parseRow(cursor, depth)]
   while (cursor.signs[cursor.at] === '|') {
     cursor.at++
     options.push(parseRow(cursor, depth))
   }
-  return options.length === 1 ? (options[0] as Tree) : { kind: 'choice', options }
+  return options.length === 1 ? (options[0] as PatternNode) : { kind: 'choice', options }
 }
 
-function parseRow(cursor: Cursor, depth: number): Tree {
-  const parts: Tree[] = []
+function parseRow(cursor: PatternCursor, depth: number): PatternNode {
+  const parts: PatternNode[] = []
   for (
     let sign = cursor.signs[cursor.at];
     sign !== undefined && sign !== '|' && sign !== ')';
@@ -36,10 +36,10 @@ function parseRow(cursor: Cursor, depth: number): Tree {
   ) {
     parts.push(parseRepeat(cursor, parseOne(cursor, sign, depth)))
   }
-  return parts.length === 1 ? (parts[0] as Tree) : { kind: 'row', parts }
+  return parts.length === 1 ? (parts[0] as PatternNode) : { kind: 'row', parts }
 }
 
-function parseOne(cursor: Cursor, sign: string, depth: number): Tree {
+function parseOne(cursor: PatternCursor, sign: string, depth: number): PatternNode {
   cursor.at++
   if (sign === '^') return { kind: 'start' }
   if (sign === '$') return { kind: 'end' }
@@ -54,9 +54,9 @@ function parseOne(cursor: Cursor, sign: string, depth: number): Tree {
   return one([[point, point]])
 }
 
-const one = (ranges: readonly Range[]): Tree => ({ kind: 'sign', ranges })
+const one = (ranges: readonly CodePointRange[]): PatternNode => ({ kind: 'sign', ranges })
 
-function parseGroup(cursor: Cursor, depth: number): Tree {
+function parseGroup(cursor: PatternCursor, depth: number): PatternNode {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 40).join('')
   const head = /^\?(?::|<[A-Za-z_]\w*>)/.exec(rest)?.[0] ?? ''
   if (rest.startsWith('?') && head === '') cursor.refuse('looks ahead or behind')
@@ -67,7 +67,7 @@ function parseGroup(cursor: Cursor, depth: number): Tree {
   return inner
 }
 
-function parseRepeat(cursor: Cursor, inner: Tree): Tree {
+function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
   const counts = /^(?:([*+?])|\{(\d{1,5})(,?)(\d{0,5})\})\??/.exec(
     cursor.signs.slice(cursor.at, cursor.at + 16).join(''),
   )
@@ -84,20 +84,20 @@ function parseRepeat(cursor: Cursor, inner: Tree): Tree {
 }
 
 /** A pattern that is being read, and where. */
-export interface Cursor {
+export interface PatternCursor {
   readonly signs: readonly string[]
   at: number
   refuse(why: string): never
 }
 
-const digit: readonly Range[] = [[0x30, 0x39]]
-const word: readonly Range[] = [
+const digit: readonly CodePointRange[] = [[0x30, 0x39]]
+const word: readonly CodePointRange[] = [
   [0x30, 0x39],
   [0x41, 0x5a],
   [0x5f, 0x5f],
   [0x61, 0x7a],
 ]
-const space: readonly Range[] = [
+const space: readonly CodePointRange[] = [
   [0x09, 0x0d],
   [0x20, 0x20],
   [0xa0, 0xa0],
@@ -109,7 +109,7 @@ const space: readonly Range[] = [
   [0x3000, 0x3000],
   [0xfeff, 0xfeff],
 ]
-const newline: readonly Range[] = [
+const newline: readonly CodePointRange[] = [
   [0x0a, 0x0a],
   [0x0d, 0x0d],
   [0x2028, 0x2029],
@@ -118,7 +118,7 @@ const newline: readonly Range[] = [
 /** The sets of characters that have names in regular expressions. */
 const classes = { digit, word, space, newline }
 
-const named: Readonly<Record<string, readonly Range[]>> = {
+const named: Readonly<Record<string, readonly CodePointRange[]>> = {
   d: digit,
   w: word,
   s: space,
@@ -130,9 +130,9 @@ const named: Readonly<Record<string, readonly Range[]>> = {
 const controls: Readonly<Record<string, number>> = { n: 0x0a, r: 0x0d, t: 0x09, f: 0x0c, v: 0x0b }
 
 /** What stands after a backslash. */
-function escapedSign(cursor: Cursor, inSet = false): readonly Range[] {
+function escapedSign(cursor: PatternCursor, inSet = false): readonly CodePointRange[] {
   const sign = cursor.signs[cursor.at++] ?? cursor.refuse('ends with a backslash')
-  if (Object.hasOwn(named, sign)) return named[sign] as readonly Range[]
+  if (Object.hasOwn(named, sign)) return named[sign] as readonly CodePointRange[]
   if (Object.hasOwn(controls, sign)) return only(controls[sign] as number)
   if (sign === 'b' && inSet) return only(0x08)
   if (sign === 'x' || sign === 'u') return only(hexadecimal(cursor, sign))
@@ -140,9 +140,9 @@ function escapedSign(cursor: Cursor, inSet = false): readonly Range[] {
   return only(sign === '0' ? 0 : (sign.codePointAt(0) as number))
 }
 
-const only = (point: number): readonly Range[] => [[point, point]]
+const only = (point: number): readonly CodePointRange[] => [[point, point]]
 
-function hexadecimal(cursor: Cursor, sign: 'x' | 'u'): number {
+function hexadecimal(cursor: PatternCursor, sign: 'x' | 'u'): number {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 10).join('')
   const form = sign === 'x' ? /^([0-9a-fA-F]{2})/ : /^(?:([0-9a-fA-F]{4})|\{([0-9a-fA-F]{1,6})\})/
   const found = form.exec(rest) ?? cursor.refuse(`uses \\${sign} without its number`)
@@ -152,10 +152,10 @@ function hexadecimal(cursor: Cursor, sign: 'x' | 'u'): number {
 }
 
 /** What stands between square brackets, the first of which has been read. */
-function parseSet(cursor: Cursor): readonly Range[] {
+function parseSet(cursor: PatternCursor): readonly CodePointRange[] {
   const negated = cursor.signs[cursor.at] === '^'
   if (negated) cursor.at++
-  const ranges: Range[] = []
+  const ranges: CodePointRange[] = []
   for (;;) {
     const sign = cursor.signs[cursor.at] ?? cursor.refuse('has a square bracket that is not closed')
     if (sign === ']') break
@@ -176,7 +176,7 @@ function parseSet(cursor: Cursor): readonly Range[] {
   return negated ? complement(ranges) : ranges
 }
 
-function parseMember(cursor: Cursor): readonly Range[] {
+function parseMember(cursor: PatternCursor): readonly CodePointRange[] {
   const sign = cursor.signs[cursor.at++] as string
   if (sign === '\\') return escapedSign(cursor, true)
   const point = sign.codePointAt(0) as number
@@ -184,53 +184,53 @@ function parseMember(cursor: Cursor): readonly Range[] {
 }
 
 /** What a regular expression says, as far as a grammar can say it too. */
-export type Tree =
-  | { readonly kind: 'sign'; readonly ranges: readonly Range[] }
-  | { readonly kind: 'row'; readonly parts: readonly Tree[] }
-  | { readonly kind: 'choice'; readonly options: readonly Tree[] }
-  | { readonly kind: 'repeat'; readonly inner: Tree; readonly min: number; readonly max: number }
+export type PatternNode =
+  | { readonly kind: 'sign'; readonly ranges: readonly CodePointRange[] }
+  | { readonly kind: 'row'; readonly parts: readonly PatternNode[] }
+  | { readonly kind: 'choice'; readonly options: readonly PatternNode[] }
+  | { readonly kind: 'repeat'; readonly inner: PatternNode; readonly min: number; readonly max: number }
   | { readonly kind: 'start' }
   | { readonly kind: 'end' }
 
 /** How many characters a text may have that fits; the larger one may be infinite. */
-export interface Span {
+export interface LengthRange {
   readonly min: number
   readonly max: number
 }
 
-export function spanOf(tree: Tree): Span {
-  switch (tree.kind) {
+export function lengthOf(node: PatternNode): LengthRange {
+  switch (node.kind) {
     case 'sign':
       return { min: 1, max: 1 }
     case 'start':
     case 'end':
       return { min: 0, max: 0 }
     case 'row':
-      return tree.parts.map(spanOf).reduce((sum, span) => ({ min: sum.min + span.min, max: sum.max + span.max }), {
+      return node.parts.map(lengthOf).reduce((sum, span) => ({ min: sum.min + span.min, max: sum.max + span.max }), {
         min: 0,
         max: 0,
       })
     case 'choice': {
-      const spans = tree.options.map(spanOf)
+      const spans = node.options.map(lengthOf)
       return { min: Math.min(...spans.map(({ min }) => min)), max: Math.max(...spans.map(({ max }) => max)) }
     }
     case 'repeat': {
-      const inner = spanOf(tree.inner)
-      return { min: inner.min * tree.min, max: inner.max === 0 ? 0 : inner.max * tree.max }
+      const inner = lengthOf(node.inner)
+      return { min: inner.min * node.min, max: inner.max === 0 ? 0 : inner.max * node.max }
     }
   }
 }
 
 /** The same with no repetition longer than `most`, unless it has to be. */
-export function capped(tree: Tree, most: number): Tree {
-  switch (tree.kind) {
+export function capped(node: PatternNode, most: number): PatternNode {
+  switch (node.kind) {
     case 'row':
-      return { ...tree, parts: tree.parts.map((part) => capped(part, most)) }
+      return { ...node, parts: node.parts.map((part) => capped(part, most)) }
     case 'choice':
-      return { ...tree, options: tree.options.map((option) => capped(option, most)) }
+      return { ...node, options: node.options.map((option) => capped(option, most)) }
     case 'repeat':
-      return { ...tree, inner: capped(tree.inner, most), max: Math.max(tree.min, Math.min(tree.max, most)) }
+      return { ...node, inner: capped(node.inner, most), max: Math.max(node.min, Math.min(node.max, most)) }
     default:
-      return tree
+      return node
   }
 }

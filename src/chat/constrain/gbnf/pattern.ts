@@ -1,19 +1,19 @@
 import { CannotExpress } from '../conversion.ts'
 import { character, overlap, written } from './characters.ts'
-import { all, any, type Expression, manyTimes, nothing, type Range, text } from './expression.ts'
-import { capped, parsePattern, type Span, spanOf, type Tree } from './pattern-parser.ts'
+import { all, any, type CodePointRange, type Expression, manyTimes, nothing, text } from './expression.ts'
+import { capped, type LengthRange, lengthOf, type PatternNode, parsePattern } from './pattern-parser.ts'
 
 /**
  * A JSON string that fits a regular expression and has so many characters. Without anchors anything may stand before
  * and after it, as everywhere in JSON Schema. `undefined` where nothing fits.
  */
-export function patternString(pattern: string, length: Span, at: string): Expression | undefined {
-  const tree = sized(tamed(anchored(parsePattern(pattern, at), at), at), length, at)
-  const inner = tree && expressionOf(tree, at)
+export function patternString(pattern: string, length: LengthRange, at: string): Expression | undefined {
+  const node = sized(withoutAmbiguity(anchored(parsePattern(pattern, at), at), at), length, at)
+  const inner = node && expressionOf(node, at)
   return inner && all(text('"'), inner, text('"'))
 }
 
-const anything: Tree = {
+const anything: PatternNode = {
   kind: 'repeat',
   inner: { kind: 'sign', ranges: [[0, 0x10ffff]] },
   min: 0,
@@ -21,9 +21,9 @@ const anything: Tree = {
 }
 
 /** Puts what anchors leave out in their place; an anchor in the middle of something is refused. */
-function anchored(tree: Tree, at: string): Tree {
-  if (tree.kind === 'choice') return { ...tree, options: tree.options.map((option) => anchored(option, at)) }
-  const parts = tree.kind === 'row' ? tree.parts : [tree]
+function anchored(node: PatternNode, at: string): PatternNode {
+  if (node.kind === 'choice') return { ...node, options: node.options.map((option) => anchored(option, at)) }
+  const parts = node.kind === 'row' ? node.parts : [node]
   const start = parts[0]?.kind === 'start'
   const end = parts.length > Number(start) && parts.at(-1)?.kind === 'end'
   const inner = parts.slice(start ? 1 : 0, end ? -1 : undefined)
@@ -34,36 +34,36 @@ function anchored(tree: Tree, at: string): Tree {
   return { kind: 'row', parts: [...(start ? [] : [anything]), ...inner, ...(end ? [] : [anything])] }
 }
 
-function hasAnchor(tree: Tree): boolean {
-  if (tree.kind === 'start' || tree.kind === 'end') return true
-  if (tree.kind === 'row') return tree.parts.some(hasAnchor)
-  if (tree.kind === 'choice') return tree.options.some(hasAnchor)
-  return tree.kind === 'repeat' && hasAnchor(tree.inner)
+function hasAnchor(node: PatternNode): boolean {
+  if (node.kind === 'start' || node.kind === 'end') return true
+  if (node.kind === 'row') return node.parts.some(hasAnchor)
+  if (node.kind === 'choice') return node.options.some(hasAnchor)
+  return node.kind === 'repeat' && hasAnchor(node.inner)
 }
 
 /** The same with its repetitions held within the wanted length. */
-function sized(tree: Tree, length: Span, at: string): Tree | undefined {
-  const fitting = lengthened(tree, length.min, at)
-  if (spanOf(fitting).min > length.max) return undefined
+function sized(node: PatternNode, length: LengthRange, at: string): PatternNode | undefined {
+  const fitting = lengthened(node, length.min, at)
+  if (lengthOf(fitting).min > length.max) return undefined
   let [low, high] = [0, length.max]
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    if (spanOf(capped(fitting, middle)).max <= length.max) low = middle
+    if (lengthOf(capped(fitting, middle)).max <= length.max) low = middle
     else high = middle - 1
   }
   const held = capped(fitting, low)
-  if (spanOf(held).max <= length.max) return held
+  if (lengthOf(held).max <= length.max) return held
   throw new CannotExpress(at, 'pattern', 'allows more characters than maxLength, in too many ways')
 }
 
 /** Raises the one repetition that can be raised, where the pattern allows less than `minLength` asks for. */
-function lengthened(tree: Tree, min: number, at: string): Tree {
-  const short = min - spanOf(tree).min
-  if (short <= 0) return tree
-  const parts = tree.kind === 'row' ? tree.parts : [tree]
-  const loose = parts.filter((part) => spanOf(part).min !== spanOf(part).max)
+function lengthened(node: PatternNode, min: number, at: string): PatternNode {
+  const short = min - lengthOf(node).min
+  if (short <= 0) return node
+  const parts = node.kind === 'row' ? node.parts : [node]
+  const loose = parts.filter((part) => lengthOf(part).min !== lengthOf(part).max)
   const [only] = loose
-  const unit = only?.kind === 'repeat' ? spanOf(only.inner) : undefined
+  const unit = only?.kind === 'repeat' ? lengthOf(only.inner) : undefined
   if (loose.length !== 1 || only?.kind !== 'repeat' || !unit || unit.min !== unit.max || unit.min === 0) {
     throw new CannotExpress(at, 'minLength', 'asks for more characters than the pattern, in too many ways')
   }
@@ -73,22 +73,22 @@ function lengthened(tree: Tree, min: number, at: string): Tree {
   return { kind: 'row', parts: parts.map((part) => (part === only ? raised : part)) }
 }
 
-function expressionOf(tree: Tree, at: string): Expression | undefined {
-  switch (tree.kind) {
+function expressionOf(node: PatternNode, at: string): Expression | undefined {
+  switch (node.kind) {
     case 'sign':
-      return tree.ranges.length === 1 && tree.ranges[0]?.[1] === 0x10ffff && tree.ranges[0][0] === 0
+      return node.ranges.length === 1 && node.ranges[0]?.[1] === 0x10ffff && node.ranges[0][0] === 0
         ? character
-        : written(tree.ranges)
+        : written(node.ranges)
     case 'row': {
-      const parts = tree.parts.map((part) => expressionOf(part, at))
+      const parts = node.parts.map((part) => expressionOf(part, at))
       return parts.includes(undefined) ? undefined : all(...(parts as Expression[]))
     }
     case 'choice':
-      return any(...tree.options.map((option) => expressionOf(option, at)))
+      return any(...node.options.map((option) => expressionOf(option, at)))
     case 'repeat': {
-      const inner = expressionOf(tree.inner, at)
-      if (!inner) return tree.min === 0 ? nothing : undefined
-      return manyTimes(inner, tree.min, tree.max)
+      const inner = expressionOf(node.inner, at)
+      if (!inner) return node.min === 0 ? nothing : undefined
+      return manyTimes(inner, node.min, node.max)
     }
     default:
       return nothing
@@ -102,42 +102,42 @@ const maxAmbiguous = 16
  * The same without repetitions that readers of grammars lose themselves in: they follow every way in which a text can
  * be read, and `(.*.*)*` has more of them than there is time.
  */
-function tamed(tree: Tree, at: string): Tree {
-  if (tree.kind === 'row') return { ...tree, parts: tree.parts.map((part) => tamed(part, at)) }
-  if (tree.kind === 'choice') return { ...tree, options: tree.options.map((option) => tamed(option, at)) }
-  if (tree.kind !== 'repeat') return tree
-  const inner = tamed(tree.inner, at)
-  if (tree.max <= 1) return { ...tree, inner }
+function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
+  if (node.kind === 'row') return { ...node, parts: node.parts.map((part) => withoutAmbiguity(part, at)) }
+  if (node.kind === 'choice') return { ...node, options: node.options.map((option) => withoutAmbiguity(option, at)) }
+  if (node.kind !== 'repeat') return node
+  const inner = withoutAmbiguity(node.inner, at)
+  if (node.max <= 1) return { ...node, inner }
   // `(a+)*` is `a*`.
   if (inner.kind === 'repeat' && inner.min <= 1) {
-    return { ...inner, min: inner.min * tree.min, max: inner.max === 0 ? 0 : inner.max * tree.max }
+    return { ...inner, min: inner.min * node.min, max: inner.max === 0 ? 0 : inner.max * node.max }
   }
-  if (spanOf(inner).min === 0) throw new CannotExpress(at, 'pattern', 'repeats what may be empty')
-  if (!runsOn(inner, firstOf(inner))) return { ...tree, inner }
-  const max = Math.max(tree.min, Math.min(tree.max, maxAmbiguous))
-  return { ...tree, inner: capped(inner, maxAmbiguous), max }
+  if (lengthOf(inner).min === 0) throw new CannotExpress(at, 'pattern', 'repeats what may be empty')
+  if (!runsOn(inner, firstOf(inner))) return { ...node, inner }
+  const max = Math.max(node.min, Math.min(node.max, maxAmbiguous))
+  return { ...node, inner: capped(inner, maxAmbiguous), max }
 }
 
 /** Whether a text may end with a repetition that could as well be the beginning of the next text. */
-function runsOn(tree: Tree, first: readonly Range[]): boolean {
-  if (tree.kind === 'choice') return tree.options.some((option) => runsOn(option, first))
-  if (tree.kind === 'repeat') {
-    return (tree.min !== tree.max && overlap(firstOf(tree.inner), first).length > 0) || runsOn(tree.inner, first)
+function runsOn(node: PatternNode, first: readonly CodePointRange[]): boolean {
+  if (node.kind === 'choice') return node.options.some((option) => runsOn(option, first))
+  if (node.kind === 'repeat') {
+    return (node.min !== node.max && overlap(firstOf(node.inner), first).length > 0) || runsOn(node.inner, first)
   }
-  if (tree.kind !== 'row') return false
-  for (const part of tree.parts.toReversed()) {
+  if (node.kind !== 'row') return false
+  for (const part of node.parts.toReversed()) {
     if (runsOn(part, first)) return true
-    if (spanOf(part).min > 0) return false
+    if (lengthOf(part).min > 0) return false
   }
   return false
 }
 
 /** The characters that a text may begin with. */
-function firstOf(tree: Tree): readonly Range[] {
-  if (tree.kind === 'sign') return tree.ranges
-  if (tree.kind === 'choice') return tree.options.flatMap(firstOf)
-  if (tree.kind === 'repeat') return firstOf(tree.inner)
-  if (tree.kind !== 'row') return []
-  const until = tree.parts.findIndex((part) => spanOf(part).min > 0)
-  return tree.parts.slice(0, until < 0 ? undefined : until + 1).flatMap(firstOf)
+function firstOf(node: PatternNode): readonly CodePointRange[] {
+  if (node.kind === 'sign') return node.ranges
+  if (node.kind === 'choice') return node.options.flatMap(firstOf)
+  if (node.kind === 'repeat') return firstOf(node.inner)
+  if (node.kind !== 'row') return []
+  const until = node.parts.findIndex((part) => lengthOf(part).min > 0)
+  return node.parts.slice(0, until < 0 ? undefined : until + 1).flatMap(firstOf)
 }

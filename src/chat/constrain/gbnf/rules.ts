@@ -1,10 +1,10 @@
-import { CannotExpress, type Purse } from '../conversion.ts'
+import { CannotExpress, type WorkBudget } from '../conversion.ts'
 import type { Flatten } from '../flatten.ts'
-import type { Schema } from '../schema.ts'
-import { type Expression, type Range, rule } from './expression.ts'
+import type { AnySchema } from '../schema.ts'
+import { type CodePointRange, type Expression, rule } from './expression.ts'
 
 /** The named rules of a grammar that is being made. */
-export interface Rules {
+export interface GrammarRules {
   /** A rule of this meaning: the same one for the same meaning, under a name like the hint. */
   define(hint: string, meaning: Expression): Expression
   /** The whole grammar, which begins with this rule. */
@@ -16,7 +16,7 @@ const longest = 512 * 1024
 
 const tooLarge = (): CannotExpress => new CannotExpress('', 'the schema', 'makes too large a grammar')
 
-export function createRules(): Rules {
+export function createGrammarRules(): GrammarRules {
   const bodies = new Map<string, string>()
   const names = new Map<string, string>()
   /** How many rules there are of each hint. */
@@ -142,7 +142,7 @@ function inText(sign: string): string {
   return isPlain(sign.codePointAt(0) as number) ? sign : escaped(sign.codePointAt(0) as number)
 }
 
-const printRange = ([from, to]: Range): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
+const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
 
 /** Only letters and digits are sure to stand for themselves: readers differ in how they take the rest. */
 const inSet = (point: number): string =>
@@ -157,21 +157,21 @@ function escaped(point: number): string {
 }
 
 /** How deep the conversion has got. */
-export interface Level {
+export interface ConversionDepth {
   readonly nesting: number
   /** How often references that lead back to themselves may still be followed. */
   readonly recursion: number
 }
 
 /** What every part of the conversion needs to know. */
-export interface Context {
-  readonly purse: Purse
+export interface GrammarContext {
+  readonly budget: WorkBudget
   readonly flatten: Flatten
   readonly limits: GrammarLimits
-  readonly rules: Rules
+  readonly rules: GrammarRules
   readonly cycles: ReadonlySet<string>
   /** What a schema allows; `undefined` where it allows nothing. */
-  convert(schema: Schema, at: string, level: Level): Expression | undefined
+  convert(schema: AnySchema, at: string, level: ConversionDepth): Expression | undefined
 }
 
 /** What a grammar allows where a schema sets no bound: a model that runs away comes to an end. */

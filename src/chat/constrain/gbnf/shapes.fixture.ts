@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import type { Schema } from '../schema.ts'
+import type { AnySchema } from '../schema.ts'
 
 /** A schema together with values that fit it, as they would be written. */
 export interface Shape {
-  readonly schema: Schema
+  readonly schema: AnySchema
   readonly values: fc.Arbitrary<unknown>
 }
 

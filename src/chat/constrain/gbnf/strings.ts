@@ -1,12 +1,12 @@
 import { CannotExpress } from '../conversion.ts'
-import { numberIn, type SchemaObject } from '../schema.ts'
+import { type JsonSchemaObject, numberIn } from '../schema.ts'
 import { anyString, character } from './characters.ts'
 import type { Expression } from './expression.ts'
 import { patternString } from './pattern.ts'
-import { type Context, maxCharacters } from './rules.ts'
+import { type GrammarContext, maxCharacters } from './rules.ts'
 
 /** The strings that a schema allows. */
-export function texts(context: Context, schema: SchemaObject, at: string): Expression | undefined {
+export function texts(context: GrammarContext, schema: JsonSchemaObject, at: string): Expression | undefined {
   const { rules, limits } = context
   const min = numberIn(schema.minLength) ?? 0
   const max = Math.min(numberIn(schema.maxLength) ?? Math.max(limits.string, min), maxCharacters)
@@ -21,7 +21,7 @@ export function texts(context: Context, schema: SchemaObject, at: string): Expre
   return found && rules.define(typeof schema.format === 'string' ? schema.format : 'pattern', found)
 }
 
-function patternOf(schema: SchemaObject, at: string): string | undefined {
+function patternOf(schema: JsonSchemaObject, at: string): string | undefined {
   const format = typeof schema.format === 'string' ? formatPattern(schema.format) : undefined
   if (format === false) throw new CannotExpress(at, 'format', `${schema.format} is not known`)
   if (schema.pattern === undefined) return format

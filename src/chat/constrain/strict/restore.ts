@@ -1,9 +1,9 @@
 import {
   isOfType,
   isSchemaObject,
+  type JsonSchemaObject,
   namedSchemas,
   namedTypes,
-  type SchemaObject,
   schemasIn,
   setMember,
 } from '../schema.ts'
@@ -12,8 +12,8 @@ import {
 export type AddedNulls = WeakMap<object, ReadonlySet<string>>
 
 /** Takes out of an answer to a strict schema the nulls that the original schema does not know. */
-export function restorer(root: SchemaObject, added: AddedNulls): (value: unknown) => unknown {
-  const target = (schema: SchemaObject): SchemaObject => {
+export function restorer(root: JsonSchemaObject, added: AddedNulls): (value: unknown) => unknown {
+  const target = (schema: JsonSchemaObject): JsonSchemaObject => {
     if (typeof schema.$ref !== 'string') return schema
     if (schema.$ref === '#') return root
     const found = (root.$defs as Record<string, unknown> | undefined)?.[schema.$ref.slice('#/$defs/'.length)]
@@ -21,7 +21,7 @@ export function restorer(root: SchemaObject, added: AddedNulls): (value: unknown
   }
 
   /** Branches are told apart by what strict schemas fix: types, listed values and the names of members. */
-  const fits = (given: SchemaObject, value: unknown): boolean => {
+  const fits = (given: JsonSchemaObject, value: unknown): boolean => {
     const schema = target(given)
     if (Array.isArray(schema.anyOf))
       return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && fits(branch, value))
@@ -29,7 +29,7 @@ export function restorer(root: SchemaObject, added: AddedNulls): (value: unknown
     const types = namedTypes(schema)
     if (types && !isOfType(value, types)) return false
     if (Array.isArray(value))
-      return !isSchemaObject(schema.items) || value.every((item) => fits(schema.items as SchemaObject, item))
+      return !isSchemaObject(schema.items) || value.every((item) => fits(schema.items as JsonSchemaObject, item))
     if (typeof value !== 'object' || value === null) return true
     const members = new Map(namedSchemas(schema.properties))
     const names = Object.keys(value)
@@ -43,21 +43,21 @@ export function restorer(root: SchemaObject, added: AddedNulls): (value: unknown
   }
 
   /** The branch that a value was written for: the one that it fits, or else the only one of its type. */
-  const branchOf = (branches: readonly SchemaObject[], value: unknown): SchemaObject | undefined => {
+  const branchOf = (branches: readonly JsonSchemaObject[], value: unknown): JsonSchemaObject | undefined => {
     const fitting = branches.find((branch) => fits(branch, value))
     if (fitting) return fitting
     const [only, ...others] = branches.filter((branch) => isOfType(value, namedTypes(target(branch)) ?? []))
     return others.length === 0 ? only : undefined
   }
 
-  const restore = (given: SchemaObject, value: unknown): unknown => {
+  const restore = (given: JsonSchemaObject, value: unknown): unknown => {
     const schema = target(given)
     if (Array.isArray(schema.anyOf)) {
       const branch = branchOf(schemasIn(schema.anyOf).filter(isSchemaObject), value)
       return branch ? restore(branch, value) : value
     }
     if (Array.isArray(value))
-      return isSchemaObject(schema.items) ? value.map((item) => restore(schema.items as SchemaObject, item)) : value
+      return isSchemaObject(schema.items) ? value.map((item) => restore(schema.items as JsonSchemaObject, item)) : value
     if (!isSchemaObject(value) || !isSchemaObject(schema.properties)) return value
     const members = new Map(namedSchemas(schema.properties))
     const restored = {}

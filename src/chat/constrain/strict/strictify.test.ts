@@ -6,10 +6,10 @@ import { dice } from '../gbnf/dice.fixture.ts'
 import { readGrammar } from '../gbnf/grammar.fixture.ts'
 import { toGrammar } from '../gbnf/grammar.ts'
 import { shapes } from '../gbnf/shapes.fixture.ts'
-import type { Schema, SchemaObject } from '../schema.ts'
+import type { AnySchema, JsonSchemaObject } from '../schema.ts'
 import { strictify } from './strictify.ts'
 
-const object = (properties: object, more: object = {}): SchemaObject => ({ type: 'object', properties, ...more })
+const object = (properties: object, more: object = {}): JsonSchemaObject => ({ type: 'object', properties, ...more })
 const closed = (properties: object): object => ({
   type: 'object',
   properties,
@@ -18,7 +18,7 @@ const closed = (properties: object): object => ({
 })
 
 describe('S4: a schema becomes strict', () => {
-  test.each<readonly [string, SchemaObject, object]>([
+  test.each<readonly [string, JsonSchemaObject, object]>([
     [
       'members that may be left out become null',
       object({ a: { type: 'string' }, b: { type: 'integer' } }, { required: ['a'] }),
@@ -103,7 +103,7 @@ describe('S4: a schema becomes strict', () => {
     expect(schema).toHaveProperty('properties.a.description', 'A name. It must also meet {"minLength":3}.')
   })
 
-  test.each<readonly [SchemaObject, string, string]>([
+  test.each<readonly [JsonSchemaObject, string, string]>([
     [object({ a: {} }), '/properties/a', 'type'],
     [object({ a: true as unknown as object }), '/properties/a', 'the schema'],
     [object({ a: { type: 'object' } }), '/properties/a', 'additionalProperties'],
@@ -122,9 +122,17 @@ describe('S4: a schema becomes strict', () => {
     [{ anyOf: [object({}), object({})] }, '', 'the schema'],
     [object({ a: { enum: Array.from({ length: 1001 }, (_, n) => n) } }), '', 'the schema'],
     [object({ a: { enum: ['x'.repeat(130_000)] } }), '', 'the schema'],
-    [Array.from({ length: 12 }).reduce<SchemaObject>((inner) => object({ a: inner }), object({})), '', 'the schema'],
+    [
+      Array.from({ length: 12 }).reduce<JsonSchemaObject>((inner) => object({ a: inner }), object({})),
+      '',
+      'the schema',
+    ],
     [object(Object.fromEntries(Array.from({ length: 5001 }, (_, n) => [`p${n}`, { type: 'null' }]))), '', 'the schema'],
-    [Array.from({ length: 2000 }).reduce<SchemaObject>((inner) => ({ anyOf: [inner] }), object({})), '', 'the schema'],
+    [
+      Array.from({ length: 2000 }).reduce<JsonSchemaObject>((inner) => ({ anyOf: [inner] }), object({})),
+      '',
+      'the schema',
+    ],
   ])('%# is refused', (schema, at, keyword) => {
     let thrown: unknown
     try {
@@ -179,13 +187,16 @@ describe('S4: nulls of a strict answer are taken out again', () => {
   })
 
   test('whatever fits the strict schema fits the original one afterwards', () => {
-    const compile = (schema: Schema) =>
+    const compile = (schema: AnySchema) =>
       new Ajv2020({ strict: false, logger: false, meta: false, validateSchema: false }).compile(schema)
     const limits = { string: 40, items: 3, members: 2, freeDepth: 1, recursion: 2 }
     let tried = 0
     fc.assert(
       fc.property(shapes, dice, ({ schema }, roll) => {
-        const whole = object({ value: schema as SchemaObject, other: schema as SchemaObject }, { required: ['value'] })
+        const whole = object(
+          { value: schema as JsonSchemaObject, other: schema as JsonSchemaObject },
+          { required: ['value'] },
+        )
         let strict: ReturnType<typeof strictify>
         try {
           strict = strictify(whole)

@@ -1,12 +1,12 @@
-import { CannotExpress, createPurse, step } from '../conversion.ts'
-import { flattenIn, merge } from '../flatten.ts'
+import { CannotExpress, createBudget, step } from '../conversion.ts'
+import { createFlatten, merge } from '../flatten.ts'
 import { findCycles, resolve } from '../references.ts'
 import {
+  type AnySchema,
   isSchema,
   isSchemaObject,
+  type JsonSchemaObject,
   namedSchemas,
-  type Schema,
-  type SchemaObject,
   schemasIn,
   setMember,
   strings,
@@ -17,8 +17,8 @@ import {
 import { restorer } from './restore.ts'
 
 /** A schema in the form that strict modes ask for. */
-export interface Strict {
-  readonly schema: SchemaObject
+export interface StrictSchema {
+  readonly schema: JsonSchemaObject
   /** What had to be moved out of it, into descriptions or away. */
   readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
   /** Takes the nulls out of an answer that stand for members which were left out. */
@@ -29,15 +29,15 @@ export interface Strict {
  * Closes every object, requires every member, makes null of what may be left out, `anyOf` of `oneOf`, and moves the
  * rest into words. Throws `CannotExpress` where that would change what is allowed: maps, tuples, values of any kind.
  */
-export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimits): Strict {
+export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiLimits): StrictSchema {
   const dropped: { at: string; keyword: string }[] = []
   const definitions = {}
   const names = new Map<string, string>()
   const taken = new Set<string>()
   const optional = new WeakMap<object, ReadonlySet<string>>()
-  const purse = createPurse()
-  const flatten = flattenIn(root, purse)
-  const cycles = findCycles(root, purse)
+  const budget = createBudget()
+  const flatten = createFlatten(root, budget)
+  const cycles = findCycles(root, budget)
   const meter = createMeter(limits, (why) => refuse('', 'the schema', why))
 
   const schema = convert(root, '', 0)
@@ -50,7 +50,7 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
     throw new CannotExpress(at, keyword, why)
   }
 
-  function convert(given: Schema, at: string, depth: number): SchemaObject {
+  function convert(given: AnySchema, at: string, depth: number): JsonSchemaObject {
     meter.schema(at, depth)
     if (!isSchemaObject(given)) return refuse(at, 'the schema', 'says nothing that could be strict')
     if (typeof given.$ref === 'string' && (cycles.has(given.$ref) || isBare(given))) return referred(given, at)
@@ -63,7 +63,7 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
     return Array.isArray(flat.enum) || Object.hasOwn(flat, 'const') ? values(flat) : typed(flat, at, depth)
   }
 
-  function referred(given: SchemaObject, at: string): SchemaObject {
+  function referred(given: JsonSchemaObject, at: string): JsonSchemaObject {
     if (!isBare(given)) refuse(at, '$ref', 'leads to itself and stands beside others')
     const reference = given.$ref as string
     if (reference === '#') return { $ref: '#' }
@@ -84,7 +84,7 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
     return name
   }
 
-  function choice(keyword: 'anyOf' | 'oneOf', schema: SchemaObject, at: string, depth: number): SchemaObject {
+  function choice(keyword: 'anyOf' | 'oneOf', schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
     const { [keyword]: given, title: _title, description, $defs: _defs, definitions: _old, ...beside } = schema
     const isAlone = Object.keys(beside).length === 0
     const branches = schemasIn(given).filter((branch) => branch !== false)
@@ -97,14 +97,14 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
     return { anyOf, ...described({ description }, {}) }
   }
 
-  function values(schema: SchemaObject): SchemaObject {
+  function values(schema: JsonSchemaObject): JsonSchemaObject {
     const list = Array.isArray(schema.enum) ? schema.enum : [schema.const]
     meter.values(list)
     const types = [...new Set(list.map(typeOf))]
     return { type: types.length === 1 ? types[0] : types, enum: list, ...described(schema, {}) }
   }
 
-  function typed(schema: SchemaObject, at: string, depth: number): SchemaObject {
+  function typed(schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
     const types = typesOf(schema) ?? refuse(at, 'type', 'is not given')
     const [only] = types
     if (types.length > 1 && types.some((type) => type === 'object' || type === 'array')) {
@@ -116,10 +116,15 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
     if (only === 'object') return object(schema, at, depth, words)
     if (only !== 'array') return { type: types.length === 1 ? only : types, ...kept, ...words }
     if (!isSchema(schema.items) || schema.prefixItems !== undefined) refuse(at, 'items', 'is not one schema for all')
-    return { type: 'array', items: convert(schema.items as Schema, step(at, 'items'), depth + 1), ...kept, ...words }
+    return {
+      type: 'array',
+      items: convert(schema.items as AnySchema, step(at, 'items'), depth + 1),
+      ...kept,
+      ...words,
+    }
   }
 
-  function object(schema: SchemaObject, at: string, depth: number, words: object): SchemaObject {
+  function object(schema: JsonSchemaObject, at: string, depth: number, words: object): JsonSchemaObject {
     const { additionalProperties: others, unevaluatedProperties, patternProperties, propertyNames } = schema
     const isOpen = schema.properties === undefined && others !== false && unevaluatedProperties !== false
     if (isOpen || others === true || isSchemaObject(others))
@@ -152,7 +157,7 @@ export function strictify(root: SchemaObject, limits: StrictLimits = openaiLimit
 }
 
 /** A reference with nothing beside it that would have to be met as well. */
-const isBare = (schema: SchemaObject): boolean =>
+const isBare = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((name) => ['$ref', 'title', 'description', 'default', 'examples'].includes(name))
 
 /** Keywords that are kept as they are, by the type that they speak of. */
@@ -194,12 +199,12 @@ const movable = new Set([
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
 interface Sorted {
-  readonly kept: SchemaObject
-  readonly moved: SchemaObject
+  readonly kept: JsonSchemaObject
+  readonly moved: JsonSchemaObject
 }
 
 /** Which of a schema's demands stay, for these types, and which have to be put into words. */
-function sortKeywords(schema: SchemaObject, types: readonly string[]): Sorted {
+function sortKeywords(schema: JsonSchemaObject, types: readonly string[]): Sorted {
   const sorted: { kept: Record<string, unknown>; moved: Record<string, unknown> } = { kept: {}, moved: {} }
   const stays = new Set(types.flatMap((type) => kept[type] ?? []))
   for (const [keyword, value] of Object.entries(schema)) {
@@ -212,7 +217,7 @@ function sortKeywords(schema: SchemaObject, types: readonly string[]): Sorted {
 }
 
 /** The description, with what had to be moved out of the schema. */
-function described({ description }: SchemaObject, moved: SchemaObject): { description?: string } {
+function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
   const words = typeof description === 'string' ? description : ''
   if (Object.keys(moved).length === 0) return words === '' ? {} : { description: words }
   const demands = JSON.stringify(moved)
@@ -260,14 +265,14 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
 }
 
 /** Whether a strict schema takes null. */
-function takesNull(schema: SchemaObject): boolean {
+function takesNull(schema: JsonSchemaObject): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(null)
   if ([schema.type].flat().includes('null')) return true
   return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && takesNull(branch))
 }
 
 /** The same strict schema, which takes null too. */
-function nullable(schema: SchemaObject): SchemaObject {
+function nullable(schema: JsonSchemaObject): JsonSchemaObject {
   if (takesNull(schema)) return schema
   const nothing = { type: 'null' }
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, nothing] }

@@ -1,20 +1,20 @@
-import type { HistoryItem, Sampling, Token } from './llama-library.ts'
-import type { Weights } from './load-model.ts'
+import type { HistoryItem, SamplingOptions, TokenId } from './llama-library.ts'
+import type { LoadedModel } from './load-model.ts'
 
 /** What is asked of a model that is in memory. */
-export interface Question {
+export interface GenerateRequest {
   readonly history: readonly HistoryItem[]
   /** What the answer is held to; anything goes without one. */
   readonly gbnf: string | undefined
-  readonly sampling: Sampling
+  readonly sampling: SamplingOptions
   readonly maxTokens: number | undefined
   readonly signal: AbortSignal
-  tell(kind: 'text' | 'thinking', text: string): void
+  emit(kind: 'text' | 'thinking', text: string): void
   tooLong(tokens: number): Error
 }
 
 /** How an answer ended. */
-export interface Spoken {
+export interface GenerateResult {
   /** Whether it was cut off. */
   readonly isCut: boolean
   readonly promptTokens: number
@@ -27,13 +27,13 @@ const leastRoom = 64
 const slice = 128
 
 /** Lets a model answer, token by token. */
-export async function speak(weights: Weights, question: Question): Promise<Spoken> {
+export async function generate(weights: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
   const { sequence, context } = weights
-  const { signal } = question
-  const prompt = promptFor(weights, question)
+  const { signal } = request
+  const prompt = promptFor(weights, request)
   const room = context - prompt.length
-  if (room < leastRoom) throw question.tooLong(prompt.length)
-  const most = Math.min(question.maxTokens ?? room, room - 1)
+  if (room < leastRoom) throw request.tooLong(prompt.length)
+  const most = Math.min(request.maxTokens ?? room, room - 1)
   // The last token is left to whoever wants to know what comes after it.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)
   for (let at = sequence.nextTokenIndex; prompt.length - at > slice; at += slice) {
@@ -41,15 +41,15 @@ export async function speak(weights: Weights, question: Question): Promise<Spoke
     await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + slice))
   }
   signal.throwIfAborted()
-  const { completionTokens, isCut } = await (question.gbnf === undefined
-    ? freely(weights, question, most)
-    : within(weights, question, question.gbnf, prompt.slice(sequence.nextTokenIndex), most))
+  const { completionTokens, isCut } = await (request.gbnf === undefined
+    ? freely(weights, request, most)
+    : within(weights, request, request.gbnf, prompt.slice(sequence.nextTokenIndex), most))
   return { isCut, promptTokens: prompt.length, completionTokens }
 }
 
-type Written = Omit<Spoken, 'promptTokens'>
+type Written = Omit<GenerateResult, 'promptTokens'>
 
-function promptFor({ wrapper, model }: Weights, { history, gbnf }: Question): readonly Token[] {
+function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateRequest): readonly TokenId[] {
   const { contextText, prefixTriggers, noPrefixTrigger } = wrapper.generateContextState({ chatHistory: history })
   const tokens = contextText.tokenize(model.tokenizer)
   if (gbnf === undefined) return tokens
@@ -61,15 +61,15 @@ function promptFor({ wrapper, model }: Weights, { history, gbnf }: Question): re
 
 /** Under a grammar an answer ends where the grammar does: no word in the middle of it means its end. */
 async function within(
-  { library, llama, model, sequence }: Weights,
-  { sampling, signal, tell }: Question,
+  { library, llama, model, sequence }: LoadedModel,
+  { sampling, signal, emit }: GenerateRequest,
   gbnf: string,
-  prompt: readonly Token[],
+  prompt: readonly TokenId[],
   most: number,
 ): Promise<Written> {
   const grammar = await llama.createGrammar({ grammar: gbnf })
   const grammarEvaluationState = new library.LlamaGrammarEvaluationState({ model, grammar })
-  const said: Token[] = []
+  const said: TokenId[] = []
   let told = 0
   for await (const token of sequence.evaluate(prompt, { ...sampling, grammarEvaluationState })) {
     signal.throwIfAborted()
@@ -78,7 +78,7 @@ async function within(
     const text = model.detokenize(said.slice(told), true, said.slice(Math.max(0, told - 8), told))
     // A character may be made of several tokens.
     if (!text.endsWith('\ufffd')) {
-      tell('text', text)
+      emit('text', text)
       told = said.length
     }
     if (said.length >= most) return { isCut: true, completionTokens: said.length }
@@ -88,8 +88,8 @@ async function within(
 
 /** Without one, the library knows best where a model's answer ends and which part of it is thinking. */
 async function freely(
-  { library, sequence, wrapper }: Weights,
-  { history, sampling, signal, tell }: Question,
+  { library, sequence, wrapper }: LoadedModel,
+  { history, sampling, signal, emit }: GenerateRequest,
   most: number,
 ): Promise<Written> {
   const chat = new library.LlamaChat({ contextSequence: sequence, chatWrapper: wrapper })
@@ -100,7 +100,7 @@ async function freely(
       maxTokens: most,
       signal,
       contextShift: { size: 1 },
-      onResponseChunk: ({ segmentType, text }) => tell(segmentType === undefined ? 'text' : 'thinking', text),
+      onResponseChunk: ({ segmentType, text }) => emit(segmentType === undefined ? 'text' : 'thinking', text),
     })
     return {
       isCut: metadata.stopReason === 'maxTokens',

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ToolwayError } from '../../../core/errors.ts'
 import { failure, hello, patient } from '../model.fixture.ts'
-import { type Delta, gather, type Model } from '../model.ts'
+import { collectAnswer, type Delta, type Model } from '../model.ts'
 import { importLibrary } from './llama-library.ts'
 import { missingLibrary, orWhy, type Running, running, startRandom } from './model.fixture.ts'
 import { randomModel } from './random.fixture.ts'
@@ -21,7 +21,7 @@ const ask = (
   model: Model,
   constraint: { name: string; schema: Readonly<Record<string, unknown>> } = short,
   signal = patient(),
-) => gather(model.complete({ messages: hello, signal, constraint }))
+) => collectAnswer(model.complete({ messages: hello, signal, constraint }))
 
 test('S6: without node-llama-cpp, an error says what to install', async () => {
   const { model } = await running({ load: importLibrary })
@@ -59,7 +59,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
   })
 
   test('ends where it is told to, and says that it was cut off', async () => {
-    const { reason, usage, text } = await gather(
+    const { reason, usage, text } = await collectAnswer(
       model.complete({ messages: hello, signal: patient(), constraint: long, maxTokens: 20 }),
     )
     expect([reason, usage?.completionTokens]).toEqual(['length', 20])
@@ -68,15 +68,17 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
 
   test('uses the template of the model, and tells its thinking apart', async () => {
     const thought = "{% if m.role == 'assistant' %}<think></think>{% endif %}"
-    const turn = `<|{{ m.role }}|>${thought}{{ m.content }}<|end|>`
-    const template = `{% for m in messages %}${turn}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`
+    const run = `<|{{ m.role }}|>${thought}{{ m.content }}<|end|>`
+    const template = `{% for m in messages %}${run}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`
     const templated = await running({ weights: { template } })
     const [mine, other] = [await ask(templated.model), await ask(model)]
     expect(mine.usage?.promptTokens).not.toBe(other.usage?.promptTokens)
     // Sooner or later chance begins a thought.
     let thinking = ''
     for (let count = 0; thinking === '' && count < 50; count++) {
-      const answer = await gather(templated.model.complete({ messages: hello, signal: patient(), temperature: 2 }))
+      const answer = await collectAnswer(
+        templated.model.complete({ messages: hello, signal: patient(), temperature: 2 }),
+      )
       thinking = answer.thinking
       expect(answer.text).not.toContain('<think>')
     }
@@ -86,7 +88,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
   test('the tools are told in words, and the answer is their calls', async () => {
     const parameters = { type: 'object', properties: { city: { enum: ['Paris', 'Rome'] } }, required: ['city'] }
     const tools = [{ name: 'weather', parameters }]
-    const { calls, reason, form } = await gather(
+    const { calls, reason, form } = await collectAnswer(
       model.complete({ messages: hello, signal: patient(), tools, toolChoice: 'required' }),
     )
     expect(calls[0]?.function).toEqual({
@@ -180,7 +182,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     const messages = [{ role: 'user', content: 'much '.repeat(100) }] as const
     for (const constraint of [short, undefined]) {
       const asked = { messages, signal: patient() }
-      const thrown = await failure(gather(model.complete(constraint ? { ...asked, constraint } : asked)))
+      const thrown = await failure(collectAnswer(model.complete(constraint ? { ...asked, constraint } : asked)))
       expect(thrown).toMatchObject({ code: 'INVALID_ARGUMENTS' })
       expect(thrown.message).toMatch(/has 5\d\d tokens; the model embedded sees 256 at once/)
     }
@@ -190,7 +192,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
   test('an answer fills the context and no more', async () => {
     const { model } = await running({ context: 256 })
     for (const messages of [hello, [{ role: 'user', content: 'x'.repeat(100) }] as const]) {
-      const { reason, usage } = await gather(model.complete({ messages, signal: patient(), constraint: long }))
+      const { reason, usage } = await collectAnswer(model.complete({ messages, signal: patient(), constraint: long }))
       expect(reason).toBe('length')
       expect((usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0)).toBe(255)
     }
@@ -201,7 +203,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     const messages = [{ role: 'user', content: 'x'.repeat(150) }] as const
     const reasons = new Set<string>()
     for (let count = 0; count < 20 && !reasons.has('length'); count++) {
-      const { reason, usage } = await gather(model.complete({ messages, signal: patient() }))
+      const { reason, usage } = await collectAnswer(model.complete({ messages, signal: patient() }))
       expect((usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0)).toBeLessThan(256)
       reasons.add(reason)
     }
@@ -210,7 +212,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
 
   test('images and sound are refused', async () => {
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] as const
-    expect(await failure(gather(model.complete({ messages, signal: patient() })))).toMatchObject({
+    expect(await failure(collectAnswer(model.complete({ messages, signal: patient() })))).toMatchObject({
       code: 'INVALID_ARGUMENTS',
       message: expect.stringContaining('text alone'),
     })

@@ -7,13 +7,13 @@ import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
-import { type Known, type Plan, plansFor, withoutToolMessages } from '../request-plan.ts'
-import { abilities } from '../server-profile.ts'
+import { type PlanningProfile, plansFor, type RequestPlan, withoutToolMessages } from '../request-plan.ts'
+import { capabilities } from '../server-profile.ts'
 import { closed, failed, textOnly, tooLong, tooMany, tooSlow } from './errors.ts'
-import { speak } from './generate.ts'
-import { createTurns, keepLoaded } from './keep-loaded.ts'
+import { generate } from './generate.ts'
+import { createRequestQueue, keepLoaded } from './keep-loaded.ts'
 import { type HistoryItem, importLibrary, type LlamaLibrary } from './llama-library.ts'
-import { loadWeights } from './load-model.ts'
+import { loadLlamaModel } from './load-model.ts'
 
 /** A model of the configuration that is a file. */
 export type GgufModelConfig = Extract<Config['models'][string], { kind: 'gguf' }>
@@ -39,21 +39,21 @@ const fewThreads = (): number => Math.max(1, Math.floor(availableParallelism() /
 
 const randomSeed = (): number => Math.floor(Math.random() * 2 ** 31)
 
-const known: Known = {
+const known: PlanningProfile = {
   kind: 'embedded',
-  abilities: abilities.embedded,
-  formsFor: () => abilities.embedded.forms,
-  toolForms: () => abilities.embedded.tools,
+  capabilities: capabilities.embedded,
+  formsFor: () => capabilities.embedded.forms,
+  toolForms: () => capabilities.embedded.tools,
 }
 
 /** A model that runs in this process. It is loaded when it is first asked, and answers one request at a time. */
 export function ggufModel(options: GgufModelOptions): Model {
   const { name, config, clock, log, load = importLibrary, free, seed = randomSeed } = options
   const closing = new AbortController()
-  const turns = createTurns(maxWaiting, () => tooMany(name, maxWaiting))
+  const queue = createRequestQueue(maxWaiting, () => tooMany(name, maxWaiting))
   const { path, context, threads = fewThreads() } = config
   const weights = keepLoaded({
-    load: () => loadWeights({ name, path, context, threads, log, load, ...(free && { free }) }, closing.signal),
+    load: () => loadLlamaModel({ name, path, context, threads, log, load, ...(free && { free }) }, closing.signal),
     idleMs: config.idle,
     stuck: () =>
       log.error({ model: name }, 'the model did not stop when it was told to; the next request loads it again'),
@@ -74,11 +74,11 @@ export function ggufModel(options: GgufModelOptions): Model {
     const left = new AbortController()
     using total = deadline(clock, config.timeout, () => tooSlow(name, config.timeout), request.signal)
     const signal = AbortSignal.any([total.signal, closing.signal, left.signal])
-    const plan = plansFor(request, known).next().value as Plan
-    const turn = await turns.take(signal)
-    const objects = createChannel<object>()
+    const plan = plansFor(request, known).next().value as RequestPlan
+    const slot = await queue.take(signal)
+    const objects = createAsyncQueue<object>()
     // Who stops listening leaves at once; the turn lasts until the model has noticed.
-    const work = answer(request, plan, signal, objects.push).finally(turn.giveBack)
+    const work = answer(request, plan, signal, objects.push).finally(slot.release)
     work.then(objects.end, objects.fail)
     try {
       yield* deltasOf(objects.read(signal), plan)
@@ -90,27 +90,27 @@ export function ggufModel(options: GgufModelOptions): Model {
   /** Lets the model answer, in the words that servers use, so that one reader understands both. */
   async function answer(
     request: ModelRequest,
-    plan: Plan,
+    plan: RequestPlan,
     signal: AbortSignal,
-    tell: (object: object) => void,
+    emit: (object: object) => void,
   ): Promise<void> {
     const history = historyOf(name, plan.messages)
     await weights.use(async (loaded) => {
       signal.throwIfAborted()
       try {
-        const { isCut, promptTokens, completionTokens } = await speak(loaded, {
+        const { isCut, promptTokens, completionTokens } = await generate(loaded, {
           history,
           gbnf: (plan.fields as { readonly gbnf?: string }).gbnf,
           sampling: { temperature: request.temperature ?? 0.8, topK: 40, topP: 0.95, minP: 0.05, seed: seed() },
           maxTokens: request.maxTokens,
           signal,
-          tell: (kind, text) => {
-            tell({ choices: [{ delta: kind === 'text' ? { content: text } : { reasoning_content: text } }] })
+          emit: (kind, text) => {
+            emit({ choices: [{ delta: kind === 'text' ? { content: text } : { reasoning_content: text } }] })
           },
           tooLong: (tokens) => tooLong(name, tokens, loaded.context),
         })
         const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens }
-        tell({ choices: [{ finish_reason: isCut ? 'length' : 'stop' }], usage })
+        emit({ choices: [{ finish_reason: isCut ? 'length' : 'stop' }], usage })
       } catch (thrown) {
         signal.throwIfAborted()
         throw thrown instanceof ToolwayError ? thrown : failed(name, loaded.samplerFault() ?? thrown)
@@ -140,17 +140,17 @@ function textOf(name: string, content: Exclude<ChatMessage['content'], null>): s
 }
 
 /** From somebody who tells to somebody who listens. What has not been listened to yet is kept. */
-interface Channel<Told> {
-  push(told: Told): void
+interface AsyncQueue<Item> {
+  push(told: Item): void
   /** Nothing more comes. */
   end(): void
   fail(thrown: unknown): void
   /** What is told, from the beginning; an aborted signal ends the listening at once. */
-  read(signal: AbortSignal): AsyncGenerator<Told>
+  read(signal: AbortSignal): AsyncGenerator<Item>
 }
 
-function createChannel<Told>(): Channel<Told> {
-  let kept: Told[] = []
+function createAsyncQueue<Item>(): AsyncQueue<Item> {
+  let kept: Item[] = []
   let ended: { readonly thrown?: unknown } | undefined
   let news = Promise.withResolvers<void>()
 

@@ -5,7 +5,7 @@ interface Loaded {
 }
 
 /** Something large that is in memory only while it is wanted. */
-export interface Residence<Kept> extends AsyncDisposable {
+export interface LoadedResource<Kept> extends AsyncDisposable {
   /**
    * Does something with it, loading it first where it is not there. One use at a time. Work that goes on for long after
    * its signal has aborted is abandoned, and so is what it was done with.
@@ -30,7 +30,7 @@ export function keepLoaded<Kept extends Loaded>({
   stuck(): void
   unloaded(): void
   readonly clock: Clock
-}): Residence<Kept> {
+}): LoadedResource<Kept> {
   let kept: Kept | undefined
   let timer: Disposable | undefined
   /** Loading, using and unloading follow one another. */
@@ -104,20 +104,20 @@ export function keepLoaded<Kept extends Loaded>({
 }
 
 /** One after the other, in the order of asking. */
-interface Turns {
+interface RequestQueue {
   /** Waits for its turn, which lasts until it is given back. Rejects when the signal aborts first. */
-  take(signal: AbortSignal): Promise<{ giveBack(): void }>
+  take(signal: AbortSignal): Promise<{ release(): void }>
 }
 
 /** Turns with so many waiting at most; whoever comes after them gets `full()`. */
-export function createTurns(most: number, full: () => Error): Turns {
+export function createRequestQueue(most: number, full: () => Error): RequestQueue {
   const waiting = new Set<() => void>()
   let taken = false
 
-  const turn = (): { giveBack(): void } => {
+  const slot = (): { release(): void } => {
     let isGivenBack = false
     return {
-      giveBack() {
+      release() {
         if (isGivenBack) return
         isGivenBack = true
         const [next] = waiting
@@ -132,7 +132,7 @@ export function createTurns(most: number, full: () => Error): Turns {
       signal.throwIfAborted()
       if (!taken) {
         taken = true
-        return turn()
+        return slot()
       }
       if (waiting.size >= most) throw full()
       const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -148,7 +148,7 @@ export function createTurns(most: number, full: () => Error): Turns {
       waiting.add(begin)
       signal.addEventListener('abort', leave, { once: true })
       await promise
-      return turn()
+      return slot()
     },
   }
 }

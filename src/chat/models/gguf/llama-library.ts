@@ -30,7 +30,7 @@ export interface Llama {
 }
 
 /** A token is a number that only its model knows the meaning of. */
-export type Token = number
+export type TokenId = number
 
 export interface LlamaModel {
   /** Only handed back to the library. */
@@ -48,7 +48,7 @@ export interface LlamaModel {
     readonly threads: number
     readonly createSignal: AbortSignal
   }): Promise<LlamaContext>
-  detokenize(tokens: readonly Token[], specialTokens: boolean, lastTokens: readonly Token[]): string
+  detokenize(tokens: readonly TokenId[], specialTokens: boolean, lastTokens: readonly TokenId[]): string
   /** With everything that was made of it. */
   dispose(): Promise<void>
 }
@@ -65,16 +65,16 @@ export interface Sequence {
   readonly nextTokenIndex: number
   readonly tokenMeter: { readonly usedOutputTokens: number }
   /** Forgets everything from the first token on that is another one. */
-  adaptStateToTokens(tokens: readonly Token[], allowShift: boolean): Promise<void>
-  evaluateWithoutGeneratingNewTokens(tokens: readonly Token[]): Promise<void>
+  adaptStateToTokens(tokens: readonly TokenId[], allowShift: boolean): Promise<void>
+  evaluateWithoutGeneratingNewTokens(tokens: readonly TokenId[]): Promise<void>
   evaluate(
-    tokens: readonly Token[],
-    options: Sampling & { readonly grammarEvaluationState: GrammarState },
-  ): AsyncGenerator<Token>
+    tokens: readonly TokenId[],
+    options: SamplingOptions & { readonly grammarEvaluationState: GrammarState },
+  ): AsyncGenerator<TokenId>
 }
 
 /** How the next token is chosen among the likely ones. */
-export interface Sampling {
+export interface SamplingOptions {
   readonly temperature: number
   readonly topK: number
   readonly topP: number
@@ -107,7 +107,7 @@ interface Opening {
 }
 
 export interface LlamaText {
-  tokenize(tokenizer: object): Token[]
+  tokenize(tokenizer: object): TokenId[]
 }
 
 export type HistoryItem =
@@ -117,7 +117,7 @@ export type HistoryItem =
 export interface LlamaChat {
   generateResponse(
     history: readonly HistoryItem[],
-    options: Sampling & {
+    options: SamplingOptions & {
       readonly maxTokens: number
       readonly signal: AbortSignal
       readonly contextShift: { readonly size: number }

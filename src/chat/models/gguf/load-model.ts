@@ -7,7 +7,7 @@ import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemor
 import type { ChatWrapper, Llama, LlamaContext, LlamaLibrary, LlamaModel, Sequence } from './llama-library.ts'
 
 /** A model in memory, and the one conversation that it has before its eyes. */
-export interface Weights {
+export interface LoadedModel {
   readonly library: LlamaLibrary
   readonly llama: Llama
   readonly model: LlamaModel
@@ -20,7 +20,7 @@ export interface Weights {
   dispose(): Promise<void>
 }
 
-export interface WeightsOptions {
+export interface LoadModelOptions {
   readonly name: string
   readonly path: string
   readonly context: number
@@ -35,7 +35,7 @@ export interface WeightsOptions {
 const maxComplaints = 8
 
 /** Brings a model into memory. */
-export async function loadWeights(options: WeightsOptions, signal: AbortSignal): Promise<Weights> {
+export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSignal): Promise<LoadedModel> {
   const { name, path, log, free = availableMemory } = options
   const size = await sizeOf(name, path)
   if (size > free()) throw noMemory(name, size, free())
@@ -120,7 +120,7 @@ async function sizeOf(name: string, path: string): Promise<number> {
   throw noGguf(name, path)
 }
 
-async function begin({ name, load }: WeightsOptions): Promise<Started & { readonly library: LlamaLibrary }> {
+async function begin({ name, load }: LoadModelOptions): Promise<LlamaRuntime & { readonly library: LlamaLibrary }> {
   const library = await load().catch((cause) => {
     throw notInstalled(name, cause)
   })
@@ -132,17 +132,17 @@ async function begin({ name, load }: WeightsOptions): Promise<Started & { readon
 }
 
 /** llama.cpp, started. */
-interface Started {
+interface LlamaRuntime {
   readonly llama: Llama
   /** Who wants to hear what it complains of. */
   readonly listeners: Set<(line: string) => void>
 }
 
-const started = new WeakMap<LlamaLibrary, Promise<Started>>()
+const started = new WeakMap<LlamaLibrary, Promise<LlamaRuntime>>()
 const longest = 300
 
 /** Starts llama.cpp once for all models of the process: it takes longer than loading a small model. */
-function startLlama(library: LlamaLibrary): Promise<Started> {
+function startLlama(library: LlamaLibrary): Promise<LlamaRuntime> {
   const before = started.get(library)
   if (before) return before
   const now = start(library)
@@ -152,7 +152,7 @@ function startLlama(library: LlamaLibrary): Promise<Started> {
   return now
 }
 
-async function start(library: LlamaLibrary): Promise<Started> {
+async function start(library: LlamaLibrary): Promise<LlamaRuntime> {
   const listeners = new Set<(line: string) => void>()
   const llama = await library.getLlama({
     gpu: false,

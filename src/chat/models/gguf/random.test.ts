@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callSchema, finalSchema, selectionSchema } from '../../constrain/stage-schemas.ts'
 import { hello, patient } from '../model.fixture.ts'
-import { gather } from '../model.ts'
+import { collectAnswer } from '../model.ts'
 import { missingLibrary, orWhy, type Running, startRandom } from './model.fixture.ts'
 import { randomModel } from './random.fixture.ts'
 import { writtenTools } from './tools.fixture.ts'
@@ -43,7 +43,7 @@ describe.skipIf(missingLibrary !== undefined)(title, { timeout: 60_000 }, () => 
     { type: 'string', pattern: '^(.*.*.*.*)*x$' },
   ])('llama.cpp takes bounds of any size, and comes to an end: %j', async (schema) => {
     const asked = { messages: hello, signal: patient(), constraint: { name: 'large', schema }, maxTokens: 60 }
-    const { text, form } = await gather(started.model.complete(asked))
+    const { text, form } = await collectAnswer(started.model.complete(asked))
     expect([text.length > 0, form]).toEqual([true, 'grammar'])
   })
 })

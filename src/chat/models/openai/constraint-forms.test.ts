@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readGrammar } from '../../constrain/gbnf/grammar.fixture.ts'
 import { finalSchema, selectionSchema } from '../../constrain/stage-schemas.ts'
 import { failure, hello, patient, serving } from '../model.fixture.ts'
-import { gather, type Model } from '../model.ts'
+import { collectAnswer, type Model } from '../model.ts'
 import { type AskedBody, answers, refuses, refusesIf, says, sends } from '../server.fixture.ts'
 import type { Preference } from '../server-profile.ts'
 
@@ -13,7 +13,7 @@ const schema = {
 } as const
 const constraint = { name: 'answer', schema }
 const ask = (model: Model, more: object = {}) =>
-  gather(model.complete({ messages: hello, constraint, signal: patient(), ...more }))
+  collectAnswer(model.complete({ messages: hello, constraint, signal: patient(), ...more }))
 
 /** In which form a request went out. */
 function formOf(body: AskedBody): string {

@@ -5,11 +5,12 @@ import { unusedPort } from '../../../../tests/fixtures/listening.ts'
 import { startProxy } from '../../../../tests/fixtures/proxy.ts'
 import { silentLog } from '../../../core/log.ts'
 import { failure, hello, key, patient, serving } from '../model.fixture.ts'
-import { gather, type Model } from '../model.ts'
+import { collectAnswer, type Model } from '../model.ts'
 import { hangsUp, json, piece, type Reply, refuses, says, send, sends } from '../server.fixture.ts'
 import { openaiModel } from './openai-model.ts'
 
-const ask = (model: Model, stream = false) => gather(model.complete({ messages: hello, signal: patient(), stream }))
+const ask = (model: Model, stream = false) =>
+  collectAnswer(model.complete({ messages: hello, signal: patient(), stream }))
 
 describe('a server that refuses', () => {
   test.each<readonly [string, Reply, string, RegExp]>([

@@ -2,8 +2,8 @@ import { ToolwayError } from '../../../core/errors.ts'
 import { retryAfterMs } from '../../../lib/retry-after.ts'
 import { ProxyFailure } from '../../../outbound/proxy-failure.ts'
 import { isSchemaObject as isObject } from '../../constrain/schema.ts'
-import { type Dispensable, dispensable } from '../server-profile.ts'
-import { type Answer, readText } from './http.ts'
+import { type OptionalField, optionalFields } from '../server-profile.ts'
+import { type HttpResponse, readText } from './http.ts'
 
 /** An event is longer than it may be. */
 export class EventTooLong extends Error {
@@ -11,29 +11,32 @@ export class EventTooLong extends Error {
 }
 
 /** Where a model is, for sentences about it. */
-export interface Place {
+export interface ModelServer {
   /** Its name in the configuration. */
   readonly name: string
   readonly origin: string
 }
 
 /** The end of many sentences. */
-const look = ({ name, origin }: Place): string => `Check models.${name} and the log of the server at ${origin}.`
+const look = ({ name, origin }: ModelServer): string => `Check models.${name} and the log of the server at ${origin}.`
 
 /** The server refused a request, and said why. */
-export interface Refusal {
+export interface ModelRefusal {
   readonly status: number
-  readonly said: Said
+  readonly serverMessage: ServerMessage
   readonly retryAfterMs: number | undefined
   /** It came inside an answer whose own status promised better. */
   readonly inside?: true
 }
 
 /** What an answer means that is not the one that was asked for. */
-export function refused(place: Place, { status, said, retryAfterMs, inside }: Refusal): ToolwayError {
-  const { name } = place
+export function refusalError(
+  server: ModelServer,
+  { status, serverMessage, retryAfterMs, inside }: ModelRefusal,
+): ToolwayError {
+  const { name } = server
   const http = inside ? `error ${status}` : `HTTP ${status}`
-  const quote = said.message === '' ? '' : ` It says: ${said.message}`
+  const quote = serverMessage.message === '' ? '' : ` It says: ${serverMessage.message}`
   if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'Try again later.' : `Try again in ${Math.ceil(retryAfterMs / 1000)} s.`
     const details = retryAfterMs === undefined ? {} : { retryAfterMs }
@@ -41,13 +44,13 @@ export function refused(place: Place, { status, said, retryAfterMs, inside }: Re
   }
   // What it says about a key may hold a part of it.
   if (status === 401 || status === 403) {
-    return failed(place, `refuses our key (${http}). Check models.${name}.apiKey.`)
+    return failed(server, `refuses our key (${http}). Check models.${name}.apiKey.`)
   }
   if (status === 404) {
-    return failed(place, `knows no such model or path (${http}). Check models.${name}.baseUrl and model.${quote}`)
+    return failed(server, `knows no such model or path (${http}). Check models.${name}.baseUrl and model.${quote}`)
   }
   if (status >= 300 && status < 400) {
-    return failed(place, `redirects, which is not followed. Put the final address into models.${name}.baseUrl.`)
+    return failed(server, `redirects, which is not followed. Put the final address into models.${name}.baseUrl.`)
   }
   if (status >= 400 && status < 500) {
     const advice = 'Send less, or something else.'
@@ -56,44 +59,49 @@ export function refused(place: Place, { status, said, retryAfterMs, inside }: Re
       `The server of the model ${name} refused the request (${http}). ${advice}${quote}`,
     )
   }
-  return failed(place, `failed (${http}). ${look(place)}${quote}`)
+  return failed(server, `failed (${http}). ${look(server)}${quote}`)
 }
 
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 
 /** An answer that has nothing to do with models. */
-export const noAnswer = (place: Place, what: string): ToolwayError =>
-  failed(place, `answered with ${what} instead of a completion. Check models.${place.name}.baseUrl.`)
+export const notACompletion = (server: ModelServer, what: string): ToolwayError =>
+  failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`)
 
-export const tooLong = (place: Place, most: number): ToolwayError =>
-  failed(place, `sent more than ${Math.round(most / 1024)} KiB in one answer. ${look(place)}`)
+export const tooLong = (server: ModelServer, most: number): ToolwayError =>
+  failed(server, `sent more than ${Math.round(most / 1024)} KiB in one answer. ${look(server)}`)
 
 /** The server reported an error in the middle of its answer. */
-export const brokenStream = (place: Place, said: Said): ToolwayError =>
-  failed(place, `gave up in the middle of its answer. ${look(place)} It says: ${said.message}`)
+export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
+  failed(server, `gave up in the middle of its answer. ${look(server)} It says: ${serverMessage.message}`)
 
 /** Something went wrong with the connection, before the answer or in it. */
-export function lost(place: Place, thrown: unknown, begun: boolean): ToolwayError {
+export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown
-  if (thrown instanceof EventTooLong) return failed(place, `sent an event that is too long. ${look(place)}`)
-  if (thrown instanceof ProxyFailure) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
+  if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`)
+  if (thrown instanceof ProxyFailure) return failed(server, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
-  if (begun) return failed(place, `broke off in the middle of its answer (${why}). Try again.`, thrown)
+  if (begun) return failed(server, `broke off in the middle of its answer (${why}). Try again.`, thrown)
   return failed(
-    place,
-    `cannot be reached (${why}). Check that it runs and that models.${place.name}.baseUrl is right.`,
+    server,
+    `cannot be reached (${why}). Check that it runs and that models.${server.name}.baseUrl is right.`,
     thrown,
   )
 }
 
 /** `key`: which of the model's timeouts is over. */
-export const tooSlow = (place: Place, what: string, ms: number, key: 'total' | 'step' | 'chunk'): ToolwayError =>
+export const timeoutError = (
+  server: ModelServer,
+  what: string,
+  ms: number,
+  key: 'total' | 'step' | 'chunk',
+): ToolwayError =>
   new ToolwayError(
     'TIMEOUT',
-    `The server of the model ${place.name} ${what} within ${ms / 1000} s (models.${place.name}.timeouts.${key}). Try again, or ask for less.`,
+    `The server of the model ${server.name} ${what} within ${ms / 1000} s (models.${server.name}.timeouts.${key}). Try again, or ask for less.`,
   )
 
-function failed({ name }: Place, what: string, cause?: unknown): ToolwayError {
+function failed({ name }: ModelServer, what: string, cause?: unknown): ToolwayError {
   return new ToolwayError(
     'SERVER_UNAVAILABLE',
     `The server of the model ${name} ${what}`,
@@ -109,7 +117,7 @@ function reason(thrown: unknown): string {
 }
 
 /** What a server says about a failure. */
-export interface Said {
+export interface ServerMessage {
   /** One line, at most so long, without control characters. */
   readonly message: string
   readonly code: string
@@ -119,7 +127,7 @@ export interface Said {
 const longest = 400
 
 /** Reads an error as the different servers write it. Whatever is secret is blotted out, wherever it stands. */
-function saidIn(text: string, secrets: readonly string[]): Said {
+function readServerMessage(text: string, secrets: readonly string[]): ServerMessage {
   const body = parsed(text)
   const error = isObject(body) ? (body.error ?? body.detail ?? body) : body
   const fields = isObject(error) ? error : { message: typeof error === 'string' ? error : text }
@@ -153,28 +161,32 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const maxBytes = 64 * 1024
 
 /** Reads why a request was refused. */
-export async function refusalOf(answer: Answer, secrets: readonly string[], now: number): Promise<Refusal> {
+export async function refusalOf(answer: HttpResponse, secrets: readonly string[], now: number): Promise<ModelRefusal> {
   const text = await readText(answer.chunks, maxBytes)
-  return { status: answer.status, said: saidIn(text ?? '', secrets), retryAfterMs: waitAskedMs(answer.header, now) }
+  return {
+    status: answer.status,
+    serverMessage: readServerMessage(text ?? '', secrets),
+    retryAfterMs: retryDelayMs(answer.header, now),
+  }
 }
 
 /** An error that came in the place of an answer, although the status promised one. */
-export class RefusedInside extends Error {
-  override readonly name = 'RefusedInside'
-  readonly refusal: Refusal
+export class RefusalInBody extends Error {
+  override readonly name = 'RefusalInBody'
+  readonly refusal: ModelRefusal
 
-  constructor(refusal: Refusal) {
+  constructor(refusal: ModelRefusal) {
     super('refused')
     this.refusal = refusal
   }
 }
 
 /** The refusal in an object of an answer, if it is one. */
-export function refusalIn(object: unknown, secrets: readonly string[]): Refusal | undefined {
+export function refusalIn(object: unknown, secrets: readonly string[]): ModelRefusal | undefined {
   if (typeof object !== 'object' || object === null || !('error' in object) || !object.error) return undefined
-  const said = saidIn(JSON.stringify(object), secrets)
-  const status = Number(said.code)
-  return { status: status >= 400 && status < 600 ? status : 500, said, retryAfterMs: undefined, inside: true }
+  const serverMessage = readServerMessage(JSON.stringify(object), secrets)
+  const status = Number(serverMessage.code)
+  return { status: status >= 400 && status < 600 ? status : 500, serverMessage, retryAfterMs: undefined, inside: true }
 }
 
 const isTooMuch =
@@ -187,26 +199,30 @@ const isOutOfBounds =
 const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
 
 /** Whether one of the fields that every form has was given a value that it cannot have. */
-function isValue({ code, message }: Said): boolean {
+function isValue({ code, message }: ServerMessage): boolean {
   const about = `${code} ${message}`
-  return isOutOfBounds.test(about) && !isUnsupported.test(about) && dispensable.some((field) => about.includes(field))
+  return (
+    isOutOfBounds.test(about) && !isUnsupported.test(about) && optionalFields.some((field) => about.includes(field))
+  )
 }
 
 /** Whether the same request may be taken in a weaker form: it was refused, and not for its length or its numbers. */
-export function mayBeForm({ status, said }: Refusal): boolean {
-  if (isTooMuch.test(`${said.code} ${said.message}`) || isValue(said)) return false
-  if (status === 500) return isAboutForm.test(said.message)
+export function mayAcceptWeakerForm({ status, serverMessage }: ModelRefusal): boolean {
+  if (isTooMuch.test(`${serverMessage.code} ${serverMessage.message}`) || isValue(serverMessage)) return false
+  if (status === 500) return isAboutForm.test(serverMessage.message)
   return status === 400 || status === 422 || status === 501
 }
 
 /** The field that the server does not want, if it is one that nobody needs. */
-export function dislikedField({ status, said }: Refusal, body: object): Dispensable | undefined {
-  if ((status !== 400 && status !== 422) || isValue(said)) return undefined
-  return dispensable.find((field) => field in body && (said.param === field || said.message.includes(field)))
+export function unsupportedField({ status, serverMessage }: ModelRefusal, body: object): OptionalField | undefined {
+  if ((status !== 400 && status !== 422) || isValue(serverMessage)) return undefined
+  return optionalFields.find(
+    (field) => field in body && (serverMessage.param === field || serverMessage.message.includes(field)),
+  )
 }
 
 /** How long a server asks to be left alone, in milliseconds: in seconds or as a date, as HTTP has it. */
-export function waitAskedMs(header: (name: string) => string | undefined, now: number): number | undefined {
+export function retryDelayMs(header: (name: string) => string | undefined, now: number): number | undefined {
   const exact = header('retry-after-ms')
   if (exact !== undefined && /^\d{1,9}$/.test(exact)) return Number(exact)
   return retryAfterMs(header('retry-after'), now)

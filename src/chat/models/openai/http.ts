@@ -2,7 +2,7 @@ import type { Clock } from '../../../core/clock.ts'
 import type { WayOut } from '../../../outbound/way-out.ts'
 
 /** An answer whose head has come. */
-export interface Answer extends Disposable {
+export interface HttpResponse extends Disposable {
   readonly status: number
   /** The media type, without parameters. */
   readonly type: string
@@ -13,7 +13,7 @@ export interface Answer extends Disposable {
   over(): void
 }
 
-export interface Post {
+interface Post {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -27,7 +27,7 @@ const lastMoment = 1_000
  * Sends one request. Disposing of the answer before it has ended closes the connection, so that the server stops; if
  * only the end is missing, it may still come, so that the connection can be used again.
  */
-export async function post(way: WayOut, { path, headers, body, signal }: Post): Promise<Answer> {
+export async function post(way: WayOut, { path, headers, body, signal }: Post): Promise<HttpResponse> {
   const {
     statusCode,
     headers: received,
@@ -58,7 +58,7 @@ export async function post(way: WayOut, { path, headers, body, signal }: Post): 
 }
 
 /** The same chunks; `stalled` is called when one is awaited for too long, and has to end the waiting. */
-export async function* watched(
+export async function* withStallTimeout(
   chunks: AsyncIterable<Buffer>,
   { clock, ms, stalled }: { readonly clock: Clock; readonly ms: number; stalled(): void },
 ): AsyncGenerator<Buffer> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../../tests/fixtures/until.ts'
 import { hello, key, patient, serving } from '../model.fixture.ts'
-import { type Delta, gather } from '../model.ts'
+import { collectAnswer, type Delta } from '../model.ts'
 import { answers, calls, events, json, piece, type Reply, says, send, sends } from '../server.fixture.ts'
 
 const weather = {
@@ -13,7 +13,9 @@ const weather = {
 describe('a well-behaved server', () => {
   test('S6: an answer that comes whole, and the exact request for it', async () => {
     const { server, model } = await serving([says('Hello, world.')])
-    const answer = await gather(model.complete({ messages: hello, signal: patient(), maxTokens: 50, temperature: 0 }))
+    const answer = await collectAnswer(
+      model.complete({ messages: hello, signal: patient(), maxTokens: 50, temperature: 0 }),
+    )
     expect(answer).toMatchObject({
       text: 'Hello, world.',
       thinking: '',
@@ -60,7 +62,9 @@ describe('a well-behaved server', () => {
       calls({ name: 'weather', arguments: { city: 'Paris' } }, { name: 'weather', arguments: { city: 'Rome' } }),
     ])
     const other = { name: 'add', parameters: { type: 'object' } }
-    const answer = await gather(model.complete({ messages: hello, tools: [weather, other], signal: patient(), stream }))
+    const answer = await collectAnswer(
+      model.complete({ messages: hello, tools: [weather, other], signal: patient(), stream }),
+    )
     expect(answer.reason).toBe('calls')
     expect(answer.calls).toEqual([
       { id: 'call_0', type: 'function', function: { name: 'weather', arguments: '{"city":"Paris"}' } },
@@ -78,7 +82,7 @@ describe('a well-behaved server', () => {
   test.each([false, true])('S6: a connection is used again, in pieces: %s', async (stream) => {
     const { server, model } = await serving([says('one'), says('two'), says('three')])
     for (const text of ['one', 'two', 'three']) {
-      expect((await gather(model.complete({ messages: hello, signal: patient(), stream }))).text).toBe(text)
+      expect((await collectAnswer(model.complete({ messages: hello, signal: patient(), stream }))).text).toBe(text)
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(server.connections).toBe(1)
@@ -93,7 +97,7 @@ describe('a well-behaved server', () => {
     const { server, model } = await serving([late])
     const ask = async () => {
       const before = server.connections
-      await gather(model.complete({ messages: hello, signal: patient(), stream: true }))
+      await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
       return server.connections === before
     }
     await until(ask, { what: 'an answer over a connection that had one before', withinMs: 5_000 })
@@ -106,7 +110,7 @@ describe('a well-behaved server', () => {
       response.write('data: [DONE]\n\n')
     }
     const { model, clock } = await serving([never])
-    expect((await gather(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe('x')
+    expect((await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe('x')
     expect(clock.pending).toBe(0)
   })
 
@@ -116,13 +120,13 @@ describe('a well-behaved server', () => {
     ['abc', 'Bearer abc'],
   ])('S6: the key %j is sent as %j', async (apiKey, sent) => {
     const { server, model } = await serving([says('x')], { apiKey })
-    await gather(model.complete({ messages: hello, signal: patient() }))
+    await collectAnswer(model.complete({ messages: hello, signal: patient() }))
     expect(server.asked[0]?.headers.authorization).toBe(sent)
   })
 
   test('S6: a path and a query in the address are kept', async () => {
     const { server, model } = await serving([says('x')], {}, '/openai/?api-version=1')
-    await gather(model.complete({ messages: hello, signal: patient() }))
+    await collectAnswer(model.complete({ messages: hello, signal: patient() }))
     expect(server.asked[0]?.path).toBe('/v1/openai/chat/completions?api-version=1')
   })
 })
@@ -172,7 +176,7 @@ describe('liberties that servers take', () => {
     ],
   ])('S6: %s', async (_what, body, expected) => {
     const { model } = await serving([(_asked, response) => json(response, body)])
-    expect(await gather(model.complete({ messages: hello, signal: patient() }))).toMatchObject(expected)
+    expect(await collectAnswer(model.complete({ messages: hello, signal: patient() }))).toMatchObject(expected)
   })
 
   test('S3: calls without ids, or with the same one, get their own', async () => {
@@ -183,7 +187,7 @@ describe('liberties that servers take', () => {
     const { model } = await serving([
       (_asked, response) => json(response, whole({ tool_calls: [call('x'), call('x'), call(''), call(undefined)] })),
     ])
-    const { calls } = await gather(model.complete({ messages: hello, signal: patient() }))
+    const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient() }))
     expect(new Set(calls.map(({ id }) => id)).size).toBe(4)
     for (const { id } of calls) expect(id).toMatch(/./)
   })
@@ -200,7 +204,7 @@ describe('liberties that servers take', () => {
         'data: [DONE]\n\n',
       ),
     ])
-    const { calls } = await gather(model.complete({ messages: hello, signal: patient(), stream: true }))
+    const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
     expect(calls.map(({ id, function: called }) => [id, called.name, called.arguments])).toEqual([
       ['a', 'f', '{"x":1}'],
       ['b', 'g', '{}'],
@@ -222,7 +226,7 @@ describe('liberties that servers take', () => {
         { index: 0, id: 'a', function: { name: 'look', arguments: ':1}' } },
       ),
     ])
-    const { calls } = await gather(model.complete({ messages: hello, signal: patient(), stream: true }))
+    const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
     expect(calls.map(({ function: called }) => called)).toEqual([{ name: 'look', arguments: '{"x":1}' }])
   })
 
@@ -238,7 +242,7 @@ describe('liberties that servers take', () => {
         { index: 1, id: 'b', function: { name: 'remove_all', arguments: '' } },
       ),
     ])
-    const { calls } = await gather(model.complete({ messages: hello, signal: patient(), stream: true }))
+    const { calls } = await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))
     expect(calls).toHaveLength(count)
   })
 
@@ -260,13 +264,15 @@ describe('liberties that servers take', () => {
     ],
   ])('S6: %s', async (_what, type, writes) => {
     const { model } = await serving([sends(type, ...writes)])
-    expect((await gather(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe('é')
+    expect((await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe('é')
   })
 
   test('S6: bytes that are no text are replaced', async () => {
     const bytes = Buffer.from('data: {"choices":[{"delta":{"content":"a?b"},"finish_reason":"stop"}]}\n\n')
     bytes[bytes.indexOf('?')] = 0xff
     const { model } = await serving([sends('text/event-stream', bytes)])
-    expect((await gather(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe('a\ufffdb')
+    expect((await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe(
+      'a\ufffdb',
+    )
   })
 })

@@ -7,24 +7,24 @@ import { basicAuthOf, urlSecrets } from '../../../lib/basic-auth.ts'
 import { openWay, type WayOut } from '../../../outbound/way-out.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
-import { type Plan, plansFor } from '../request-plan.ts'
-import { createProfile, type Dispensable, kindOfAnswer, type Profile } from '../server-profile.ts'
+import { plansFor, type RequestPlan } from '../request-plan.ts'
+import { createProfile, kindOfAnswer, type OptionalField, type Profile } from '../server-profile.ts'
 import {
   brokenStream,
-  dislikedField,
+  connectionError,
   isBusy,
-  lost,
-  mayBeForm,
-  type Place,
-  type Refusal,
-  RefusedInside,
+  type ModelRefusal,
+  type ModelServer,
+  mayAcceptWeakerForm,
+  RefusalInBody,
+  refusalError,
   refusalIn,
   refusalOf,
-  refused,
-  tooSlow,
+  timeoutError,
+  unsupportedField,
 } from './errors.ts'
-import { type Answer, post, watched } from './http.ts'
-import { objectsIn } from './response-objects.ts'
+import { type HttpResponse, post, withStallTimeout } from './http.ts'
+import { responseObjects } from './response-objects.ts'
 
 /** A model of the configuration that an OpenAI-compatible server runs. */
 export type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
@@ -59,7 +59,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   const { name, config, clock, log, timeouts = defaultTimeouts } = options
   const profile = options.profile ?? createProfile(config.baseUrl, config.constraint)
   const url = new URL(config.baseUrl)
-  const place: Place = { name, origin: url.origin }
+  const server: ModelServer = { name, origin: url.origin }
   const { headers, secrets } = modelHeaders(name, url, config.apiKey)
   const path = modelPath(url)
   // Answers end by their own deadlines; a model may well think for longer than a timeout that knows nothing of it.
@@ -74,31 +74,31 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     using total = deadline(
       clock,
       timeouts.totalMs,
-      () => tooSlow(place, 'did not answer', timeouts.totalMs, 'total'),
+      () => timeoutError(server, 'did not answer', timeouts.totalMs, 'total'),
       request.signal,
     )
     const plans = plansFor(request, profile)
-    const refusals: { readonly plan: Plan; readonly refusal: Refusal }[] = []
-    let plan = plans.next().value as Plan
+    const refusals: { readonly plan: RequestPlan; readonly refusal: ModelRefusal }[] = []
+    let plan = plans.next().value as RequestPlan
     for (let waits = 0; ; ) {
-      const body = bodyOf(config.model, request, plan, profile.unwanted)
+      const body = bodyOf(config.model, request, plan, profile.unsupportedFields)
       const refusal = yield* attempt(plan, body, total.signal, () => learn(plan, refusals))
       if (!refusal) return
-      const field = dislikedField(refusal, body)
+      const field = unsupportedField(refusal, body)
       if (field) {
-        profile.dislikes(field)
+        profile.markUnsupported(field)
         log.info({ model: name, field }, 'the model server refuses this field; it is left out from now on')
       } else if (isBusy(refusal.status)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
         const left = timeouts.totalMs - (clock.monotonic() - began)
-        if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refused(place, refusal)
+        if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refusalError(server, refusal)
         log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; it is asked again')
         await pause(clock, ms, total.signal)
       } else {
         refusals.push({ plan, refusal })
-        const next = mayBeForm(refusal) ? plans.next() : undefined
+        const next = mayAcceptWeakerForm(refusal) ? plans.next() : undefined
         // The first form was the one that should have been right, so what was said about it tells most.
-        if (!next || next.done) throw refused(place, refusals[0]?.refusal ?? refusal)
+        if (!next || next.done) throw refusalError(server, refusals[0]?.refusal ?? refusal)
         plan = next.value
       }
     }
@@ -106,43 +106,47 @@ export function openaiModel(options: OpenAIModelOptions): Model {
 
   /** Sends a request in one form and tells its answer; returns why it was refused, if it was before anything was told. */
   async function* attempt(
-    plan: Plan,
+    plan: RequestPlan,
     body: object,
     signal: AbortSignal,
     taken: () => void,
-  ): AsyncGenerator<Delta, Refusal | undefined> {
+  ): AsyncGenerator<Delta, ModelRefusal | undefined> {
     using step = deadline(
       clock,
       timeouts.stepMs,
-      () => tooSlow(place, 'did not finish', timeouts.stepMs, 'step'),
+      () => timeoutError(server, 'did not finish', timeouts.stepMs, 'step'),
       signal,
     )
     const stall = new AbortController()
     const until = AbortSignal.any([step.signal, stall.signal])
-    const stalled = () => stall.abort(tooSlow(place, 'sent nothing more', timeouts.chunkMs, 'chunk'))
+    const stalled = () => stall.abort(timeoutError(server, 'sent nothing more', timeouts.chunkMs, 'chunk'))
     let begun = false
     try {
       way ??= openWay(url, patience)
       using answer = await post(way, { path, headers, body: JSON.stringify(body), signal: until })
       begun = true
       if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())
-      const chunks = watched(answer.chunks, { clock, ms: timeouts.chunkMs, stalled })
-      yield* deltasOf(checked(answer, objectsIn(place, answer, chunks), taken), plan)
+      const chunks = withStallTimeout(answer.chunks, { clock, ms: timeouts.chunkMs, stalled })
+      yield* deltasOf(checked(answer, responseObjects(server, answer, chunks), taken), plan)
       return undefined
     } catch (thrown) {
       if (until.aborted) throw until.reason
-      if (thrown instanceof RefusedInside) return thrown.refusal
-      throw lost(place, thrown, begun)
+      if (thrown instanceof RefusalInBody) return thrown.refusal
+      throw connectionError(server, thrown, begun)
     }
   }
 
   /** The same objects, unless they report a failure. */
-  async function* checked(answer: Answer, objects: AsyncIterable<unknown>, begin: () => void): AsyncGenerator<unknown> {
+  async function* checked(
+    answer: HttpResponse,
+    objects: AsyncIterable<unknown>,
+    begin: () => void,
+  ): AsyncGenerator<unknown> {
     let isFirst = true
     for await (const object of objects) {
       const refusal = refusalIn(object, secrets)
-      if (refusal && isFirst) throw new RefusedInside(refusal)
-      if (refusal) throw brokenStream(place, refusal.said)
+      if (refusal && isFirst) throw new RefusalInBody(refusal)
+      if (refusal) throw brokenStream(server, refusal.serverMessage)
       if (isFirst) {
         begin()
         profile.recognise(kindOfAnswer(answer.header, object))
@@ -152,7 +156,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     }
   }
 
-  function learn(taken: Plan, refusals: readonly { readonly plan: Plan }[]): void {
+  function learn(taken: RequestPlan, refusals: readonly { readonly plan: RequestPlan }[]): void {
     profile.learn(
       taken,
       refusals.map(({ plan }) => plan),
@@ -177,15 +181,16 @@ async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<voi
 function bodyOf(
   model: string,
   request: ModelRequest,
-  plan: Plan,
-  unwanted: ReadonlySet<Dispensable>,
+  plan: RequestPlan,
+  unsupportedFields: ReadonlySet<OptionalField>,
 ): Readonly<Record<string, unknown>> {
   const { stream = false, maxTokens, temperature } = request
   const body: Record<string, unknown> = { model, messages: plan.messages, ...plan.fields, stream }
   if (stream) body.stream_options = { include_usage: true }
   if (temperature !== undefined) body.temperature = temperature
-  if (maxTokens !== undefined) body[unwanted.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'] = maxTokens
-  for (const field of unwanted) delete body[field]
+  if (maxTokens !== undefined)
+    body[unsupportedFields.has('max_tokens') ? 'max_completion_tokens' : 'max_tokens'] = maxTokens
+  for (const field of unsupportedFields) delete body[field]
   return body
 }
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EventTooLong } from './errors.ts'
-import { createEventStream } from './response-objects.ts'
+import { createSseDecoder } from './response-objects.ts'
 
 const read = (chunks: readonly Uint8Array[]): string[] => {
-  const stream = createEventStream(10_000)
+  const stream = createSseDecoder(10_000)
   return [...chunks.flatMap((chunk) => stream.push(chunk)), ...stream.end()]
 }
 
@@ -17,7 +17,7 @@ test('S6: events come out the same, wherever the stream is cut', () => {
     fc.property(events, fc.array(fc.nat(), { maxLength: 20 }), fc.constantFrom('\n', '\r\n'), (all, cuts, end) => {
       const bytes = Buffer.from(all.map((data) => `event: x${end}data: ${data}${end}: note${end}${end}`).join(''))
       const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((one, other) => one - other)
-      const chunks = places.slice(1).map((place, index) => bytes.subarray(places[index], place))
+      const chunks = places.slice(1).map((server, index) => bytes.subarray(places[index], server))
       expect(read(chunks)).toEqual(all)
     }),
   )
@@ -28,7 +28,7 @@ test('S6: data of several lines is one', () => {
 })
 
 test('security: an event without end is given up before it fills the memory', () => {
-  const stream = createEventStream(1_000)
+  const stream = createSseDecoder(1_000)
   const flood = () => {
     for (let count = 0; count < 1_000; count++) stream.push(Buffer.from('data: xxxxxxxxxxxxxxxxxxxx'))
   }

@@ -1,5 +1,5 @@
-import { EventTooLong, noAnswer, type Place, tooLong } from './errors.ts'
-import type { Answer } from './http.ts'
+import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
+import type { HttpResponse } from './http.ts'
 
 /** An answer of a model is far shorter, even with everything that is sent around each of its words. */
 const maxBytes = 32 * 1024 * 1024
@@ -7,29 +7,33 @@ const maxBytes = 32 * 1024 * 1024
 const maxCharacters = 4 * 1024 * 1024
 
 /** The objects of an answer: those of a stream of events, or the only one. Its beginning decides where its type lies. */
-export async function* objectsIn(place: Place, answer: Answer, chunks: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
-  const events = createEventStream(maxCharacters)
+export async function* responseObjects(
+  server: ModelServer,
+  answer: HttpResponse,
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<unknown> {
+  const events = createSseDecoder(maxCharacters)
   const parts: Buffer[] = []
   let length = 0
   let form = formOf(answer.type)
   for await (const chunk of chunks) {
     length += chunk.length
     form ??= sniffed(Buffer.concat([...parts, chunk]))
-    if (length > (form === 'events' ? maxBytes : maxCharacters)) throw tooLong(place, length)
+    if (length > (form === 'events' ? maxBytes : maxCharacters)) throw tooLong(server, length)
     if (form !== 'events') parts.push(chunk)
     else {
       for (const data of events.push(parts.length > 0 ? Buffer.concat([...parts.splice(0), chunk]) : chunk)) {
         if (data === '[DONE]') return answer.over()
-        yield parsed(place, data)
+        yield parsed(server, data)
       }
     }
   }
-  if (form === 'events') for (const data of events.end()) if (data !== '[DONE]') yield parsed(place, data)
+  if (form === 'events') for (const data of events.end()) if (data !== '[DONE]') yield parsed(server, data)
   if (form === 'events') return
   const text = Buffer.concat(parts).toString('utf8')
-  if (text.trim() === '') throw noAnswer(place, 'nothing')
-  if (form !== 'object') throw noAnswer(place, answer.type || 'something unnamed')
-  yield parsed(place, text)
+  if (text.trim() === '') throw notACompletion(server, 'nothing')
+  if (form !== 'object') throw notACompletion(server, answer.type || 'something unnamed')
+  yield parsed(server, text)
 }
 
 type BodyForm = 'events' | 'object' | 'other'
@@ -51,16 +55,16 @@ function sniffed(bytes: Buffer): BodyForm | undefined {
   return /^(?:data|event|id|retry)?:/.test(start) ? 'events' : 'other'
 }
 
-function parsed(place: Place, text: string): unknown {
+function parsed(server: ModelServer, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw noAnswer(place, 'text that is no JSON')
+    throw notACompletion(server, 'text that is no JSON')
   }
 }
 
 /** Reads the data of server-sent events. */
-interface EventStream {
+interface SseDecoder {
   /** The data of the events that a piece of the stream completes. */
   push(chunk: Uint8Array): string[]
   /** The data of an event that lacks the empty line at its end, as some servers leave it out. */
@@ -71,7 +75,7 @@ interface EventStream {
  * Server-sent events of a model server: only their data matters. Bytes that are no UTF-8 become replacement characters;
  * a character that is split between two pieces does not. Each piece is looked at once, however long a line grows.
  */
-export function createEventStream(maxLength: number): EventStream {
+export function createSseDecoder(maxLength: number): SseDecoder {
   const decoder = new TextDecoder()
   let begun: string[] = []
   let length = 0

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { waitAskedMs } from './errors.ts'
+import { retryDelayMs } from './errors.ts'
 
 const now = Date.parse('2026-11-03T12:00:00Z')
 
@@ -12,5 +12,5 @@ test.each([
   [{ 'retry-after': 'soon' }, undefined],
   [{}, undefined],
 ])('S6: %j', (headers: Record<string, string>, expected) => {
-  expect(waitAskedMs((name) => headers[name], now)).toBe(expected)
+  expect(retryDelayMs((name) => headers[name], now)).toBe(expected)
 })

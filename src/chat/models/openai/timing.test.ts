@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { KeptLog } from '../../../../tests/fixtures/log.ts'
 import { until } from '../../../../tests/fixtures/until.ts'
 import { failure, hello, patient, serving, timeouts } from '../model.fixture.ts'
-import { type Delta, gather, type Model } from '../model.ts'
+import { collectAnswer, type Delta, type Model } from '../model.ts'
 import { ignores, refuses, says, stalls } from '../server.fixture.ts'
 
-const ask = (model: Model) => gather(model.complete({ messages: hello, signal: patient() }))
+const ask = (model: Model) => collectAnswer(model.complete({ messages: hello, signal: patient() }))
 
 describe('a server that is busy', () => {
   test.each([429, 503])('S6: %i is waited for as long as it asks', async (status) => {
@@ -48,7 +48,7 @@ describe('a server that is busy', () => {
   test('S6: an abort ends the waiting', async () => {
     const { server, model, clock, log } = await serving([refuses(429, 'slow down', { 'retry-after': '9' })])
     const controller = new AbortController()
-    const error = failure(gather(model.complete({ messages: hello, signal: controller.signal })))
+    const error = failure(collectAnswer(model.complete({ messages: hello, signal: controller.signal })))
     await server.request(1)
     await waiting(log)
     controller.abort(new Error('enough'))
@@ -120,7 +120,7 @@ describe('cancellation', () => {
   test('S6: an abort before the answer reaches the server', async () => {
     const { server, model, clock } = await serving([ignores])
     const controller = new AbortController()
-    const error = failure(gather(model.complete({ messages: hello, signal: controller.signal })))
+    const error = failure(collectAnswer(model.complete({ messages: hello, signal: controller.signal })))
     const asked = await server.request(1)
     controller.abort(new Error('never mind'))
     expect((await error).message).toBe('never mind')
@@ -151,7 +151,7 @@ describe('cancellation', () => {
   test('S6: what was aborted before it began is not sent', async () => {
     const { server, model } = await serving([says('x')])
     const error = await failure(
-      gather(model.complete({ messages: hello, signal: AbortSignal.abort(new Error('too late')) })),
+      collectAnswer(model.complete({ messages: hello, signal: AbortSignal.abort(new Error('too late')) })),
     )
     expect([error.message, server.asked.length]).toEqual(['too late', 0])
   })

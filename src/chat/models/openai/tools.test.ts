@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatMessage } from '../../../core/chat.ts'
 import { hello, patient, serving } from '../model.fixture.ts'
-import { gather, type Model } from '../model.ts'
+import { collectAnswer, type Model } from '../model.ts'
 import { type AskedBody, answers, calls, json, type Reply, refusesIf, says } from '../server.fixture.ts'
 
 const weather = {
@@ -16,7 +16,7 @@ const weather = {
 const map = { name: 'map', parameters: { type: 'object', additionalProperties: true } }
 const tools = [weather, map]
 const ask = (model: Model, more: object = {}) =>
-  gather(model.complete({ messages: hello, tools, signal: patient(), ...more }))
+  collectAnswer(model.complete({ messages: hello, tools, signal: patient(), ...more }))
 
 const withoutTools = (reply: Reply) =>
   refusesIf((body: AskedBody) => body.tools !== undefined, 'this model does not support tools', reply)
@@ -120,7 +120,7 @@ describe('J5: tools of a server that takes none', () => {
 
   test('Ollama is not even asked', async () => {
     const { server, model } = await serving([answers({ content: '{}' }, 'stop', { system_fingerprint: 'fp_ollama' })])
-    await gather(model.complete({ messages: hello, signal: patient() }))
+    await collectAnswer(model.complete({ messages: hello, signal: patient() }))
     await ask(model)
     expect(server.asked).toHaveLength(2)
     expect(server.asked[1]?.body.tools).toBeUndefined()
