@@ -1,12 +1,12 @@
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { createTopicListeners, type PubSub, type TopicListeners } from '../core/pub-sub.ts'
-import type { Server } from '../upstream/server.ts'
+import type { UpstreamServer } from '../upstream/server.ts'
 import { type Cluster, type ClusterOptions, type CurrentServers, createCluster } from './cluster.ts'
 
 interface ReplicaOptions {
   /** Its one server, `files`; none otherwise. */
-  readonly server?: Server
+  readonly server?: UpstreamServer
   readonly transport?: 'stdio' | 'http'
   readonly origin?: string
 }

@@ -5,7 +5,7 @@ import type { Log } from '../core/log.ts'
 import type { PubSub } from '../core/pub-sub.ts'
 import type { Source } from '../core/source.ts'
 import type { Breakers } from '../pipeline/breaker/breakers.ts'
-import type { Server } from '../upstream/server.ts'
+import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
 import type { ConfiguredServer } from './upstream-servers.ts'
 
@@ -73,7 +73,7 @@ interface ListBroadcastOptions {
 
 /** Tells others of lists that have changed here, and asks servers whose lists have changed at others (F4, B10). */
 interface ListBroadcast extends Disposable {
-  watch(name: string, server: Server): void
+  watch(name: string, server: UpstreamServer): void
 }
 
 interface ListsMessage extends ServerReference {
@@ -90,7 +90,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
   const told = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
   /** Those that are asked because of what others told: what comes of it they know. */
-  const asked = new Set<Server>()
+  const asked = new Set<UpstreamServer>()
 
   const lookSoon = (news: ServerReference) => {
     timers.set(
@@ -169,13 +169,13 @@ function findServer({ server, origin }: ServerReference, current: CurrentServers
 /** Knows what lists of servers looked like, for each kind of client that sees one of its own. */
 interface ListTracker {
   /** Digests of the lists that are not what they were at the last look; one that is seen first has not changed. */
-  changed(server: Server): readonly string[]
+  changed(server: UpstreamServer): readonly string[]
   /** The server as those kinds of clients see it whose list is none of these. */
-  others(server: Server, lists: ReadonlySet<string>): readonly Source[]
+  others(server: UpstreamServer, lists: ReadonlySet<string>): readonly Source[]
 }
 
 function createListTracker(): ListTracker {
-  const seen = new WeakMap<Server, ReadonlyMap<string, string>>()
+  const seen = new WeakMap<UpstreamServer, ReadonlyMap<string, string>>()
   return {
     changed(server) {
       // One that an operator has turned off here offers nothing here: that is no news of the server.

@@ -143,10 +143,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     offers: (caller) => offersTo(caller, generations.current),
     notifyServers(caller, method) {
       processState.cache.callersChanged()
-      for (const server of new Set(generations.alive.flatMap(serversOf))) server.inform(caller, method)
+      for (const server of new Set(generations.alive.flatMap(serversOf))) server.notifyServer(caller, method)
     },
     sessionEnded(caller) {
-      for (const server of new Set(generations.alive.flatMap(serversOf))) server.left(caller)
+      for (const server of new Set(generations.alive.flatMap(serversOf))) server.sessionEnded(caller)
     },
     onChange(listener) {
       // Wrapped, so that one function registered twice is two listeners.

@@ -7,8 +7,8 @@ import { conditionsOf } from '../policy/conditions.ts'
 import type { Why } from '../policy/explanation.ts'
 import { codeTool, environmentAsked } from '../tools/code/environment.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
-import { type Advice, joinOffers } from '../upstream/listing/offers.ts'
-import type { Server } from '../upstream/server.ts'
+import { joinOffers, type ServerOffers } from '../upstream/listing/offers.ts'
+import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
 import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
@@ -73,12 +73,12 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
   )
 
 /** Instructions that are quarantined are as good as none. */
-function advice({ name, capabilities, instructions }: Server, { pins }: Generation): Advice {
+function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
 }
 
-function mayUseSome(caller: Caller, server: Server, { policy: { decide, closed } }: Generation): boolean {
+function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, closed } }: Generation): boolean {
   const entries = server.entries()
   if (entries.length === 0) return closed(caller, server.name) === undefined
   return entries.some((entry) => decide(caller, entry).allowed)

@@ -37,7 +37,7 @@ import { keptToken } from '../stores/token.ts'
 import { callLog, logsCalls } from '../telemetry/log.ts'
 import { type ChosenTraces, chooseTraces } from '../telemetry/traces/settings.ts'
 import type { Plugins } from '../tools/plugins/index.ts'
-import type { Server } from '../upstream/server.ts'
+import type { UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext, Reusable } from './context.ts'
 import { createEngines, type Engines } from './engines.ts'
 import { createLocalSources, reuseOrLoadPlugins } from './local-sources.ts'
@@ -251,7 +251,7 @@ export interface GenerationListeners {
   /** Lists of callers may have changed. */
   readonly changed: ChangeListener
   /** A server that was not there before. */
-  serverAdded(name: string, server: Server): void
+  serverAdded(name: string, server: UpstreamServer): void
   readonly log: Log
 }
 
@@ -291,7 +291,11 @@ function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
   })
 }
 
-function watchServer(name: string, server: Server, { cache, current, serverAdded: added }: GenerationListeners): void {
+function watchServer(
+  name: string,
+  server: UpstreamServer,
+  { cache, current, serverAdded: added }: GenerationListeners,
+): void {
   watchDefinitions(server, { check: (entry) => current().pins.check(entry) })
   const listsChanged = createListChangeDetector(server)
   server.onChange(() => {

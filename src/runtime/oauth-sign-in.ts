@@ -11,7 +11,7 @@ import { openLoopback } from '../upstream/oauth/loopback-redirect.ts'
 import { createOAuth, type OAuth } from '../upstream/oauth/oauth.ts'
 import { sameState } from '../upstream/oauth/sign-in.ts'
 
-export type { KeptGrant, OAuth } from '../upstream/oauth/oauth.ts'
+export type { GrantSummary as KeptGrant, OAuth } from '../upstream/oauth/oauth.ts'
 
 interface OAuthContext {
   readonly clock: Clock

@@ -12,9 +12,9 @@ import type { Isolation } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { schemaProblem } from '../policy/arguments/validate.ts'
 import { PluginsRefused } from '../tools/plugins/index.ts'
-import { type Connect, createConnect } from '../upstream/connection/connect.ts'
-import { createLeftovers, type Leftovers } from '../upstream/connection/orphan-reaper.ts'
-import { discover } from '../upstream/listing/fetch-lists.ts'
+import { type Connector, createConnector } from '../upstream/connection/connect.ts'
+import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
+import { fetchLists } from '../upstream/listing/fetch-lists.ts'
 import { statusOf } from '../upstream/transports/transport-errors.ts'
 import { openExecutor } from './engines.ts'
 import { openPlugins } from './local-sources.ts'
@@ -84,16 +84,16 @@ const maxLines = 50
 export function createServerProber({ redact, oauth, clock, log }: ServerProberOptions): ServerProber {
   // Not where the gateway keeps its own: that may be what is wrong.
   const folder = join(tmpdir(), `toolway-examiner-${randomUUID()}`)
-  const leftovers = createLeftovers({ folder, log, clock })
+  const orphanReaper = createOrphanReaper({ folder, log, clock })
   return {
     async probe(name, config, withinMs, signal) {
       const heard = listener(log, redact)
-      const start = stopwatch(leftovers, () => connect.stderr?.().length ?? 0)
-      const connect: Connect = createConnect({
+      const start = stopwatch(orphanReaper, () => connect.stderr?.().length ?? 0)
+      const connect: Connector = createConnector({
         name,
         config,
         identity,
-        leftovers: start.leftovers,
+        orphanReaper: start.orphanReaper,
         redact,
         oauth,
         clock,
@@ -106,12 +106,12 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
       try {
         const open = await connect({ capabilities: {}, owned: true }, limit.signal)
         await using connection = open.connection
-        const { era, protocolVersion, serverInfo } = open.introduction
+        const { era, protocolVersion, serverInfo } = open.handshake
         const greeted = performance.now()
         const calls = redact([serverInfo.name, serverInfo.version].filter((part) => typeof part === 'string').join(' '))
         const handshakeMs = greeted - (start.startedAt() ?? begun)
         found = { handshakeMs, era, protocolVersion, calls, transport: connection.transport.kind }
-        const offer = await discover(open, { server: name, capabilities: {}, log: heard.log, signal: limit.signal })
+        const offer = await fetchLists(open, { server: name, capabilities: {}, log: heard.log, signal: limit.signal })
         const { tools, resources, templates, prompts, failed: missing } = offer
         found = {
           ...found,
@@ -141,7 +141,7 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
       }
     },
     async [Symbol.asyncDispose]() {
-      await leftovers[Symbol.asyncDispose]()
+      await orphanReaper[Symbol.asyncDispose]()
       await rm(folder, { recursive: true, force: true })
     },
   }
@@ -171,7 +171,7 @@ export async function probeSandbox(
 }
 
 /** Times the last start of a process: one that cannot bear to be probed is started twice, and says everything twice. */
-function stopwatch(leftovers: Leftovers, lines: () => number) {
+function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
   let last: { readonly begun: number; readonly started: number } | undefined
   let linesBefore = 0
   return {
@@ -179,17 +179,17 @@ function stopwatch(leftovers: Leftovers, lines: () => number) {
     startedAt: () => last?.started,
     // Who has said more than is kept has nothing left from before.
     linesBefore: () => (lines() > linesBefore ? linesBefore : 0),
-    leftovers: {
-      ...leftovers,
+    orphanReaper: {
+      ...orphanReaper,
       enrol() {
-        const enrolment = leftovers.enrol()
+        const registration = orphanReaper.register()
         const begun = performance.now()
         linesBefore = lines()
         return {
-          ...enrolment,
+          ...registration,
           started(pid: number) {
             last = { begun, started: performance.now() }
-            enrolment.started(pid)
+            registration.started(pid)
           },
         }
       },

@@ -34,8 +34,8 @@ import { createRecentCalls, type RecentCalls } from '../telemetry/calls/recent.t
 import { createMetrics, type Metrics } from '../telemetry/metrics/metrics.ts'
 import type { Readings, ServerReading } from '../telemetry/metrics/readings.ts'
 import { type CallStats, createStats } from '../telemetry/stats/stats.ts'
-import { createLeftovers, type Leftovers } from '../upstream/connection/orphan-reaper.ts'
-import type { Server } from '../upstream/server.ts'
+import { createOrphanReaper, type OrphanReaper } from '../upstream/connection/orphan-reaper.ts'
+import type { UpstreamServer } from '../upstream/server.ts'
 import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import type { SharedServices } from './workers/worker.ts'
@@ -71,7 +71,7 @@ export interface ProcessState extends AsyncDisposable {
   /** What is known of model servers. */
   readonly profiles: ReturnType<typeof createProfiles>
   /** Remembers child processes, so that those of a killed Toolway are found. */
-  readonly leftovers: Leftovers
+  readonly orphanReaper: OrphanReaper
   readonly clock: Clock
   readonly log: Log
 }
@@ -79,7 +79,7 @@ export interface ProcessState extends AsyncDisposable {
 /** What is asked of the present world: numbers and words that may change while all this goes on. */
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
-  readonly servers: ReadonlyMap<string, { readonly server: Server }>
+  readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
   readonly describe: Describe
   readonly breakerOf: (server: string) => BreakerConfig | undefined
   readonly concurrencyOf: {
@@ -179,7 +179,7 @@ export async function openProcessState(
     clientToolState: createClientToolState({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
     profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),
-    leftovers: open.use(createLeftovers({ folder: join(stores.path, 'processes'), log, clock })),
+    orphanReaper: open.use(createOrphanReaper({ folder: join(stores.path, 'processes'), log, clock })),
     clock,
     log,
   }
@@ -208,7 +208,7 @@ function archiveReading(archive: PostgresAudit) {
   return { name: 'postgres', up, behind: { records: behindRecords, seconds: behindSeconds } }
 }
 
-function readingOf(server: Server): ServerReading {
+function readingOf(server: UpstreamServer): ServerReading {
   const { health, breaker } = server.status()
   const { connections, restarts } = server.control
   return { name: server.name, health, breaker, connections, restarts }

@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
 import type { Entry } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
-import { createConnect } from '../upstream/connection/connect.ts'
-import { createServer, type Server } from '../upstream/server.ts'
+import { createConnector } from '../upstream/connection/connect.ts'
+import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
 import { version } from './package-paths.ts'
 
 /** A server and all that made it what it is. */
 export interface ConfiguredServer {
-  readonly server: Server
+  readonly server: UpstreamServer
   readonly builtFrom: {
     readonly config: ServerConfig
     readonly timeoutMs: number
@@ -22,7 +22,7 @@ export interface ConfiguredServer {
 
 export type ConfiguredServers = ReadonlyMap<string, ConfiguredServer>
 
-export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }): Server[] =>
+export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }): UpstreamServer[] =>
   [...servers.values()].map(({ server }) => server)
 
 /** The servers of a configuration, without Toolway itself. */
@@ -57,7 +57,7 @@ function buildServer(
   const builtFrom = { config: server, timeoutMs, maxTimeoutMs, refreshMs, mode: config.discovery.mode, health }
   const known = before?.get(name)
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
-  const { store, seal, leftovers, oauth, clock, log } = context
+  const { store, seal, orphanReaper, oauth, clock, log } = context
   return {
     builtFrom,
     server: createServer({
@@ -73,11 +73,11 @@ function buildServer(
       breaker: () => context.breakers.stateOf(name),
       store,
       servedUri: (uri) => context.servedUri(name, uri),
-      connect: createConnect({
+      connect: createConnector({
         name,
         config: server,
         identity: { name: 'toolway', version },
-        leftovers,
+        orphanReaper,
         oauth,
         redact: context.redact,
         clock,
@@ -105,7 +105,7 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
  * heard for the first time is no change, and how a server is has nothing to do with it: what it has answered is as good
  * as before.
  */
-export function createListChangeDetector(server: Pick<Server, 'kinds'>): () => boolean {
+export function createListChangeDetector(server: Pick<UpstreamServer, 'kinds'>): () => boolean {
   const before = new Map<string, readonly Entry[]>()
   return () => {
     let changed = false

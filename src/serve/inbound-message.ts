@@ -6,7 +6,7 @@ import { members } from '../core/json-text/scan.ts'
 import { maxDepth } from '../core/json-text/skip.ts'
 import type { Log } from '../core/log.ts'
 import { readTraceContext } from '../core/read-trace-context.ts'
-import { carriable } from '../wire/bytes.ts'
+import { toCleanLine } from '../wire/bytes.ts'
 import { AmbiguousMember, definedMembers, duplicateIn, type Scope } from '../wire/check-members.ts'
 import { fromClients } from '../wire/defined-members.ts'
 import { type Id, readMessage } from '../wire/message.ts'
@@ -90,7 +90,7 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
 /** A slice that outlives its message, or a copy where it would hold on to a much larger buffer. */
 function kept(bytes: Buffer, span: Span | undefined): Buffer | undefined {
   if (span === undefined) return undefined
-  const part = carriable(bytes.subarray(span[0], span[1]))
+  const part = toCleanLine(bytes.subarray(span[0], span[1]))
   return part.buffer.byteLength > 4 * part.length + 16_384 ? Buffer.from(part) : part
 }
 
@@ -147,7 +147,7 @@ export function memberOf({ params, text }: Asked, name: string): Json {
   const value = params[name]
   if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
   if (name === 'arguments' && text.arguments !== undefined) return Json.read(value, text.arguments, text.exact)
-  const part = members(carriable(text.bytes))?.get(name)
+  const part = members(toCleanLine(text.bytes))?.get(name)
   return part === undefined ? Json.of(value) : Json.read(value, part, text.exact)
 }
 

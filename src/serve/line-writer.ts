@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { oneLine } from '../wire/bytes.ts'
+import { toOneLine } from '../wire/bytes.ts'
 import { maxUnread } from './http/event-stream.ts'
 
 /** Writes one message per line. */
@@ -28,7 +28,7 @@ export function createLineWriter(output: Writable, input: Readable): LineWriter 
   output.on('drain', () => input.resume())
 
   const write = (message: Buffer) => {
-    if (open && !output.write(Buffer.concat([oneLine(message), lineEnd]))) input.pause()
+    if (open && !output.write(Buffer.concat([toOneLine(message), lineEnd]))) input.pause()
   }
 
   return {

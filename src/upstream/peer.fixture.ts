@@ -1,5 +1,5 @@
 import { ToolwayError } from '../core/errors.ts'
-import type { Receiver, Transport } from './transports/transport.ts'
+import type { Transport, TransportReceiver } from './transports/transport.ts'
 
 interface Message {
   readonly id?: number
@@ -30,7 +30,7 @@ export function scriptedPeer(
   { openFails, kind = 'stdio' }: { openFails?: Error; kind?: Transport['kind'] } = {},
 ): ScriptedPeer {
   const heard: Message[] = []
-  let receiver: Receiver | undefined
+  let receiver: TransportReceiver | undefined
   let version: string | undefined
   let disposed = false
   let usable = true

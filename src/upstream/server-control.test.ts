@@ -5,12 +5,12 @@ import { systemClock } from '../core/clock.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { createSeal } from '../lib/seal.ts'
-import { createConnect } from './connection/connect.ts'
+import { createConnector } from './connection/connect.ts'
 import { serverWith } from './server.fixture.ts'
-import { createServer, type Server } from './server.ts'
+import { createServer, type UpstreamServer } from './server.ts'
 import { gone, rogue } from './transports/stdio.fixture.ts'
 
-const callOn = (server: Server, [entry] = server.entries()) => {
+const callOn = (server: UpstreamServer, [entry] = server.entries()) => {
   if (!entry) throw new Error('no entry')
   return entry.run(callOf({ entry, input: { arguments: Json.of({}), meta: {} } }))
 }
@@ -141,7 +141,7 @@ function realServer(args: string[], env: Record<string, string> = {}) {
     store: { load: async () => undefined, save: async () => {} },
     servedUri: (uri) => uri,
     seal: createSeal('a secret for the test'),
-    connect: createConnect({ ...parts, identity: { name: 'toolway', version: '1' } }),
+    connect: createConnector({ ...parts, identity: { name: 'toolway', version: '1' } }),
   })
   onTestFinished(() => server[Symbol.asyncDispose]() as Promise<void>)
   return { server }

@@ -1,9 +1,9 @@
 import { ToolwayError } from '../core/errors.ts'
-import type { Connect } from './connection/connect.ts'
-import type { Lines } from './connection/connection-pool.ts'
+import type { Connector } from './connection/connect.ts'
+import type { ConnectionPool } from './connection/connection-pool.ts'
 
 /** What an operator can do with a server while it runs, and what only they may see of it. */
-export interface Control {
+export interface ServerControl {
   /** Turned off: it offers nothing and refuses calls until it is resumed or restarted. */
   readonly paused: boolean
   /** Turns it off and ends its processes and connections; settles when they have ended. */
@@ -21,11 +21,11 @@ export interface Control {
   stderr(): readonly string[]
 }
 
-export interface ControlOptions {
+export interface ServerControlOptions {
   readonly server: string
   readonly paused: boolean
-  readonly connect: Connect
-  lines(): Lines
+  readonly connect: Connector
+  pool(): ConnectionPool
   /** What it offers, or how it is, is not what it was. */
   changed(): void
   /** Opens it where the configuration wants it to be open without a call. */
@@ -34,13 +34,13 @@ export interface ControlOptions {
   open(): Promise<unknown>
 }
 
-export interface ServerControl extends Control {
+export interface PausableControl extends ServerControl {
   /** Does something that needs the server, or rejects where it is turned off. */
   unlessPaused<T>(work: () => Promise<T>): Promise<T>
 }
 
-export function createControl(options: ControlOptions): ServerControl {
-  const { server, lines, changed } = options
+export function createServerControl(options: ServerControlOptions): PausableControl {
+  const { server, pool, changed } = options
   let { paused } = options
   return {
     get paused() {
@@ -49,7 +49,7 @@ export function createControl(options: ControlOptions): ServerControl {
     async pause() {
       paused = true
       changed()
-      await lines().interrupt(turnedOff(server))
+      await pool().interrupt(turnedOff(server))
     },
     resume() {
       paused = false
@@ -57,19 +57,19 @@ export function createControl(options: ControlOptions): ServerControl {
       options.begin()
     },
     async restart() {
-      await lines().interrupt(restarted(server))
+      await pool().interrupt(restarted(server))
       paused = false
       await options.open()
       changed()
     },
     get process() {
-      return processOf(lines())
+      return processOf(pool())
     },
     get restarts() {
-      return lines().breaks
+      return pool().breaks
     },
     get connections() {
-      return lines().all.filter(({ current }) => current).length
+      return pool().all.filter(({ current }) => current).length
     },
     stderr: () => options.connect.stderr?.() ?? [],
     unlessPaused: (work) => (paused ? Promise.reject(turnedOff(server)) : work()),
@@ -94,7 +94,7 @@ interface ServerProcess {
 }
 
 /** The process of the line that was opened last; none while the server sleeps, or where it runs elsewhere. */
-function processOf({ all, breaks }: Pick<Lines, 'all' | 'breaks'>): ServerProcess | undefined {
+function processOf({ all, breaks }: Pick<ConnectionPool, 'all' | 'breaks'>): ServerProcess | undefined {
   let latest: ServerProcess | undefined
   for (const { current, openedAt } of all) {
     const pid = current?.connection.transport.pid

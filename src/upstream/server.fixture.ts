@@ -6,7 +6,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
 import { createSeal } from '../lib/seal.ts'
 import { initialize } from './connection/handshake.ts'
-import { openConnection } from './connection/rpc-connection.ts'
+import { openRpcConnection } from './connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from './peer.fixture.ts'
 import { createServer } from './server.ts'
 
@@ -70,10 +70,10 @@ export function serverWith({ tools = () => ['read'], store = memoryStore(), chan
         ping: () => (setup.hangs?.() ? undefined : {}),
       })
       peers.push(peer)
-      const connection = await openConnection(peer.transport, { server: 'files', owned, log }, signal)
+      const connection = await openRpcConnection(peer.transport, { server: 'files', owned, log }, signal)
       const identity = { name: 'toolway', version: '1' }
       const options = { server: 'files', identity, capabilities, log, signal }
-      return { connection, introduction: await initialize(connection, options), identity }
+      return { connection, handshake: await initialize(connection, options), identity }
     },
     clock,
     log,

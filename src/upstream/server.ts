@@ -11,20 +11,20 @@ import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health, SourceStatus } from '../core/source-status.ts'
 import type { Seal } from '../lib/seal.ts'
-import type { Connect } from './connection/connect.ts'
-import { createLines } from './connection/connection-pool.ts'
-import type { OpenLine } from './connection/handshake.ts'
-import type { Line } from './connection/managed-connection.ts'
-import { createRecovery } from './connection/reconnect.ts'
+import type { Connector } from './connection/connect.ts'
+import { createConnectionPool } from './connection/connection-pool.ts'
+import type { InitializedConnection } from './connection/handshake.ts'
+import type { ManagedConnection } from './connection/managed-connection.ts'
+import { createReconnector } from './connection/reconnect.ts'
 import { type BreakerCondition, serverStatus } from './health/health.ts'
-import { type Checks, createChecks } from './health/health-check.ts'
-import type { Advice } from './listing/offers.ts'
-import { createOutlook, type Outlook } from './listing/server-listing.ts'
+import { createHealthCheck, type HealthCheck } from './health/health-check.ts'
+import type { ServerOffers } from './listing/offers.ts'
+import { createServerListing, type ServerListing } from './listing/server-listing.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
-import { createListening, createSubscriptions, type Listening } from './requests/subscriptions.ts'
-import { type Control, createControl } from './server-control.ts'
+import { type ChangeStream, createChangeStream, createResourceSubscriptions } from './requests/subscriptions.ts'
+import { createServerControl, type ServerControl } from './server-control.ts'
 
-export interface ServerOptions {
+export interface UpstreamServerOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly timeoutMs: number
@@ -34,7 +34,7 @@ export interface ServerOptions {
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
-  readonly connect: Connect
+  readonly connect: Connector
   /** What policy says of an entry now; asked again where a new connection shows it with another definition. */
   readonly decide?: Decide
   /** Whether a changed definition can make policy refuse a call; not by default. */
@@ -53,89 +53,90 @@ export interface ServerOptions {
 }
 
 /** An MCP server as a source of entries: what it offers is remembered, its lines are opened when somebody needs them. */
-export interface Server extends Source, Advice {
+export interface UpstreamServer extends Source, ServerOffers {
   /** Recalls what was known of it, and connects where the configuration asks for that. Never waits for the server. */
   start(): Promise<void>
   seenBy(capabilities: Capabilities): Source
   /** The same for every kind of client that it has been heard for in this run, by kind. */
   kinds(): ReadonlyMap<string, Source>
-  inform(caller: Caller, method: string): void
-  left(caller: Caller): void
+  notifyServer(caller: Caller, method: string): void
+  sessionEnded(caller: Caller): void
   /** Its breaker has opened or closed, which changes its health. */
   breakerChanged(): void
   /** What an operator can do with it while it runs. */
-  readonly control: Control
+  readonly control: ServerControl
 }
 
 /** Kinds of clients, by what they can be asked for. */
-const maxOutlooks = 32
+const maxListings = 32
 
-export function createServer(options: ServerOptions): Server {
+export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const { name, config, clock, log } = options
   const fingerprint = fingerprintOf(config)
-  const outlooks = new Map<string, Outlook>()
+  const listings = new Map<string, ServerListing>()
   const listeners = new Set<() => void>()
-  const listening = new Map<Line, Listening>()
+  const changeStreams = new Map<ManagedConnection, ChangeStream>()
   /** Connections whose lists are still being read: calls on them wait for that. */
-  const unlisted = new WeakMap<OpenLine, Promise<unknown>>()
+  const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
   /** The `gaps` of a connection's transport when its lists were last read. */
-  const gapsListed = new WeakMap<OpenLine, number>()
+  const gapsListed = new WeakMap<InitializedConnection, number>()
   let health: Health = 'stale'
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
   /** Whether any kind of client has had an answer to what it offers, in this run. */
-  let heard = false
+  let fetched = false
 
-  const control = createControl({
+  const control = createServerControl({
     server: name,
     paused: options.paused ?? false,
     connect: options.connect,
-    lines: () => lines,
+    pool: () => pool,
     changed,
     begin,
     open: async () => config.disabled || look(plain),
   })
-  const connect: Connect = (tenancy, signal) => control.unlessPaused(() => options.connect(tenancy, signal))
-  const lines = createLines({
+  const connect: Connector = (scope, signal) => control.unlessPaused(() => options.connect(scope, signal))
+  const pool = createConnectionPool({
     server: name,
     config,
     connect,
     mayLog,
-    opening: judged,
+    opening: healthMayHaveChanged,
     opened,
     closed,
     failed,
     clock,
     log,
   })
-  const checks: Checks = createChecks({
+  const healthCheck: HealthCheck = createHealthCheck({
     server: name,
     intervalMs: options.health?.interval ?? 0,
     timeoutMs: options.health?.timeout ?? 0,
-    lines: () => lines.all,
-    judged,
+    connections: () => pool.all,
+    healthMayHaveChanged,
     clock,
     log,
   })
-  const recovery = createRecovery({
-    down: () => lines.failure !== undefined,
-    pauseMs: () => lines.pauseMs,
+  const reconnector = createReconnector({
+    down: () => pool.failure !== undefined,
+    pauseMs: () => pool.pauseMs,
     wanted: isWanted,
-    attempt: async () => lines.forListing({}).open(never),
+    attempt: async () => pool.forListing({}).open(never),
     clock,
   })
-  const subscriptions = createSubscriptions({
+  const subscriptions = createResourceSubscriptions({
     server: name,
-    lineOf: (caller) => (config.session === 'call' ? lines.forListing(caller.capabilities) : lines.of(caller)),
+    connectionOf: (caller) =>
+      config.session === 'call' ? pool.forListing(caller.capabilities) : pool.forCaller(caller),
     // A change in any process of a stateless server is a change of the server.
     changed: () => {
-      for (const ear of listening.values()) ear.listen(subscriptions.uris())
+      for (const stream of changeStreams.values()) stream.listen(subscriptions.uris())
     },
     clock,
     log,
   })
-  const plain = outlookOf({})
+  const plain = listingOf({})
   return {
     ...sourceOf(plain),
     async start() {
@@ -143,76 +144,76 @@ export function createServer(options: ServerOptions): Server {
       if (options.discovery === 'hybrid') await plain.recall()
       begin()
     },
-    seenBy: (capabilities) => sourceOf(outlookOf(capabilities)),
-    kinds: () => new Map([...outlooks].flatMap(([kind, one]) => (one.heard ? [[kind, sourceOf(one)]] : []))),
+    seenBy: (capabilities) => sourceOf(listingOf(capabilities)),
+    kinds: () => new Map([...listings].flatMap(([kind, one]) => (one.fetched ? [[kind, sourceOf(one)]] : []))),
     get instructions() {
-      return (!control.paused && introduction()?.instructions) || ''
+      return (!control.paused && handshake()?.instructions) || ''
     },
     get capabilities() {
-      return (!control.paused && introduction()?.capabilities) || {}
+      return (!control.paused && handshake()?.capabilities) || {}
     },
-    inform: (caller, method) => lines.inform(caller.session, method),
-    left: (caller) => lines.left(caller.session),
-    breakerChanged: judged,
+    notifyServer: (caller, method) => pool.notifyServer(caller.session, method),
+    sessionEnded: (caller) => pool.sessionEnded(caller.session),
+    breakerChanged: healthMayHaveChanged,
     control,
     async [Symbol.asyncDispose]() {
-      for (const outlook of outlooks.values()) outlook[Symbol.dispose]()
-      for (const ear of listening.values()) ear[Symbol.dispose]()
-      for (const part of [subscriptions, checks, recovery]) part[Symbol.dispose]()
-      await lines[Symbol.asyncDispose]()
+      for (const listing of listings.values()) listing[Symbol.dispose]()
+      for (const stream of changeStreams.values()) stream[Symbol.dispose]()
+      for (const part of [subscriptions, healthCheck, reconnector]) part[Symbol.dispose]()
+      await pool[Symbol.asyncDispose]()
     },
   }
 
   /** What the server said of itself last, in this run or before it. */
-  function introduction() {
-    return lines.latest?.introduction ?? plain.descriptors
+  function handshake() {
+    return pool.latest?.handshake ?? plain.descriptors
   }
 
   function mayLog(): boolean {
-    const known = introduction()
+    const known = handshake()
     return known === undefined || known.capabilities.logging !== undefined
   }
 
-  function outlookOf(capabilities: Capabilities): Outlook {
+  function listingOf(capabilities: Capabilities): ServerListing {
     const profile = profileOf(capabilities)
-    const known = outlooks.get(profile)
+    const known = listings.get(profile)
     if (known) return known
     // A client of an unheard-of kind beyond the bound sees what the plainest kind sees.
-    if (outlooks.size >= maxOutlooks) return plain
+    if (listings.size >= maxListings) return plain
     const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal } = options
     const forwarding = { use, subscriptions, servedUri, seal, clock }
     const entry = { server: name, config, timeoutMs: config.timeout ?? timeoutMs, maxTimeoutMs, ...forwarding }
-    const outlook: Outlook = createOutlook({
+    const listing: ServerListing = createServerListing({
       server: name,
       capabilities,
       fingerprint,
       refreshMs: options.refreshMs,
       store: options.store,
-      line: () => lines.forListing(capabilities),
-      current: () => lines.current(capabilities),
-      down: () => lines.failure !== undefined,
+      connection: () => pool.forListing(capabilities),
+      current: () => pool.current(capabilities),
+      down: () => pool.failure !== undefined,
       entriesOf: (descriptors) => forwardedEntries(descriptors, entry),
       news() {
-        heard ||= outlook.heard
+        fetched ||= listing.fetched
         changed()
       },
       clock,
       log,
     })
-    outlooks.set(profile, outlook)
-    return outlook
+    listings.set(profile, listing)
+    return listing
   }
 
-  function sourceOf(outlook: Outlook): Source {
+  function sourceOf(listing: ServerListing): Source {
     return {
       name,
       origin: 'forwarded',
       priority: config.priority,
       timeoutMs: config.timeout ?? options.timeoutMs,
-      entries: () => (control.paused ? [] : seen(outlook)),
-      status: () => status(outlook),
-      ready: () => ready(outlook),
-      refresh: () => (isOff() ? Promise.resolve() : look(outlook)),
+      entries: () => (control.paused ? [] : seen(listing)),
+      status: () => status(listing),
+      ready: () => ready(listing),
+      refresh: () => (isOff() ? Promise.resolve() : look(listing)),
       onChange(listener) {
         listeners.add(listener)
         return { [Symbol.dispose]: () => listeners.delete(listener) }
@@ -230,22 +231,22 @@ export function createServer(options: ServerOptions): Server {
     return config.disabled || control.paused
   }
 
-  async function ready(outlook: Outlook): Promise<void> {
-    if (isOff() || outlook.known()) return
-    if (options.discovery === 'hybrid') await outlook.recall()
-    if (!outlook.known()) await look(outlook)
+  async function ready(listing: ServerListing): Promise<void> {
+    if (isOff() || listing.known()) return
+    if (options.discovery === 'hybrid') await listing.recall()
+    if (!listing.known()) await look(listing)
   }
 
-  function look(outlook: Outlook): Promise<void> {
+  function look(listing: ServerListing): Promise<void> {
     wantedAt = clock.monotonic()
-    return outlook.refresh()
+    return listing.refresh()
   }
 
-  async function use<T>(call: Call, work: (open: OpenLine) => Promise<T>): Promise<T> {
+  async function use<T>(call: Call, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const start = performance.now()
     wantedAt = clock.monotonic()
     const answer = await control.unlessPaused(() =>
-      lines.use(call, (open) => {
+      pool.use(call, (open) => {
         const listed = unlisted.get(open) ?? (mayBeReplaced(open) ? list(open, call.caller.capabilities) : undefined)
         return listed ? sinceListed(listed, call).then(() => work(open)) : work(open)
       }),
@@ -257,18 +258,18 @@ export function createServer(options: ServerOptions): Server {
   }
 
   /** Whether another program may answer over HTTP than the one whose definitions policy has judged. */
-  function mayBeReplaced(open: OpenLine): boolean {
+  function mayBeReplaced(open: InitializedConnection): boolean {
     const { gaps } = open.connection.transport
     return gaps !== undefined && gaps !== gapsListed.get(open) && (options.judgesDefinitions?.() ?? false)
   }
 
   /** Reads the lists again, once for all calls that come meanwhile. */
-  function list(open: OpenLine, capabilities: Capabilities): Promise<unknown> | undefined {
-    const outlooks = seenThrough(open, capabilities)
-    if (outlooks.length === 0) return undefined
+  function list(open: InitializedConnection, capabilities: Capabilities): Promise<unknown> | undefined {
+    const listings = seenThrough(open, capabilities)
+    if (listings.length === 0) return undefined
     const { gaps } = open.connection.transport
     if (gaps !== undefined) gapsListed.set(open, gaps)
-    const listed = Promise.allSettled(outlooks.map((outlook) => outlook.opened(open)))
+    const listed = Promise.allSettled(listings.map((listing) => listing.opened(open)))
     unlisted.set(open, listed)
     void listed.then(() => unlisted.delete(open))
     return listed
@@ -282,63 +283,69 @@ export function createServer(options: ServerOptions): Server {
       log.debug({ server: name, err: error }, 'a call goes on although the definitions could not be read again')
     })
     const { kind, name: called } = call.entry
-    const entry = seen(outlookOf(call.caller.capabilities)).find((one) => one.kind === kind && one.name === called)
+    const entry = seen(listingOf(call.caller.capabilities)).find((one) => one.kind === kind && one.name === called)
     const decision = entry && entry !== call.entry ? options.decide?.(call.caller, entry) : undefined
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
   /** What clients of a kind are shown: what all are, until it has been heard for them. */
-  function seen(outlook: Outlook): readonly Entry[] {
-    return (outlook.descriptors ? outlook : plain).entries
+  function seen(listing: ServerListing): readonly Entry[] {
+    return (listing.descriptors ? listing : plain).entries
   }
 
-  function opened(open: OpenLine, capabilities: Capabilities, line: Line): void {
-    const { connection, introduction } = open
-    const heard = (method: string, params: Buffer | undefined) => notified(open, capabilities, line, method, params)
+  function opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void {
+    const { connection, handshake } = open
+    const heard = (method: string, params: Buffer | undefined) => notified(open, capabilities, managed, method, params)
     connection.onNotification = heard
-    listening.get(line)?.[Symbol.dispose]()
-    if (introduction.era === 'modern') {
+    changeStreams.get(managed)?.[Symbol.dispose]()
+    if (handshake.era === 'modern') {
       const missed = () => {
-        for (const outlook of seenThrough(open, capabilities)) outlook.changed(open)
+        for (const listing of seenThrough(open, capabilities)) listing.changed(open)
         for (const uri of subscriptions.uris()) subscriptions.updated(uri)
       }
-      const ear = createListening(open, { server: name, heard, missed, clock, log })
-      listening.set(line, ear)
+      const stream = createChangeStream(open, { server: name, heard, missed, clock, log })
+      changeStreams.set(managed, stream)
       const followed = subscriptions.uris()
-      if (followed.length > 0) ear.listen(followed)
-    } else subscriptions.reopened(line, open)
-    checks.opened()
-    judged()
+      if (followed.length > 0) stream.listen(followed)
+    } else subscriptions.reopened(managed, open)
+    healthCheck.opened()
+    healthMayHaveChanged()
     void list(open, capabilities)
   }
 
-  function notified(open: OpenLine, capabilities: Capabilities, line: Line, method: string, params?: Buffer): void {
+  function notified(
+    open: InitializedConnection,
+    capabilities: Capabilities,
+    managed: ManagedConnection,
+    method: string,
+    params?: Buffer,
+  ): void {
     if (method === 'notifications/resources/updated') {
       const { uri } = JSON.parse(params?.toString() ?? '{}')
       // In the era with sessions each line tells of what was asked for on it.
-      if (typeof uri === 'string') subscriptions.updated(uri, open.introduction.era === 'legacy' ? line : undefined)
+      if (typeof uri === 'string') subscriptions.updated(uri, open.handshake.era === 'legacy' ? managed : undefined)
     } else if (method.endsWith('/list_changed')) {
-      for (const outlook of seenThrough(open, capabilities)) outlook.changed(open)
+      for (const listing of seenThrough(open, capabilities)) listing.changed(open)
     }
   }
 
   /** A line of the stateless era shows the server to everybody, one with a handshake to those it was made for. */
-  function seenThrough({ introduction, principal }: OpenLine, capabilities: Capabilities): Outlook[] {
+  function seenThrough({ handshake, principal }: InitializedConnection, capabilities: Capabilities): ServerListing[] {
     // What one principal is shown for its own credential is nobody else's business.
     if (principal !== undefined) return []
-    return introduction.era === 'modern' ? [...outlooks.values()] : [outlookOf(capabilities)]
+    return handshake.era === 'modern' ? [...listings.values()] : [listingOf(capabilities)]
   }
 
-  function closed(line: Line): void {
-    listening.get(line)?.[Symbol.dispose]()
-    listening.delete(line)
-    subscriptions.lost(line)
-    judged()
+  function closed(managed: ManagedConnection): void {
+    changeStreams.get(managed)?.[Symbol.dispose]()
+    changeStreams.delete(managed)
+    subscriptions.lost(managed)
+    healthMayHaveChanged()
   }
 
   function failed(): void {
-    recovery.failed()
-    judged()
+    reconnector.failed()
+    healthMayHaveChanged()
   }
 
   /** A process is tried again as long as it would not have been put to sleep; what runs elsewhere costs nothing to ask. */
@@ -348,7 +355,7 @@ export function createServer(options: ServerOptions): Server {
   }
 
   /** Lines come and go with calls: that alone is no news. */
-  function judged(): void {
+  function healthMayHaveChanged(): void {
     if (status(plain).health !== health) changed()
   }
 
@@ -363,11 +370,23 @@ export function createServer(options: ServerOptions): Server {
     for (const listener of listeners) listener()
   }
 
-  function status(outlook: Outlook): SourceStatus {
+  function status(listing: ServerListing): SourceStatus {
     const breaker = options.breaker?.() ?? { state: 'closed' as const }
-    const starting = !heard && (lines.connected || lines.opening)
-    const line = { starting, strain: checks.strain, paused: control.paused, latencyMs, breaker }
-    return serverStatus({ config, lines, outlook, introduction: introduction(), since, ...line })
+    const starting = !fetched && (pool.connected || pool.opening)
+    const { degradation } = healthCheck
+    const { paused } = control
+    return serverStatus({
+      config,
+      pool,
+      listing,
+      handshake: handshake(),
+      starting,
+      degradation,
+      paused,
+      since,
+      latencyMs,
+      breaker,
+    })
   }
 }
 

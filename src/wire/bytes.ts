@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 
 /** Bytes that arrive in pieces. Large ones are kept as they came and copied once; the space for small ones doubles. */
-export interface Growing {
+export interface ByteCollector {
   readonly length: number
   append(piece: Buffer): void
   /** Gives away what was gathered and starts anew. */
@@ -13,7 +13,7 @@ const large = 16 * 1024
 
 const nothing = Buffer.alloc(0)
 
-export function growing(): Growing {
+export function createByteCollector(): ByteCollector {
   let pieces: Buffer[] = []
   let space = nothing
   let used = 0
@@ -74,7 +74,7 @@ const SPACE = 0x20
  * JSON on one line, as stdio and event streams frame it. Line breaks can only stand between JSON tokens,
  * so a space in their place changes nothing; the bytes are copied only where there is something to change.
  */
-export function oneLine(bytes: Buffer): Buffer {
+export function toOneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LINE_FEED) && !bytes.includes(RETURN)) return bytes
   const copy = Buffer.from(bytes)
   for (let at = copy.indexOf(LINE_FEED); at >= 0; at = copy.indexOf(LINE_FEED, at + 1)) copy[at] = SPACE
@@ -83,10 +83,10 @@ export function oneLine(bytes: Buffer): Buffer {
 }
 
 /** Received bytes as they may be passed on: no byte order mark, one line, and U+FFFD for what is not UTF-8. */
-export function carriable(received: Buffer): Buffer {
+export function toCleanLine(received: Buffer): Buffer {
   const marked = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
   const bytes = marked ? received.subarray(3) : received
-  return oneLine(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')))
+  return toOneLine(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')))
 }
 
 /** A slice of a message, and what stands in its place from now on. */

@@ -1,15 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AmbiguousMember, definedBytes, definedMembers, misspelling } from './check-members.ts'
-import { answers, envelopeMembers, fromClients, fromServers, type Level, toldByServers } from './defined-members.ts'
+import {
+  answers,
+  envelopeMembers,
+  fromClients,
+  fromServers,
+  type MemberRules,
+  toldByServers,
+} from './defined-members.ts'
 import { latestLegacy, legacyRevisions, modernRevision } from './revisions.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 const legacy = { revision: latestLegacy }
 const modern = { revision: modernRevision }
-const call = fromClients['tools/call'] as Level
-const check = (level: Level, value: Fields, scope: { revision: string } = legacy) => {
+const call = fromClients['tools/call'] as MemberRules
+const check = (level: MemberRules, value: Fields, scope: { revision: string } = legacy) => {
   const leftOut: string[] = []
   return { value: definedMembers(value, level, scope, leftOut), leftOut }
 }
@@ -33,7 +40,7 @@ describe('V1: only defined members stay', () => {
     ['completion/complete', 'context', ['2025-06-18', '2025-11-25', modernRevision]],
   ])('%s has %s in %j alone', (method, member, revisions) => {
     for (const revision of [...legacyRevisions, modernRevision]) {
-      const { value } = check(fromClients[method] as Level, { [member]: {} }, { revision })
+      const { value } = check(fromClients[method] as MemberRules, { [member]: {} }, { revision })
       expect(Object.hasOwn(value, member), revision).toBe(revisions.includes(revision))
     }
   })
@@ -75,7 +82,7 @@ describe('V1: a member that another parser may take for a known one is refused',
     [envelopeMembers, 'jſonrpc'],
     [envelopeMembers, 'ID'],
   ])('%# by Unicode case folding', (level, name) => {
-    expect(misspelling(name, level as Level)).toBeDefined()
+    expect(misspelling(name, level as MemberRules)).toBeDefined()
   })
 
   test.each([
@@ -94,7 +101,7 @@ describe('V1: a member that another parser may take for a known one is refused',
   ])('in %s: %j', (method, params, member) => {
     const thrown = (() => {
       try {
-        return check(fromClients[method] as Level, params, modern)
+        return check(fromClients[method] as MemberRules, params, modern)
       } catch (error) {
         return error
       }
@@ -105,7 +112,7 @@ describe('V1: a member that another parser may take for a known one is refused',
 })
 
 describe('V1: the bytes of an object', () => {
-  const sampling = answers['sampling/createMessage'] as Level
+  const sampling = answers['sampling/createMessage'] as MemberRules
 
   test('stay as they came where nothing is left out', () => {
     const bytes = Buffer.from('{ "model":"m","content":{"type":"text","text":"\\u0061"},"_meta":{"x":1.0}}')
@@ -128,11 +135,11 @@ describe('V1: the bytes of an object', () => {
 })
 
 /** Every level of every message, with the names that are known there. */
-const levels: readonly Level[] = [fromClients, fromServers, toldByServers, answers].flatMap((table) =>
+const levels: readonly MemberRules[] = [fromClients, fromServers, toldByServers, answers].flatMap((table) =>
   Object.values(table).flatMap(withInner),
 )
 
-function withInner(level: Level): Level[] {
+function withInner(level: MemberRules): MemberRules[] {
   return [level, ...Object.values(level.members).flatMap(({ within }) => (within ? withInner(within) : []))]
 }
 

@@ -1,7 +1,7 @@
 import { countMembers, extentOf } from '../core/json-text/extent.ts'
 import { elements, members, walk } from '../core/json-text/scan.ts'
 import { foldName } from '../core/lookalikes.ts'
-import type { Level, Member } from './defined-members.ts'
+import type { MemberRule, MemberRules } from './defined-members.ts'
 
 /** The revision that a message is written in, and the extensions that both sides declared. */
 export interface Scope {
@@ -33,11 +33,11 @@ type Fields = Readonly<Record<string, unknown>>
  * The same object with only the members that are defined: others are left out and noted in `leftOut`. Throws
  * `AmbiguousMember` for a name that differs from a known one in letter case, width, white space or the like.
  */
-export function definedMembers<T extends Fields>(value: T, level: Level, scope: Scope, leftOut: string[]): T {
+export function definedMembers<T extends Fields>(value: T, level: MemberRules, scope: Scope, leftOut: string[]): T {
   let kept: Record<string, unknown> | undefined
   for (const name in value) {
     const inner = value[name]
-    const member = Object.hasOwn(level.members, name) ? (level.members[name] as Member) : undefined
+    const member = Object.hasOwn(level.members, name) ? (level.members[name] as MemberRule) : undefined
     if (member === undefined) refuseMisspelt(name, level)
     if (member === undefined ? !level.open : !isDefined(member, scope)) {
       leftOut.push(name)
@@ -57,7 +57,7 @@ export function definedMembers<T extends Fields>(value: T, level: Level, scope: 
 }
 
 /** A list is checked element by element. What is noted or thrown is named from here on. */
-function definedWithin(name: string, inner: object, within: Level, scope: Scope, leftOut: string[]): unknown {
+function definedWithin(name: string, inner: object, within: MemberRules, scope: Scope, leftOut: string[]): unknown {
   const noted = leftOut.length
   const checked = (item: unknown) => (isObject(item) ? definedMembers(item, within, scope, leftOut) : item)
   try {
@@ -73,7 +73,7 @@ function definedWithin(name: string, inner: object, within: Level, scope: Scope,
 }
 
 /** The same for the bytes of an object, which must be JSON: what stays keeps its bytes. Refuses duplicates at any depth. */
-export function definedBytes(bytes: Buffer, level: Level, scope: Scope, leftOut: string[]): Buffer {
+export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {
   const value = JSON.parse(bytes.toString('utf8')) as Fields
   if (extentOf(bytes).members !== countMembers(value)) throw duplicateIn(bytes)
   return rebuilt(bytes, value, definedMembers(value, level, scope, leftOut))
@@ -133,13 +133,13 @@ function findDuplicate(bytes: Buffer): string | undefined {
 const wrap = Buffer.from('{"":')
 const unwrap = Buffer.from('}')
 
-function isDefined({ since, before, extension }: Member, { revision, extension: declared }: Scope): boolean {
+function isDefined({ since, before, extension }: MemberRule, { revision, extension: declared }: Scope): boolean {
   if ((since === undefined || revision >= since) && (before === undefined || revision < before)) return true
   return extension !== undefined && declared?.(extension) === true
 }
 
 /** Throws where an unknown name would be read as a known one by a parser that is not strict about spelling. */
-function refuseMisspelt(name: string, level: Level): void {
+function refuseMisspelt(name: string, level: MemberRules): void {
   const folded = foldName(name)
   const known = foldedNames(level).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
   if (known === undefined) return
@@ -150,13 +150,13 @@ const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
   folded.startsWith(prefix) && !name.startsWith(prefix)
 
 /** The known name that this one may be read as; `undefined` where it is that name, or resembles none. */
-export function misspelling(name: string, level: Level): string | undefined {
+export function misspelling(name: string, level: MemberRules): string | undefined {
   return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(foldName(name))
 }
 
 const tables = new WeakMap<object, ReadonlyMap<string, string>>()
 
-function foldedNames({ members }: Level): ReadonlyMap<string, string> {
+function foldedNames({ members }: MemberRules): ReadonlyMap<string, string> {
   let table = tables.get(members)
   if (table === undefined) {
     table = new Map(Object.keys(members).map((name) => [foldName(name), name]))

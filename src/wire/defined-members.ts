@@ -8,36 +8,36 @@ import { latestLegacy, modernRevision } from './revisions.ts'
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
 /** Where a member is defined: everywhere by default. */
-export interface Member {
+export interface MemberRule {
   /** The first revision that has it, and the first that does not have it any more. */
   readonly since?: string
   readonly before?: string
   /** Also defined where both sides declared this extension, whatever the revision. */
   readonly extension?: string
   /** What the value may hold, where it is an object (or a list of objects) that is interpreted. */
-  readonly within?: Level
+  readonly within?: MemberRules
 }
 
 /** One JSON object. Unknown members of an open level are passed on; elsewhere they are left out. */
-export interface Level {
-  readonly members: Readonly<Record<string, Member>>
+export interface MemberRules {
+  readonly members: Readonly<Record<string, MemberRule>>
   readonly open?: true
   /** Beginnings of names that no unknown member may misspell. */
   readonly prefixes?: readonly string[]
   /** What each value holds, where the names are free. */
-  readonly each?: (value: object) => Level
+  readonly each?: (value: object) => MemberRules
 }
 
-const any: Member = {}
+const any: MemberRule = {}
 
-const level = (...names: readonly string[]): Level => ({
+const level = (...names: readonly string[]): MemberRules => ({
   members: Object.fromEntries(names.map((name) => [name, any])),
 })
-const open = (members: Readonly<Record<string, Member>>): Level => ({ members, open: true })
-const names = (...all: readonly string[]): Level => open(level(...all).members)
+const open = (members: Readonly<Record<string, MemberRule>>): MemberRules => ({ members, open: true })
+const names = (...all: readonly string[]): MemberRules => open(level(...all).members)
 
 /** `task` of a request: in one revision a part of the protocol, since then an extension. */
-const task: Member = {
+const task: MemberRule = {
   since: latestLegacy,
   before: modernRevision,
   extension: tasksExtension,
@@ -66,7 +66,7 @@ const capabilities = open({
 
 const implementation = names('name', 'title', 'version', 'description', 'icons', 'websiteUrl')
 
-const _meta: Member = {
+const _meta: MemberRule = {
   within: {
     open: true,
     prefixes: ['io.modelcontextprotocol/', 'dev.toolway/'],
@@ -96,10 +96,10 @@ const contentBlock = names(
 const taskState = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval']
 
 /** What a client answers with a task where a server asked for one. */
-const startedTask: Member = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
-const resultType: Member = { since: modernRevision }
+const startedTask: MemberRule = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
+const resultType: MemberRule = { since: modernRevision }
 
-const sampled: Level['members'] = {
+const sampled: MemberRules['members'] = {
   model: any,
   role: any,
   content: { within: contentBlock },
@@ -108,11 +108,11 @@ const sampled: Level['members'] = {
   resultType,
   _meta,
 }
-const elicited: Level['members'] = { action: any, content: any, task: startedTask, resultType, _meta }
-const listedRoots: Level['members'] = { roots: { within: level('uri', 'name', '_meta') }, resultType, _meta }
+const elicited: MemberRules['members'] = { action: any, content: any, task: startedTask, resultType, _meta }
+const listedRoots: MemberRules['members'] = { roots: { within: level('uri', 'name', '_meta') }, resultType, _meta }
 
 /** The result objects that clients answer servers with, by the method that asked. */
-export const answers: Readonly<Record<string, Level>> = {
+export const answers: Readonly<Record<string, MemberRules>> = {
   'sampling/createMessage': { members: sampled },
   'elicitation/create': { members: elicited },
   'roots/list': { members: listedRoots },
@@ -122,10 +122,10 @@ export const answers: Readonly<Record<string, Level>> = {
   'tasks/result': { members: { ...sampled, content: any, ...elicited, _meta } },
 }
 
-const anything: Level = { members: {}, open: true }
+const anything: MemberRules = { members: {}, open: true }
 
 /** What an answer must be where nothing but itself tells which question was asked. */
-function answerLevel(answer: object): Level {
+function answerLevel(answer: object): MemberRules {
   // A whole message in the place of its result is not an answer: the question is asked again.
   if ('method' in answer && 'result' in answer) return anything
   if ('action' in answer) return { members: elicited }
@@ -133,22 +133,22 @@ function answerLevel(answer: object): Level {
 }
 
 /** An answer without `action` and `roots` is one of sampling, unless it has one of these in another spelling. */
-const unmarked: Level['members'] = { ...elicited, ...listedRoots, ...sampled }
+const unmarked: MemberRules['members'] = { ...elicited, ...listedRoots, ...sampled }
 
 /** The error object of an answer. */
-export const errorMembers: Level = level('code', 'message', 'data')
+export const errorMembers: MemberRules = level('code', 'message', 'data')
 
-const rounds: Level['members'] = {
+const rounds: MemberRules['members'] = {
   inputResponses: { since: modernRevision, within: { ...anything, each: answerLevel } },
   requestState: { since: modernRevision },
 }
-const page: Level = { members: { cursor: any, _meta } }
-const nothing: Level = { members: { _meta } }
-const aboutUri: Level = { members: { uri: any, _meta } }
-const aboutTask: Level = { members: { taskId: any, _meta } }
+const page: MemberRules = { members: { cursor: any, _meta } }
+const nothing: MemberRules = { members: { _meta } }
+const aboutUri: MemberRules = { members: { uri: any, _meta } }
+const aboutTask: MemberRules = { members: { taskId: any, _meta } }
 
 /** The params of what clients send, requests and notifications. */
-export const fromClients: Readonly<Record<string, Level>> = {
+export const fromClients: Readonly<Record<string, MemberRules>> = {
   initialize: {
     members: {
       protocolVersion: any,
@@ -200,7 +200,7 @@ export const fromClients: Readonly<Record<string, Level>> = {
 }
 
 /** The params of what servers ask of clients. Every other method is refused. */
-export const fromServers: Readonly<Record<string, Level>> = {
+export const fromServers: Readonly<Record<string, MemberRules>> = {
   'sampling/createMessage': {
     members: {
       ...level('messages', 'modelPreferences', 'systemPrompt', 'includeContext', 'temperature', 'maxTokens').members,
@@ -220,7 +220,7 @@ export const fromServers: Readonly<Record<string, Level>> = {
 }
 
 /** The params of what servers tell clients. Every other method is dropped. */
-export const toldByServers: Readonly<Record<string, Level>> = {
+export const toldByServers: Readonly<Record<string, MemberRules>> = {
   'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
   'notifications/message': { members: { level: any, logger: any, data: any, _meta } },
   'notifications/cancelled': { members: { requestId: any, reason: any, _meta } },
@@ -234,7 +234,7 @@ export const toldByServers: Readonly<Record<string, Level>> = {
 }
 
 /** The members of a JSON-RPC message. */
-export const envelopeMembers: Level = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')
+export const envelopeMembers: MemberRules = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')
 
 /** The capability that a client must have declared before it is asked. */
 export const capabilityFor: ReadonlyMap<string, string> = new Map([
@@ -252,7 +252,7 @@ export const isInputRequest = (method: unknown): method is string =>
   method === 'sampling/createMessage' || method === 'elicitation/create' || method === 'roots/list'
 
 /** A result that asks for input; whatever else it holds is passed on. */
-export const inputRequired: Level = open({
+export const inputRequired: MemberRules = open({
   resultType: any,
   requestState: any,
   inputRequests: {
@@ -260,7 +260,7 @@ export const inputRequired: Level = open({
       ...anything,
       each: (question) => {
         const { method } = question as { readonly method?: unknown }
-        const params = isInputRequest(method) ? { within: fromServers[method] as Level } : any
+        const params = isInputRequest(method) ? { within: fromServers[method] as MemberRules } : any
         return { members: { method: any, params } }
       },
     },

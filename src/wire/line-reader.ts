@@ -1,4 +1,4 @@
-import { growing } from './bytes.ts'
+import { createByteCollector } from './bytes.ts'
 
 export interface LineReader {
   push(chunk: Buffer): void
@@ -21,7 +21,7 @@ export function createLineReader(options: {
   tooLong(length: number): void
 }): LineReader {
   const { maxLength, skipsEmpty = false } = options
-  const begun = growing()
+  const begun = createByteCollector()
   let dropping = false
 
   const drop = (length: number): void => {

@@ -14,7 +14,7 @@ import {
   spells,
   wordsOf,
 } from '../core/json-text/skip.ts'
-import { carriable, type Pieces } from './bytes.ts'
+import { type Pieces, toCleanLine } from './bytes.ts'
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'
 
@@ -27,20 +27,20 @@ export type Id = string | number
 export type Message =
   | { readonly kind: 'request'; readonly id: Id; readonly method: string; readonly params: Buffer | undefined }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Buffer | undefined }
-  | Response
+  | RpcResponse
   | { readonly kind: 'error'; readonly id: Id | null; readonly error: Buffer }
-  | Invalid
+  | InvalidMessage
 
 /** An answer with the result of a request. */
-export interface Response {
+export interface RpcResponse {
   readonly kind: 'response'
   readonly id: Id
   readonly result: Buffer
-  readonly notes: Notes
+  readonly notes: ResultNotes
 }
 
 /** `parse` says that it is not JSON at all; the id is given where it could still be read. */
-export interface Invalid {
+export interface InvalidMessage {
   readonly kind: 'invalid'
   readonly reason: string
   readonly id: Id | null
@@ -53,13 +53,13 @@ export interface Invalid {
  * and `error` is well-formed JSON, but keys below the top level may occur twice.
  */
 export function readMessage(received: Buffer): Message {
-  const bytes = carriable(received)
+  const bytes = toCleanLine(received)
   const found = readEnvelope(bytes)
   if (found === undefined) return unreadable(bytes)
 
   const { id: idBytes, jsonrpc, method: methodBytes, params, result, error } = found
   const id = idBytes === undefined ? undefined : readId(idBytes)
-  const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason, id: id ?? null, parse: false })
+  const invalid = (reason: string): InvalidMessage => ({ kind: 'invalid', reason, id: id ?? null, parse: false })
 
   if (found.misspelt !== undefined) {
     const { name, known } = found.misspelt
@@ -93,8 +93,8 @@ export function readMessage(received: Buffer): Message {
   return { kind: 'error', id: id ?? null, error }
 }
 
-function unreadable(bytes: Buffer): Invalid {
-  const invalid = (reason: string, parse: boolean): Invalid => ({ kind: 'invalid', reason, id: null, parse })
+function unreadable(bytes: Buffer): InvalidMessage {
+  const invalid = (reason: string, parse: boolean): InvalidMessage => ({ kind: 'invalid', reason, id: null, parse })
   if (depthExceeds(bytes, maxDepth)) return invalid(`the message nests deeper than ${maxDepth} levels`, false)
   if (!isJson(bytes)) return invalid('the message is not JSON', true)
   const first = bytes.toString('latin1').trimStart()[0]
@@ -144,11 +144,11 @@ interface Envelope {
   error?: Buffer
   /** A member that another parser may take for one of these, and which one. */
   misspelt?: { readonly name: string; readonly known: string }
-  readonly notes: Notes
+  readonly notes: ResultNotes
 }
 
 /** What the members of a result tell about it, noted on the way, so that nobody has to read it once more. */
-interface Notes {
+interface ResultNotes {
   /** The value of `isError`, as `JSON.parse` would give it. */
   isError: boolean
   /** It has a member by which eras differ, that asks for more or starts a task; or one whose name is spelt oddly. */
@@ -193,7 +193,7 @@ export function readEnvelope(bytes: Buffer): Envelope | undefined {
   return end !== none && skipSpace(bytes, end) === bytes.length ? found : undefined
 }
 
-function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: Notes): number {
+function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: ResultNotes): number {
   return eachMember(bytes, words, from, (keyStart, keyEnd, start) => {
     const odd = hasEscape(bytes, keyStart, keyEnd)
     const isError = odd ? decoded(bytes, keyStart, keyEnd) === 'isError' : spells(bytes, keyStart, keyEnd, 'isError')

@@ -1,4 +1,4 @@
-import { growing, oneLine } from './bytes.ts'
+import { createByteCollector, toOneLine } from './bytes.ts'
 import { createLineReader } from './line-reader.ts'
 
 export interface ServerSentEvent {
@@ -39,7 +39,7 @@ export function createEventReader(options: {
   let dropping = false
   let skipLineFeed = false
   let first = true
-  const further = growing()
+  const further = createByteCollector()
 
   const startAnew = (): void => {
     idSet = false
@@ -128,7 +128,7 @@ export function createEventReader(options: {
 export function eventBytes(event: { readonly data: Buffer; readonly id?: string; readonly event?: string }): Buffer {
   const id = event.id === undefined ? '' : `id: ${event.id}\n`
   const type = event.event === undefined ? '' : `event: ${event.event}\n`
-  return Buffer.concat([Buffer.from(`${id}${type}data: `), oneLine(event.data), Buffer.from('\n\n')])
+  return Buffer.concat([Buffer.from(`${id}${type}data: `), toOneLine(event.data), Buffer.from('\n\n')])
 }
 
 /** A comment, which tells proxies and readers that the stream is alive. */

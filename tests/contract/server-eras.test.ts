@@ -11,8 +11,8 @@ import { ServerError } from '../../src/core/errors.ts'
 import { Json } from '../../src/core/json.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { createSeal } from '../../src/lib/seal.ts'
-import { createConnect } from '../../src/upstream/connection/connect.ts'
-import { createServer, type Server } from '../../src/upstream/server.ts'
+import { createConnector } from '../../src/upstream/connection/connect.ts'
+import { createServer, type UpstreamServer } from '../../src/upstream/server.ts'
 import { type HttpFixture, startFixture } from '../conformance/fixture/http.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -27,7 +27,7 @@ describe.each([
 ] as const)('a server of the $era era over $kind', ({ era, kind }) => {
   let fixture: HttpFixture | undefined
   let folder: string
-  let server: Server
+  let server: UpstreamServer
 
   beforeAll(async () => {
     if (kind === 'http') fixture = await startFixture({ eras: era })
@@ -47,7 +47,7 @@ describe.each([
       refreshMs: 60_000,
       discovery: 'hybrid',
       store: descriptorStore(folder),
-      connect: createConnect({ ...common, identity: { name: 'toolway', version: '1' } }),
+      connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' } }),
       servedUri: (uri) => `served+${uri}`,
       seal: createSeal('a secret for the test'),
     })

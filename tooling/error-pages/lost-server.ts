@@ -1,23 +1,23 @@
 import { silentLog } from '../../src/core/log.ts'
-import { createLine } from '../../src/upstream/connection/managed-connection.ts'
-import { createBackoff } from '../../src/upstream/connection/reconnect.ts'
-import { startChild } from '../../src/upstream/transports/child-process.ts'
-import { NoAnswer } from '../../src/upstream/transports/http-channel.ts'
-import { noAnswer } from '../../src/upstream/transports/transport-errors.ts'
+import { createManagedConnection } from '../../src/upstream/connection/managed-connection.ts'
+import { createReconnectBackoff } from '../../src/upstream/connection/reconnect.ts'
+import { startServerProcess } from '../../src/upstream/transports/child-process.ts'
+import { NoResponse } from '../../src/upstream/transports/http-channel.ts'
+import { noResponse } from '../../src/upstream/transports/transport-errors.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
 /** What starting a program comes to that is not installed. */
 export const notStarted = (name: string, command: string): Promise<unknown> =>
-  startChild({ name, command, args: [], env: {}, clock: createManualClock() }).catch((error: unknown) => error)
+  startServerProcess({ name, command, args: [], env: {}, clock: createManualClock() }).catch((error: unknown) => error)
 
 /** What a call comes to while such a server is left alone. */
 export async function leftAlone(server: string, command: string): Promise<unknown> {
   const clock = createManualClock()
   const failure = await notStarted(server, command)
-  await using line = createLine({
+  await using line = createManagedConnection({
     server,
     connect: () => Promise.reject(failure),
-    backoff: createBackoff(clock, { random: () => 1 }),
+    backoff: createReconnectBackoff(clock, { random: () => 1 }),
     idleMs: undefined,
     connectWithinMs: 120_000,
     opened() {},
@@ -36,5 +36,5 @@ export async function leftAlone(server: string, command: string): Promise<unknow
 export function brokeOff(name: string): unknown {
   const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
   const place = { name, origin: 'https://mcp.example.com', established: true }
-  return noAnswer(place, new NoAnswer(true, cause))
+  return noResponse(place, new NoResponse(true, cause))
 }

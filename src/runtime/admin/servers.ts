@@ -4,7 +4,7 @@ import { didYouMean } from '../../core/near.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import type { ServerDetail, ServerView, SignInView } from '../../serve/admin/contract.ts'
 import type { ServerAction } from '../../serve/admin/service.ts'
-import type { Server } from '../../upstream/server.ts'
+import type { UpstreamServer } from '../../upstream/server.ts'
 import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers } from './visibility.ts'
@@ -23,7 +23,7 @@ const patienceMs = 15_000
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
   const { current, breakers, audit, oauth, clock } = context
-  const serverOf = (name: string): Server | undefined => current().servers.get(name)?.server
+  const serverOf = (name: string): UpstreamServer | undefined => current().servers.get(name)?.server
 
   /** Processes are nobody's business but the operator's. */
   const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
@@ -50,7 +50,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name.slice(0, 100))}${hint}`)
   }
 
-  const actions: Readonly<Record<ServerAction, (server: Server) => Promise<unknown>>> = {
+  const actions: Readonly<Record<ServerAction, (server: UpstreamServer) => Promise<unknown>>> = {
     restart({ name, control }) {
       // Whatever it failed with before: somebody has mended it, or wants to see whether they have.
       breakers.forget(name)

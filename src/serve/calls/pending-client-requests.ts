@@ -2,7 +2,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'
-import { answers, errorMembers, type Level } from '../../wire/defined-members.ts'
+import { answers, errorMembers, type MemberRules } from '../../wire/defined-members.ts'
 import { notificationBytes, requestBytes } from '../../wire/message.ts'
 import type { InboundAnswer } from '../inbound-message.ts'
 
@@ -91,7 +91,7 @@ export function createAsks(scope: Scope, log: Log): Asks {
   }
 }
 
-const emptyAnswer: Level = { members: {} }
+const emptyAnswer: MemberRules = { members: {} }
 
 const nobodyWaits = (method: string) =>
   new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
 import { hasMoreValues } from '../../core/json-text/values.ts'
-import { growing } from '../../wire/bytes.ts'
+import { createByteCollector } from '../../wire/bytes.ts'
 import { networkOf } from '../auth/address-limit.ts'
 import type { Identity } from '../auth/identity.ts'
 import { Refusal, rpc } from '../errors.ts'
@@ -63,7 +63,7 @@ function callerOf({ socket: { remoteAddress = '' } }: HttpRequest, identity: Ide
 function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Small pieces are copied together: a sender of single bytes must not cost a hundred times what it sends.
-    const gathered = growing()
+    const gathered = createByteCollector()
     const onData = (chunk: Buffer) => {
       try {
         if (gathered.length + chunk.length > limit) throw tooLarge(limit)

@@ -1,6 +1,6 @@
 import type { Caller } from '../../core/call.ts'
 import { elements } from '../../core/json-text/scan.ts'
-import { carriable, joined } from '../../wire/bytes.ts'
+import { joined, toCleanLine } from '../../wire/bytes.ts'
 import { errorBytes } from '../../wire/message.ts'
 import type { Outlet } from '../calls/request-peer.ts'
 import { type Inbound, readInbound, type Unreadable } from '../inbound-message.ts'
@@ -22,7 +22,7 @@ export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.to
 /** Reads a batch; `undefined` where this session knows none, where it is empty or too large, or no JSON. */
 export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   if (session.revision !== revisionWithBatches) return undefined
-  const messages = elements(carriable(bytes), maxMessages)
+  const messages = elements(toCleanLine(bytes), maxMessages)
   if (messages === undefined || messages.length === 0) return undefined
   return messages.map(readInbound)
 }

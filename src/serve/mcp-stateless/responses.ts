@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { splice } from '../../wire/bytes.ts'
 import { AmbiguousMember, definedMembers } from '../../wire/check-members.ts'
 import { toModern } from '../../wire/convert-result.ts'
-import { fromServers, type Level } from '../../wire/defined-members.ts'
+import { fromServers, type MemberRules } from '../../wire/defined-members.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
 import { missingCapability, missingFrom } from '../calls/client-capabilities.ts'
@@ -104,7 +104,7 @@ function visitQuestion(visit: unknown): Question {
   return { method: 'elicitation/create', params }
 }
 
-const visitMembers = fromServers['elicitation/create'] as Level
+const visitMembers = fromServers['elicitation/create'] as MemberRules
 
 /** What a client must have declared before it may be asked to visit an address. */
 const visiting = { elicitation: { url: {} } }

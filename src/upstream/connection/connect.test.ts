@@ -5,12 +5,12 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { onPost, quick, serving } from '../transports/http.fixture.ts'
-import { createConnect } from './connect.ts'
+import { createConnector } from './connect.ts'
 
 test('B6: a secret that a process writes in another spelling reaches neither the error nor the log', async () => {
   const encoded = Buffer.from('a-secret-value').toString('base64')
   const log = createKeptLog()
-  const connect = createConnect({
+  const connect = createConnector({
     name: 'files',
     config: {
       transport: 'stdio',
@@ -43,7 +43,7 @@ test('B2: a server that comes back in another era, or over another transport, is
       return response.writeHead(method.startsWith('notifications/') ? 202 : 404).end()
     }),
   )
-  const connect = createConnect({
+  const connect = createConnector({
     name: 'moved',
     config: { transport: 'http', url, headers: {} } as unknown as ServerConfig,
     identity: { name: 'toolway', version: '1' },
@@ -51,9 +51,9 @@ test('B2: a server that comes back in another era, or over another transport, is
     log: silentLog,
   })
   const era = async () => {
-    const { connection, introduction } = await connect({ capabilities: {}, owned: false }, new AbortController().signal)
+    const { connection, handshake } = await connect({ capabilities: {}, owned: false }, new AbortController().signal)
     await connection[Symbol.asyncDispose]()
-    return introduction.era
+    return handshake.era
   }
   expect(await era()).toBe('legacy')
   speaks = 'modern'

@@ -7,22 +7,22 @@ import type { Log } from '../../core/log.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { httpTransport } from '../transports/http.ts'
 import { sseTransport } from '../transports/sse.ts'
-import { createLastWords, type Redact } from '../transports/stderr.ts'
+import { createRecentLines, type RedactText } from '../transports/stderr.ts'
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
 import { refusesStreamableHttp } from '../transports/transport-errors.ts'
-import { type Identity, initialize, introduce, type OpenLine } from './handshake.ts'
-import type { Leftovers } from './orphan-reaper.ts'
-import { type Connection, type ConnectionOptions, openConnection } from './rpc-connection.ts'
+import { type ClientIdentity, type InitializedConnection, initialize, negotiate } from './handshake.ts'
+import type { OrphanReaper } from './orphan-reaper.ts'
+import { openRpcConnection, type RpcConnection, type RpcConnectionOptions } from './rpc-connection.ts'
 
-export interface ConnectOptions {
+export interface ConnectorOptions {
   readonly name: string
   readonly config: ServerConfig
-  readonly identity: Identity
+  readonly identity: ClientIdentity
   /** Where processes are started: whoever sees to it that none stays behind. */
-  readonly leftovers?: Leftovers
+  readonly orphanReaper?: OrphanReaper
   /** Takes secrets out of what a process writes beside the protocol, before an error, the status or the log has it. */
-  readonly redact?: Redact
+  readonly redact?: RedactText
   /** Where tokens come from, for servers that want OAuth. */
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly clock: Clock
@@ -30,20 +30,20 @@ export interface ConnectOptions {
 }
 
 /** Whom a line is for: what its client can be asked for, and whether it is for that client alone. */
-export interface Tenancy {
+export interface ConnectionScope {
   readonly capabilities: Capabilities
   readonly owned: boolean
   /** Whose credential it goes by, where each has its own. */
   readonly principal?: string | undefined
-  readonly host?: ConnectionOptions['host']
+  readonly host?: RpcConnectionOptions['host']
   /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
   /** The server asks its client for roots; the promise settles when it has them. */
   readonly onRoots?: ((told: Promise<void>) => void) | undefined
 }
 
-export interface Connect {
-  (tenancy: Tenancy, signal: AbortSignal): Promise<OpenLine>
+export interface Connector {
+  (scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection>
   /** The last lines that processes of the server wrote to stderr, without secrets. */
   stderr?(): readonly string[]
 }
@@ -52,26 +52,26 @@ export interface Connect {
 export const connectWithinMs = (transport: ServerConfig['transport']): number =>
   transport === 'stdio' ? 120_000 : 30_000
 
-type Greeting = 'probe' | 'initialize'
+type HandshakeMethod = 'probe' | 'initialize'
 
 /** Opens lines to one server. Which greeting it understands is found out once, and remembered for as long as that holds. */
-export function createConnect(options: ConnectOptions): Connect {
+export function createConnector(options: ConnectorOptions): Connector {
   const { name, config, log } = options
-  const unknown: Greeting = config.transport === 'sse' ? 'initialize' : 'probe'
-  let greeting = unknown
+  const unknown: HandshakeMethod = config.transport === 'sse' ? 'initialize' : 'probe'
+  let method = unknown
   let transport = config.transport
-  const words = createLastWords()
+  const stderr = createRecentLines()
 
-  const connect = async (tenancy: Tenancy, signal: AbortSignal) => {
-    const line = transportFor(options, transport, tenancy, words.push)
+  const connect = async (scope: ConnectionScope, signal: AbortSignal) => {
+    const opened = transportFor(options, transport, scope, stderr.push)
     try {
-      const open = await greet(line, options, tenancy, greeting, signal)
-      if (open.introduction.era === 'legacy') greeting = 'initialize'
+      const open = await openAndInitialize(opened, options, scope, method, signal)
+      if (open.handshake.era === 'legacy') method = 'initialize'
       return open
     } catch (error) {
-      if (greeting === 'initialize' || signal.aborted) {
+      if (method === 'initialize' || signal.aborted) {
         // It may have come back as another one.
-        greeting = unknown
+        method = unknown
         transport = config.transport
         throw error
       }
@@ -82,10 +82,10 @@ export function createConnect(options: ConnectOptions): Connect {
         transport = 'sse'
       } else throw error
       // The first error stays the one to report: it is about what the configuration says.
-      const second = greet(
-        transportFor(options, transport, tenancy, words.push),
+      const second = openAndInitialize(
+        transportFor(options, transport, scope, stderr.push),
         options,
-        tenancy,
+        scope,
         'initialize',
         signal,
       )
@@ -93,34 +93,34 @@ export function createConnect(options: ConnectOptions): Connect {
         transport = config.transport
         throw error instanceof EndedByProbe ? later : error
       })
-      greeting = 'initialize'
+      method = 'initialize'
       return open
     }
   }
-  return Object.assign(connect, { stderr: words.lines })
+  return Object.assign(connect, { stderr: stderr.lines })
 }
 
 /** Whatever was opened is closed again if the two do not come to know each other. */
-async function greet(
+async function openAndInitialize(
   transport: Transport,
-  { name: server, identity, clock, log }: ConnectOptions,
-  tenancy: Tenancy,
-  greeting: Greeting,
+  { name: server, identity, clock, log }: ConnectorOptions,
+  scope: ConnectionScope,
+  method: HandshakeMethod,
   signal: AbortSignal,
-): Promise<OpenLine> {
-  const { capabilities, owned, principal, host, roots, onRoots } = tenancy
-  let connection: Connection | undefined
+): Promise<InitializedConnection> {
+  const { capabilities, owned, principal, host, roots, onRoots } = scope
+  let connection: RpcConnection | undefined
   try {
-    connection = await openConnection(transport, { server, owned, host, roots, onRoots, log }, signal)
+    connection = await openRpcConnection(transport, { server, owned, host, roots, onRoots, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
-    const introduction = await (greeting === 'probe' ? introduce : initialize)(connection, options)
+    const handshake = await (method === 'probe' ? negotiate : initialize)(connection, options)
     connection.serving = true
-    return { connection, introduction, identity, ...(principal !== undefined && { principal }) }
+    return { connection, handshake, identity, ...(principal !== undefined && { principal }) }
   } catch (error) {
     await transport[Symbol.asyncDispose]()
     // A process that had started and is gone now may be one that cannot bear an unknown question.
     const started = connection !== undefined && transport.kind === 'stdio' && error instanceof ToolwayError
-    throw started && greeting === 'probe' && !signal.aborted ? new EndedByProbe() : error
+    throw started && method === 'probe' && !signal.aborted ? new EndedByProbe() : error
   }
 }
 
@@ -129,14 +129,14 @@ class EndedByProbe extends Error {
 }
 
 function transportFor(
-  { name, config, leftovers, redact, oauth, clock, log }: ConnectOptions,
+  { name, config, orphanReaper, redact, oauth, clock, log }: ConnectorOptions,
   kind: ServerConfig['transport'],
-  { principal }: Tenancy,
-  wrote: (line: string) => void,
+  { principal }: ConnectionScope,
+  wrote: (opened: string) => void,
 ): Transport {
   if (config.transport === 'stdio') {
     const { command, args, cwd, env } = config
-    return stdioTransport({ name, command, args, cwd, env, leftovers, redact, wrote, clock, log })
+    return stdioTransport({ name, command, args, cwd, env, orphanReaper, redact, wrote, clock, log })
   }
   const { url, auth } = config
   const token = auth?.type === 'bearer' ? { authorization: `Bearer ${auth.token}` } : {}

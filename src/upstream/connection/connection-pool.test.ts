@@ -5,30 +5,30 @@ import { callOf } from '../../core/call.fixture.ts'
 import type { Caller, Peer } from '../../core/call.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
-import type { Tenancy } from './connect.ts'
-import { createLines } from './connection-pool.ts'
-import type { Introduction, OpenLine } from './handshake.ts'
-import { openConnection } from './rpc-connection.ts'
+import type { ConnectionScope } from './connect.ts'
+import { createConnectionPool } from './connection-pool.ts'
+import type { HandshakeResult, InitializedConnection } from './handshake.ts'
+import { openRpcConnection } from './rpc-connection.ts'
 
 const asking = { elicitation: {} }
 
-function linesWith(changes: object, era: Introduction['era'] = 'legacy', mayLog = true) {
-  const peers: (ScriptedPeer & Tenancy)[] = []
+function linesWith(changes: object, era: HandshakeResult['era'] = 'legacy', mayLog = true) {
+  const peers: (ScriptedPeer & ConnectionScope)[] = []
   const clock = createManualClock()
   const config = configSchema.parse({ mcpServers: { s: changes } }).mcpServers.s as ServerConfig
-  const lines = createLines({
+  const lines = createConnectionPool({
     server: 's',
     config,
-    async connect(tenancy, signal): Promise<OpenLine> {
+    async connect(tenancy, signal): Promise<InitializedConnection> {
       const peer = scriptedPeer({ echo: () => ({}), ping: () => ({}) }, { kind: config.transport })
       peers.push(Object.assign(peer, tenancy))
-      const connection = await openConnection(
+      const connection = await openRpcConnection(
         peer.transport,
         { server: 's', owned: tenancy.owned, log: silentLog },
         signal,
       )
-      const introduction = { era, protocolVersion: '1', serverInfo: {}, capabilities: {} }
-      return { connection, introduction, identity: { name: 'toolway', version: '1' } }
+      const handshake = { era, protocolVersion: '1', serverInfo: {}, capabilities: {} }
+      return { connection, handshake, identity: { name: 'toolway', version: '1' } }
     },
     mayLog: () => mayLog,
     opened() {},
@@ -109,7 +109,7 @@ test('G3: one line for each session, closed when it leaves', async () => {
   const { use, lines, peers, clock } = linesWith({ ...stdio, session: 'caller', spares: 0 })
   const a = await use({ session: 'a' })
   expect(await use({ session: 'b' })).not.toBe(a)
-  lines.left('a')
+  lines.sessionEnded('a')
   await clock.pass(0)
   expect(peers[0]?.disposed).toBe(true)
   expect(peers[1]?.disposed).toBe(false)
@@ -152,7 +152,7 @@ test.each(['legacy', 'modern'] as const)(
     const { lines, use } = linesWith(stdio, era)
     const peer = { ...callOf().peer, logLevel: 'info' as const }
     const caller = { ...callOf().caller, session: 'a', capabilities: asking, peer }
-    const line = lines.of(caller)
+    const line = lines.forCaller(caller)
     using _ = line.hold()
     const { connection } = await line.open(new AbortController().signal)
     expect(await use(caller, peer)).toBe(connection)
@@ -163,7 +163,7 @@ test.each(['legacy', 'modern'] as const)(
 test('G3: a line over which something is followed is not in use by a call', async () => {
   const { lines, use, peers } = linesWith(stdio)
   const caller = { ...callOf().caller, session: 'm', capabilities: asking }
-  using _ = lines.of(caller).hold()
+  using _ = lines.forCaller(caller).hold()
   await use(caller, { rounds: true })
   expect(peers).toHaveLength(1)
 })
@@ -178,7 +178,7 @@ test("G3: a line that somebody gets log messages on is not everybody's", async (
 test('B2: a server of the stateless era needs one line, which goes with none of its callers', async () => {
   const { use, lines, peers } = linesWith(stdio, 'modern')
   const a = await use({ session: 'a', capabilities: asking })
-  lines.left('a')
+  lines.sessionEnded('a')
   expect(await use({ session: 'b' })).toBe(a)
   expect(a.owned).toBe(false)
   expect(peers).toHaveLength(1)
@@ -211,7 +211,7 @@ test.each(['shared', 'caller'])(
     expect(left().length).toBeGreaterThan(1)
     await clock.pass(120_000)
     expect(left()).toEqual([kept.transport])
-    lines.left('a')
+    lines.sessionEnded('a')
     await clock.pass(120_000)
     expect(left()).toEqual([])
     await lines[Symbol.asyncDispose]()
@@ -222,10 +222,10 @@ test.each(['shared', 'caller'])(
 test('G2: a line that callers share stays as long as one of the sessions that have used it is open', async () => {
   const { use, lines, peers, clock } = linesWith({ ...stdio, idle: '1m' })
   for (const session of ['a', 'b']) await use({ session, peer: callOf().peer })
-  lines.left('a')
+  lines.sessionEnded('a')
   await clock.pass(600_000)
   expect(peers[0]?.disposed).toBe(false)
-  lines.left('b')
+  lines.sessionEnded('b')
   await clock.pass(120_000)
   expect(peers[0]?.disposed).toBe(true)
 })

@@ -6,16 +6,16 @@ import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { createTurns, type Habit } from '../requests/call-turns.ts'
-import { type Connect, connectWithinMs, type Tenancy } from './connect.ts'
-import { type OpenLine, wantLogs } from './handshake.ts'
-import { createLine, type Line } from './managed-connection.ts'
-import { createBackoff } from './reconnect.ts'
-import { afterHandshake, applied, createRoots, rootsKey, untilApplied } from './roots.ts'
-import { createSpares } from './warm-pool.ts'
+import { createCallTurns, type ToolHabit } from '../requests/call-turns.ts'
+import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
+import { type InitializedConnection, requestLogLevel } from './handshake.ts'
+import { createManagedConnection, type ManagedConnection } from './managed-connection.ts'
+import { createReconnectBackoff } from './reconnect.ts'
+import { createClientRoots, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
+import { createWarmPool } from './warm-pool.ts'
 
 /** All lines to one server, and who gets which (G3). */
-export interface Lines extends AsyncDisposable {
+export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
   /** Whether any line is being opened. */
   readonly opening: boolean
@@ -25,37 +25,37 @@ export interface Lines extends AsyncDisposable {
   /** When a server that could not be reached is tried again, in milliseconds from now. */
   readonly pauseMs: number
   /** Every line there is, open or not. */
-  readonly all: readonly Line[]
-  readonly latest: OpenLine | undefined
+  readonly all: readonly ManagedConnection[]
+  readonly latest: InitializedConnection | undefined
   /** How often what was open has ended by itself, was given up, or was ended by `interrupt`. */
   readonly breaks: number
   /** Ends what is open on every line; they are opened anew when somebody needs them, whatever has failed before. */
   interrupt(error: ToolwayError): Promise<void>
-  use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T>
+  use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T>
   /** The line that this caller's calls go over; not for servers that get a fresh one for each call. */
-  of(caller: Caller): Line
+  forCaller(caller: Caller): ManagedConnection
   /** A line for looking at the server as clients with these capabilities see it. */
-  forListing(capabilities: Capabilities): Line
+  forListing(capabilities: Capabilities): ManagedConnection
   /** An open line through which clients with these capabilities are served, if there is one. */
-  current(capabilities: Capabilities): OpenLine | undefined
+  current(capabilities: Capabilities): InitializedConnection | undefined
   /** Tells the server something on the lines that are this caller's alone. */
-  inform(session: string, method: string): void
-  left(session: string): void
+  notifyServer(session: string, method: string): void
+  sessionEnded(session: string): void
 }
 
 /** Whoever a line is used for. */
-export type LineUser = Pick<Call, 'caller' | 'peer' | 'signal'>
+export type ConnectionUser = Pick<Call, 'caller' | 'peer' | 'signal'>
 
-export interface LinesOptions {
+export interface ConnectionPoolOptions {
   readonly server: string
   readonly config: ServerConfig
-  readonly connect: Connect
+  readonly connect: Connector
   /** Whether the server may send log messages. */
   mayLog(): boolean
   /** An attempt to open a line begins. */
   opening?(): void
-  opened(open: OpenLine, capabilities: Capabilities, line: Line): void
-  closed(line: Line, error?: ToolwayError): void
+  opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
+  closed(managed: ManagedConnection, error?: ToolwayError): void
   /** A line could not be opened, or did not answer any more. */
   failed(): void
   readonly clock: Clock
@@ -79,50 +79,50 @@ interface Owner {
   /** Settles when a server that has asked for roots has applied them. */
   rooting: Promise<void> | undefined
   /** Its calls on this connection, also those that wait until it is open. */
-  readonly users: Set<LineUser>
+  readonly users: Set<ConnectionUser>
   /** The way to its client outside any call, where there is one. */
   peer: Peer | undefined
 }
 
-export function createLines(options: LinesOptions): Lines {
+export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
   /** One stream for everything that the server says, whichever call it is about. */
   const isOneStream = () => (latest?.connection.transport.kind ?? config.transport) !== 'http'
-  const backoff = createBackoff(clock, { restarts: stdio ? config.restarts : undefined })
-  const shared = new Map<string, Line>()
-  const profiles = new WeakMap<Line, string>()
-  const owned = new Map<string, Line>()
-  const fleeting = new Set<Line>()
-  const owners = new WeakMap<Line, Owner>()
+  const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
+  const shared = new Map<string, ManagedConnection>()
+  const profiles = new WeakMap<ManagedConnection, string>()
+  const owned = new Map<string, ManagedConnection>()
+  const shortLived = new Set<ManagedConnection>()
+  const owners = new WeakMap<ManagedConnection, Owner>()
   /** What the server's tools do in mid-call, as far as that is known. */
-  const habits = new Map<string, Habit>()
-  const roots = createRoots()
+  const habits = new Map<string, ToolHabit>()
+  const roots = createClientRoots()
   /** Lines whose owners get whatever is logged on them. */
-  const loud = new WeakSet<Line>()
+  const logging = new WeakSet<ManagedConnection>()
   /** Each principal has a credential of its own, so that nobody's line can be anybody else's. */
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
-  const spares = createSpares(config.session === 'shared' || personal ? 0 : config.spares, (capabilities) =>
+  const warmPool = createWarmPool(config.session === 'shared' || personal ? 0 : config.spares, (capabilities) =>
     createOwned(capabilities),
   )
   /** A server of the stateless era is told with each request whom it is for, so that one line serves all. */
-  let stateless: Line | undefined
+  let stateless: ManagedConnection | undefined
   /** Set when the server has spoken to a caller outside the streams of its calls. */
-  let speaksAside = false
+  let speaksOutOfStream = false
   /** Set when the server has asked a caller without a session for its roots. */
   let wantsRoots = false
   let open = 0
   let breaks = 0
   let closed = false
   let lost: ToolwayError | undefined
-  let latest: OpenLine | undefined
+  let latest: InitializedConnection | undefined
 
   return {
     get connected() {
       return open > 0
     },
     get opening() {
-      return all().some((line) => line.opening)
+      return all().some((managed) => managed.opening)
     },
     get failure() {
       return backoff.failure
@@ -145,91 +145,94 @@ export function createLines(options: LinesOptions): Lines {
     async interrupt(error) {
       if (open > 0) breaks++
       lost = undefined
-      await Promise.all(all().map((line) => line.interrupt(error)))
-      backoff.forgive()
+      await Promise.all(all().map((managed) => managed.interrupt(error)))
+      backoff.reset()
     },
     use,
-    of: (caller) => lineOf(caller, caller.peer),
+    forCaller: (caller) => connectionOf(caller, caller.peer),
     forListing(capabilities) {
       if (stateless) return stateless
-      return config.session === 'call' || needsOwn(capabilities) ? spares.peek(capabilities) : sharedLine(capabilities)
+      return config.session === 'call' || needsOwn(capabilities)
+        ? warmPool.peek(capabilities)
+        : sharedConnection(capabilities)
     },
-    inform(session, method) {
-      for (const [key, line] of owned)
-        if (belongsTo(key, session)) line.current?.connection.notify(method).catch(() => {})
+    notifyServer(session, method) {
+      for (const [key, managed] of owned)
+        if (belongsTo(key, session)) managed.current?.connection.notify(method).catch(() => {})
     },
-    left(session) {
-      for (const [key, line] of owned) if (belongsTo(key, session)) drop(owned, key, line)
-      for (const line of all()) line.sessions.delete(session)
+    sessionEnded(session) {
+      for (const [key, managed] of owned) if (belongsTo(key, session)) drop(owned, key, managed)
+      for (const managed of all()) managed.sessions.delete(session)
     },
     current(capabilities) {
       const profile = profileOf(capabilities)
-      const all = [...shared.values(), ...owned.values(), ...spares.all]
-      const shows = (line: Line) => line.current?.principal === undefined && profiles.get(line) === profile
-      return stateless?.current ?? all.find((line) => line.current && shows(line))?.current
+      const all = [...shared.values(), ...owned.values(), ...warmPool.all]
+      const shows = (managed: ManagedConnection) =>
+        managed.current?.principal === undefined && profiles.get(managed) === profile
+      return stateless?.current ?? all.find((managed) => managed.current && shows(managed))?.current
     },
     async [Symbol.asyncDispose]() {
       closed = true
-      await Promise.all(all().map((line) => line[Symbol.asyncDispose]()))
+      await Promise.all(all().map((managed) => managed[Symbol.asyncDispose]()))
     },
   }
 
-  function all(): Line[] {
-    return [...new Set([...shared.values(), ...owned.values(), ...fleeting, ...spares.all])]
+  function all(): ManagedConnection[] {
+    return [...new Set([...shared.values(), ...owned.values(), ...shortLived, ...warmPool.all])]
   }
 
-  function use<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+  function use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     if (config.session === 'call') return useOnce(user, work)
     if (needsRoots(user)) return useRooted(user, work)
-    return useLine(lineOf(user.caller, user.peer), user, work)
+    return useConnection(connectionOf(user.caller, user.peer), user, work)
   }
 
-  async function useLine<T>(
-    line: Line,
-    user: LineUser,
-    work: (open: OpenLine) => Promise<T>,
+  async function useConnection<T>(
+    managed: ManagedConnection,
+    user: ConnectionUser,
+    work: (open: InitializedConnection) => Promise<T>,
     rooted = false,
   ): Promise<T> {
     const { peer, signal } = user
-    const owner = owners.get(line)
-    const logged = (open: OpenLine) =>
-      peer.logLevel ? wantLogs(open, peer.logLevel, signal).then(() => work(open)) : work(open)
-    const settled = async (open: OpenLine, { greeting }: Owner) => {
+    const owner = owners.get(managed)
+    const logged = (open: InitializedConnection) =>
+      peer.logLevel ? requestLogLevel(open, peer.logLevel, signal).then(() => work(open)) : work(open)
+    const settled = async (open: InitializedConnection, { greeting }: Owner) => {
       if (greeting) await waitFor(greeting, signal)
       if (!rooted && needsRoots(user)) return useRooted(user, work)
-      if (owner?.rooting) await untilApplied(owner.rooting, clock, signal)
+      if (owner?.rooting) await waitForRoots(owner.rooting, clock, signal)
       return logged(open)
     }
-    const prepared = (open: OpenLine) => {
+    const prepared = (open: InitializedConnection) => {
       const { connection } = open
-      if (connection.owned && (isOneStream() || speaksAside)) {
-        connection.turns ??= createTurns(clock, habits, peer.rounds)
+      if (connection.owned && (isOneStream() || speaksOutOfStream)) {
+        connection.turns ??= createCallTurns(clock, habits, peer.rounds)
       }
       const settling = owner?.greeting || owner?.rooting || (!rooted && needsRoots(user))
       return owner && settling ? settled(open, owner) : logged(open)
     }
     owner?.users.add(user)
     try {
-      return await line.use(prepared, signal)
+      return await managed.use(prepared, signal)
     } finally {
       owner?.users.delete(user)
     }
   }
 
   /** Uses the connection that was given the same roots as this call has. */
-  async function useRooted<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
+  async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
     const told = await roots.of(peer, signal)
-    const line = told ? rootedLine(caller, told) : lineOf(caller, peer)
-    return useLine(line, user, work, true)
+    const managed = told ? rootedConnection(caller, told) : connectionOf(caller, peer)
+    return useConnection(managed, user, work, true)
   }
 
   /** A caller without a session may be several programs with different roots. */
-  function needsRoots({ caller, peer }: LineUser): boolean {
+  function needsRoots({ caller, peer }: ConnectionUser): boolean {
     return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
   }
 
-  function rootedLine(caller: Caller, told: Json): Line {
+  function rootedConnection(caller: Caller, told: Json): ManagedConnection {
     const key = `${ownKey(caller)} ${rootsKey(told)}`
     const known = owned.get(key)
     if (known) {
@@ -237,42 +240,43 @@ export function createLines(options: LinesOptions): Lines {
       return known
     }
     const first = owned.get(ownKey(caller))
-    const line = first && owners.get(first)?.roots === undefined ? first : newLine(caller)
-    bind(line, key, told)
-    return line
+    const managed = first && owners.get(first)?.roots === undefined ? first : newConnection(caller)
+    bind(managed, key, told)
+    return managed
   }
 
-  async function useOnce<T>(user: LineUser, work: (open: OpenLine) => Promise<T>): Promise<T> {
-    const line = newLine(user.caller)
-    fleeting.add(line)
+  async function useOnce<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
+    const managed = newConnection(user.caller)
+    shortLived.add(managed)
     try {
-      return await useLine(line, user, work)
+      return await useConnection(managed, user, work)
     } finally {
-      if (line !== stateless) end(line)
-      else fleeting.delete(line)
+      if (managed !== stateless) end(managed)
+      else shortLived.delete(managed)
     }
   }
 
   /** All calls of one caller go over one connection, so that it sees one state of the server (V3). */
-  function lineOf(caller: Caller, peer: Peer | undefined): Line {
-    const line = chosenFor(caller, peer)
-    if (caller.peer) line.sessions.add(caller.session)
-    return line
+  function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
+    const managed = chosenFor(caller, peer)
+    if (caller.peer) managed.sessions.add(caller.session)
+    return managed
   }
 
-  function chosenFor(caller: Caller, peer: Peer | undefined): Line {
+  function chosenFor(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const { capabilities, session } = caller
     const own = owned.size > 0 ? (owned.get(ownKey(caller)) ?? lastRooted(caller)) : undefined
     const logs = wantsLogs(peer)
     if (own && owners.get(own)?.roots) return own
-    if (own || (!stateless && needsOwn(capabilities))) return ownLine(caller, logs)
+    if (own || (!stateless && needsOwn(capabilities))) return ownConnection(caller, logs)
     // A session that has used the common connection stays there: what the server keeps for it is there, too.
-    if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session)) return ownLine(caller, logs)
-    return stateless ?? sharedLine(capabilities)
+    if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
+      return ownConnection(caller, logs)
+    return stateless ?? sharedConnection(capabilities)
   }
 
   /** For what does not say which roots it is about, such as a subscription. */
-  function lastRooted(caller: Caller): Line | undefined {
+  function lastRooted(caller: Caller): ManagedConnection | undefined {
     if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
     const prefix = `${ownKey(caller)} `
     return [...owned].findLast(([key]) => key.startsWith(prefix))?.[1]
@@ -281,7 +285,7 @@ export function createLines(options: LinesOptions): Lines {
   /** Whether this caller is sent log messages that nothing but its own connection can tell from those of others. */
   function wantsLogs(peer: Peer | undefined): boolean {
     if (peer?.logLevel === undefined || !options.mayLog()) return false
-    return isOneStream() || latest?.introduction.era !== 'modern'
+    return isOneStream() || latest?.handshake.era !== 'modern'
   }
 
   /** Only a connection of its own tells whom the server asks, whatever other callers do or have cancelled. */
@@ -289,28 +293,28 @@ export function createLines(options: LinesOptions): Lines {
     return config.session === 'caller' || personal || canBeAsked(capabilities)
   }
 
-  function sharedLine(capabilities: Capabilities): Line {
+  function sharedConnection(capabilities: Capabilities): ManagedConnection {
     const profile = profileOf(capabilities)
-    const line = shared.get(profile) ?? create({ capabilities, owned: false })
-    keep(shared, profile, line, maxShared)
-    return line
+    const managed = shared.get(profile) ?? create({ capabilities, owned: false })
+    keep(shared, profile, managed, maxShared)
+    return managed
   }
 
-  function ownLine(caller: Caller, logs: boolean): Line {
+  function ownConnection(caller: Caller, logs: boolean): ManagedConnection {
     const key = ownKey(caller)
-    const line = owned.get(key) ?? newLine(caller)
-    keep(owned, key, line, maxOwned[config.transport])
-    if (logs) loud.add(line)
-    const owner = owners.get(line)
+    const managed = owned.get(key) ?? newConnection(caller)
+    keep(owned, key, managed, maxOwned[config.transport])
+    if (logs) logging.add(managed)
+    const owner = owners.get(managed)
     if (owner) Object.assign(owner, { peer: caller.peer, key: caller.peer ? undefined : key })
-    return line
+    return managed
   }
 
-  function newLine({ capabilities, principal }: Caller): Line {
-    return personal ? createOwned(capabilities, principal) : spares.take(capabilities)
+  function newConnection({ capabilities, principal }: Caller): ManagedConnection {
+    return personal ? createOwned(capabilities, principal) : warmPool.take(capabilities)
   }
 
-  function createOwned(capabilities: Capabilities, principal?: string): Line {
+  function createOwned(capabilities: Capabilities, principal?: string): ManagedConnection {
     const rooted = Promise.withResolvers<Json>()
     const owner: Owner = {
       users: new Set(),
@@ -321,27 +325,27 @@ export function createLines(options: LinesOptions): Lines {
       greeting: undefined,
       rooting: undefined,
     }
-    const line = create({
+    const managed = create({
       capabilities,
       owned: true,
       principal,
       host: () => ({ calls: [...owner.users].map(({ peer }) => peer), session: owner.peer ? [owner.peer] : [] }),
-      roots: ([first]) => (first && owner.key !== undefined ? tellingRoots(line, owner, first) : undefined),
+      roots: ([first]) => (first && owner.key !== undefined ? rootsProvider(managed, owner, first) : undefined),
       onRoots(told) {
         const rooting = told
-          .then(() => applied(line.current?.connection, clock))
+          .then(() => rootsApplied(managed.current?.connection, clock))
           .then(() => {
             if (owner.rooting === rooting) owner.rooting = undefined
           })
         owner.rooting = rooting
       },
     })
-    owners.set(line, owner)
-    return line
+    owners.set(managed, owner)
+    return managed
   }
 
   /** The roots that a connection without a session is used with: those of the call for which the server asks first. */
-  function tellingRoots(line: Line, owner: Owner, first: Peer): Peer {
+  function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
     return {
       ...first,
@@ -354,54 +358,59 @@ export function createLines(options: LinesOptions): Lines {
         })
         const told = await Promise.race([own, owner.rooted.promise])
         if (!told) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not tell its roots.")
-        if (!owner.roots) bind(line, `${owner.key} ${rootsKey(told)}`, told)
+        if (!owner.roots) bind(managed, `${owner.key} ${rootsKey(told)}`, told)
         return told
       },
     }
   }
 
   /** From now on the connection is for calls with these roots. */
-  function bind(line: Line, key: string, told: Json): void {
-    const owner = owners.get(line)
+  function bind(managed: ManagedConnection, key: string, told: Json): void {
+    const owner = owners.get(managed)
     if (!owner) return
-    if (owner.key !== undefined && owned.get(owner.key) === line) owned.delete(owner.key)
+    if (owner.key !== undefined && owned.get(owner.key) === managed) owned.delete(owner.key)
     owner.key = key
     owner.roots = told
     owner.rooted.resolve(told)
-    keep(owned, key, line, maxOwned[config.transport])
+    keep(owned, key, managed, maxOwned[config.transport])
   }
 
   /** Puts a line at the end: the first one is the longest unused, and makes room where there are too many. */
-  function keep(lines: Map<string, Line>, key: string, line: Line, most: number): void {
-    lines.delete(key)
-    lines.set(key, line)
-    if (lines.size <= most) return
-    const unused = [...lines].filter(
-      ([, candidate]) => candidate !== line && candidate !== stateless && !candidate.busy,
+  function keep(
+    connections: Map<string, ManagedConnection>,
+    key: string,
+    managed: ManagedConnection,
+    most: number,
+  ): void {
+    connections.delete(key)
+    connections.set(key, managed)
+    if (connections.size <= most) return
+    const unused = [...connections].filter(
+      ([, candidate]) => candidate !== managed && candidate !== stateless && !candidate.busy,
     )
     const first = unused.find(([, { sessions }]) => sessions.size === 0) ?? unused[0]
-    if (first) drop(lines, ...first)
+    if (first) drop(connections, ...first)
   }
 
-  function drop(lines: Map<string, Line>, key: string, line: Line): void {
-    lines.delete(key)
-    end(line)
+  function drop(connections: Map<string, ManagedConnection>, key: string, managed: ManagedConnection): void {
+    connections.delete(key)
+    end(managed)
   }
 
   /** Ending takes a while, and a disposal of everything must wait for it. */
-  function end(line: Line): void {
-    fleeting.add(line)
-    line[Symbol.asyncDispose]().then(() => fleeting.delete(line))
+  function end(managed: ManagedConnection): void {
+    shortLived.add(managed)
+    managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
   }
 
-  function create(tenancy: Tenancy): Line {
+  function create(scope: ConnectionScope): ManagedConnection {
     if (closed) {
       const sentence = `Toolway is closing its lines to ${server}.`
       throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
     }
-    const line: Line = createLine({
+    const managed: ManagedConnection = createManagedConnection({
       server,
-      connect: (signal) => options.connect(tenancy, signal),
+      connect: (signal) => options.connect(scope, signal),
       backoff,
       connectWithinMs: config.startTimeout ?? connectWithinMs(config.transport),
       idleMs: stdio && config.idle > 0 ? config.idle : undefined,
@@ -410,54 +419,58 @@ export function createLines(options: LinesOptions): Lines {
         open++
         lost = undefined
         latest = opened
-        opened.connection.onAside = () => {
-          speaksAside = true
+        opened.connection.onOutOfStream = () => {
+          speaksOutOfStream = true
         }
-        awaitRoots(line, opened, tenancy)
-        const modern = opened.introduction.era === 'modern'
-        if (modern && config.session === 'shared' && !personal && !stateless && !loud.has(line)) adopt(line)
-        if (line === stateless && !modern) disown(line)
-        if (line === stateless) opened.connection.owned = false
-        options.opened(opened, tenancy.capabilities, line)
+        awaitRoots(managed, opened, scope)
+        const modern = opened.handshake.era === 'modern'
+        if (modern && config.session === 'shared' && !personal && !stateless && !logging.has(managed)) adopt(managed)
+        if (managed === stateless && !modern) disown(managed)
+        if (managed === stateless) opened.connection.owned = false
+        options.opened(opened, scope.capabilities, managed)
       },
       closed(error) {
         open--
         if (error) lost = error
-        options.closed(line, error)
+        options.closed(managed, error)
       },
       failed: options.failed,
       broke: () => breaks++,
       clock,
       log,
     })
-    profiles.set(line, profileOf(tenancy.capabilities))
-    return line
+    profiles.set(managed, profileOf(scope.capabilities))
+    return managed
   }
 
   /** The first calls must not overtake the roots that a server asks for right after the handshake. */
-  function awaitRoots(line: Line, open: OpenLine, { capabilities }: Tenancy): void {
-    const owner = owners.get(line)
-    if (!owner || capabilities.roots === undefined || open.introduction.era === 'modern') return
+  function awaitRoots(
+    managed: ManagedConnection,
+    open: InitializedConnection,
+    { capabilities }: ConnectionScope,
+  ): void {
+    const owner = owners.get(managed)
+    if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
     // Over HTTP nothing tells when the server could have asked.
     if (open.connection.transport.kind === 'http') return
-    owner.greeting = afterHandshake(open.connection, clock).then(() => {
+    owner.greeting = pingOnce(open.connection, clock).then(() => {
       owner.greeting = undefined
     })
   }
 
   /** A server that has gone back to the era with sessions needs lines for those it is greeted for. */
-  function disown(line: Line): void {
+  function disown(managed: ManagedConnection): void {
     stateless = undefined
-    drop(shared, 'stateless', line)
+    drop(shared, 'stateless', managed)
   }
 
   /** From now on everybody's: it must not go with the caller or the spares it was opened for. */
-  function adopt(line: Line): void {
-    stateless = line
-    shared.set('stateless', line)
-    owners.delete(line)
-    spares.forget(line)
-    for (const [key, candidate] of owned) if (candidate === line) owned.delete(key)
+  function adopt(managed: ManagedConnection): void {
+    stateless = managed
+    shared.set('stateless', managed)
+    owners.delete(managed)
+    warmPool.forget(managed)
+    for (const [key, candidate] of owned) if (candidate === managed) owned.delete(key)
   }
 }
 

@@ -15,7 +15,7 @@ import {
   modernRevision,
 } from '../../wire/revisions.ts'
 import { statusOf } from '../transports/transport-errors.ts'
-import type { Connection } from './rpc-connection.ts'
+import type { RpcConnection } from './rpc-connection.ts'
 
 /** Who does not answer an unknown question is not waited for longer; a process may only be slow to start. */
 const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
@@ -24,11 +24,11 @@ const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
  * Finds out which era a server speaks, on the line that will be used: the stateless one is asked for first,
  * and whatever is no clear answer in it leads to the handshake of the other one.
  */
-export async function introduce(
-  connection: Connection,
-  options: GreetOptions & { clock: Clock },
-): Promise<Introduction> {
-  const modern = discover(connection, options)
+export async function negotiate(
+  connection: RpcConnection,
+  options: HandshakeOptions & { clock: Clock },
+): Promise<HandshakeResult> {
+  const modern = discoverServer(connection, options)
   modern.catch(() => {})
   let first: unknown
   try {
@@ -54,9 +54,9 @@ class Silence extends Error {
 }
 
 async function soon(
-  modern: Promise<Introduction>,
-  { transport }: Connection,
-  options: GreetOptions & { clock: Clock },
+  modern: Promise<HandshakeResult>,
+  { transport }: RpcConnection,
+  options: HandshakeOptions & { clock: Clock },
 ) {
   using limit = deadline(options.clock, silenceMs[transport.kind], () => new Silence(), options.signal)
   return await waitFor(modern, limit.signal)
@@ -78,7 +78,7 @@ class NotModern extends Error {
  * Asks a server what it offers in the stateless era. Only a list of versions proves that it speaks it: servers of the
  * other era answer with any error, and some answer an unknown method with an empty result.
  */
-async function discover(connection: Connection, options: GreetOptions): Promise<Introduction> {
+async function discoverServer(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const { identity, capabilities, signal } = options
   const params = Json.of({ _meta: modernMeta(identity, capabilities) }).bytes
   const headers = { [headerNames.version]: modernRevision, ...standardHeaders('server/discover') }
@@ -109,9 +109,9 @@ function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
   return ask()
 }
 
-interface GreetOptions {
+interface HandshakeOptions {
   readonly server: string
-  readonly identity: Identity
+  readonly identity: ClientIdentity
   /** Those of whoever the line is for. */
   readonly capabilities: Capabilities
   readonly log: Log
@@ -119,7 +119,7 @@ interface GreetOptions {
 }
 
 /** The handshake of the era with sessions. A revision that we do not know is a warning, not a failure (F5). */
-export async function initialize(connection: Connection, options: GreetOptions): Promise<Introduction> {
+export async function initialize(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const { server, identity, capabilities, log, signal } = options
   const hello = { protocolVersion: latestLegacy, capabilities, clientInfo: identity }
   const { result } = await connection.request({ method: 'initialize', params: () => Json.of(hello).bytes, signal })
@@ -148,7 +148,7 @@ export async function initialize(connection: Connection, options: GreetOptions):
 }
 
 /** What a server said about itself when the line was opened. */
-export interface Introduction {
+export interface HandshakeResult {
   readonly era: 'legacy' | 'modern'
   readonly protocolVersion: string
   readonly serverInfo: Readonly<Record<string, unknown>>
@@ -157,29 +157,33 @@ export interface Introduction {
 }
 
 /** How we present ourselves to servers. */
-export interface Identity {
+export interface ClientIdentity {
   readonly name: string
   readonly version: string
 }
 
 /** A connection on which both sides know each other. */
-export interface OpenLine {
-  readonly connection: Connection
-  readonly introduction: Introduction
-  readonly identity: Identity
+export interface InitializedConnection {
+  readonly connection: RpcConnection
+  readonly handshake: HandshakeResult
+  readonly identity: ClientIdentity
   /** Whose credential it goes by, where each has its own. */
   readonly principal?: string
 }
 
-const asked = new WeakMap<OpenLine, LogLevel>()
+const asked = new WeakMap<InitializedConnection, LogLevel>()
 
 /**
  * Asks a server of the era with sessions for log messages from this level on. The level holds for the whole line,
  * so it only ever goes down: whoever wants less hears less at the door.
  */
-export async function wantLogs(open: OpenLine, level: LogLevel, signal: AbortSignal): Promise<void> {
-  const { introduction, connection } = open
-  if (introduction.era === 'modern' || introduction.capabilities.logging === undefined) return
+export async function requestLogLevel(
+  open: InitializedConnection,
+  level: LogLevel,
+  signal: AbortSignal,
+): Promise<void> {
+  const { handshake, connection } = open
+  if (handshake.era === 'modern' || handshake.capabilities.logging === undefined) return
   const current = asked.get(open)
   if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(level)) return
   asked.set(open, level)
@@ -189,7 +193,7 @@ export async function wantLogs(open: OpenLine, level: LogLevel, signal: AbortSig
 }
 
 /** The envelope that every request of the stateless era carries. */
-export const modernMeta = (identity: Identity, capabilities: Capabilities, logLevel?: LogLevel) => ({
+export const modernMeta = (identity: ClientIdentity, capabilities: Capabilities, logLevel?: LogLevel) => ({
   [metaKeys.protocolVersion]: modernRevision,
   [metaKeys.clientInfo]: identity,
   [metaKeys.clientCapabilities]: capabilities,

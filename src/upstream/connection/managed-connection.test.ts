@@ -3,34 +3,34 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
-import type { OpenLine } from './handshake.ts'
-import { createLine } from './managed-connection.ts'
-import { createBackoff, type StartLimit } from './reconnect.ts'
-import { openConnection } from './rpc-connection.ts'
+import type { InitializedConnection } from './handshake.ts'
+import { createManagedConnection } from './managed-connection.ts'
+import { createReconnectBackoff, type RestartLimit } from './reconnect.ts'
+import { openRpcConnection } from './rpc-connection.ts'
 
 const never = new AbortController().signal
 const options = { server: 'files', owned: false, log: silentLog }
 const identity = { name: 'toolway', version: '1' }
-const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities: {} } as const
+const handshake = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities: {} } as const
 
 interface Setup {
   readonly idleMs?: number
   readonly fails?: () => boolean
-  readonly restarts?: StartLimit
+  readonly restarts?: RestartLimit
 }
 
 function lineWith({ idleMs, fails = () => false, restarts }: Setup = {}) {
   const clock = createManualClock()
-  const backoff = createBackoff(clock, { restarts, random: () => 1 })
+  const backoff = createReconnectBackoff(clock, { restarts, random: () => 1 })
   const peers: ScriptedPeer[] = []
   const events: string[] = []
-  const line = createLine({
+  const line = createManagedConnection({
     server: 'files',
-    async connect(signal): Promise<OpenLine> {
+    async connect(signal): Promise<InitializedConnection> {
       if (fails()) throw new ToolwayError('SERVER_UNAVAILABLE', 'no such command')
       const peer = scriptedPeer({ echo: () => ({ ok: true }) })
       peers.push(peer)
-      return { connection: await openConnection(peer.transport, options, signal), introduction, identity }
+      return { connection: await openRpcConnection(peer.transport, options, signal), handshake, identity }
     },
     backoff,
     connectWithinMs: 120_000,
@@ -136,13 +136,13 @@ test('G2: an idle line is closed, one in use is not, and the next call wakes it'
 })
 
 test('G2: one who stops waiting for a slow server does not disturb the others', async () => {
-  const slow = Promise.withResolvers<OpenLine>()
+  const slow = Promise.withResolvers<InitializedConnection>()
   const clock = createManualClock()
   const callbacks = { opened() {}, closed() {}, failed() {} }
-  const line = createLine({
+  const line = createManagedConnection({
     server: 's',
     connect: () => slow.promise,
-    backoff: createBackoff(clock),
+    backoff: createReconnectBackoff(clock),
     connectWithinMs: 120_000,
     idleMs: undefined,
     ...callbacks,
@@ -154,9 +154,9 @@ test('G2: one who stops waiting for a slow server does not disturb the others', 
   const second = line.open(never)
   impatient.abort(new Error('gone'))
   await expect(first).rejects.toThrow('gone')
-  const connection = await openConnection(scriptedPeer({}).transport, options, never)
-  slow.resolve({ connection, introduction, identity })
-  await expect(second).resolves.toMatchObject({ introduction })
+  const connection = await openRpcConnection(scriptedPeer({}).transport, options, never)
+  slow.resolve({ connection, handshake, identity })
+  await expect(second).resolves.toMatchObject({ handshake })
 })
 
 test('B7: disposal ends an attempt under way and closes what is open', async () => {
@@ -213,12 +213,12 @@ test('F12: whatever fails while the line is being opened, the call was surely no
 test('T5: who comes to a server that is known to be down does not wait long for an attempt that hangs', async () => {
   const clock = createManualClock()
   let attempts = 0
-  const hanging = Promise.withResolvers<OpenLine>()
-  const line = createLine({
+  const hanging = Promise.withResolvers<InitializedConnection>()
+  const line = createManagedConnection({
     server: 's',
     connect: () =>
       ++attempts === 1 ? Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'refused')) : hanging.promise,
-    backoff: createBackoff(clock, { random: () => 0 }),
+    backoff: createReconnectBackoff(clock, { random: () => 0 }),
     connectWithinMs: 120_000,
     idleMs: undefined,
     opened() {},
@@ -232,9 +232,9 @@ test('T5: who comes to a server that is known to be down does not wait long for 
   await clock.pass(5_000)
   expect(await waiting).toMatchObject({ code: 'SERVER_UNHEALTHY', details: { retryAfterMs: 1_000 } })
   const patient = line.open(never)
-  const connection = await openConnection(scriptedPeer({}).transport, options, never)
-  hanging.resolve({ connection, introduction, identity })
-  await expect(patient).resolves.toMatchObject({ introduction })
+  const connection = await openRpcConnection(scriptedPeer({}).transport, options, never)
+  hanging.resolve({ connection, handshake, identity })
+  await expect(patient).resolves.toMatchObject({ handshake })
   expect(attempts).toBe(2)
   await line[Symbol.asyncDispose]()
   expect(clock.pending).toBe(0)

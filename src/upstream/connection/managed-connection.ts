@@ -2,27 +2,27 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { OpenLine } from './handshake.ts'
-import type { Backoff } from './reconnect.ts'
+import type { InitializedConnection } from './handshake.ts'
+import type { ReconnectBackoff } from './reconnect.ts'
 
 /** The way to one server: opened on first use, by one attempt for all who wait, closed when idle, opened again. */
-export interface Line extends AsyncDisposable {
+export interface ManagedConnection extends AsyncDisposable {
   /** The open line, if there is one; never opens it and does not count as use. */
-  readonly current: OpenLine | undefined
+  readonly current: InitializedConnection | undefined
   /** When what is open was opened. */
   readonly openedAt: number | undefined
   /** Whether an attempt to open it is under way. */
   readonly opening: boolean
   /** Whether it has been closed for good. */
   readonly ended: boolean
-  open(signal: AbortSignal): Promise<OpenLine>
+  open(signal: AbortSignal): Promise<InitializedConnection>
   /** Opens it again of our own accord: where that fails, the next call may still try. */
-  reopen(): Promise<OpenLine>
+  reopen(): Promise<InitializedConnection>
   /** Gives up what is open, because it does not answer any more; what is under way on it may have run. */
   replace(error: ToolwayError): void
   /** Ends what is open or being opened, because somebody wants it so; the next use opens it anew. Settles at its end. */
   interrupt(error: ToolwayError): Promise<void>
-  use<T>(work: (open: OpenLine) => Promise<T>, signal: AbortSignal): Promise<T>
+  use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
   /** Keeps it from being closed as idle. */
   hold(): Disposable
   /** Open sessions that have used it: the server may keep something for them, so it is not idle while there are any. */
@@ -33,16 +33,16 @@ export interface Line extends AsyncDisposable {
   readonly busy: boolean
 }
 
-export interface LineOptions {
+export interface ManagedConnectionOptions {
   readonly server: string
-  connect(signal: AbortSignal): Promise<OpenLine>
-  readonly backoff: Backoff
+  connect(signal: AbortSignal): Promise<InitializedConnection>
+  readonly backoff: ReconnectBackoff
   readonly connectWithinMs: number
   /** Undefined: it stays open. */
   readonly idleMs: number | undefined
   /** An attempt to open it begins. */
   opening?(): void
-  opened(open: OpenLine): void
+  opened(open: InitializedConnection): void
   /** The line is down; no error when we closed it ourselves. */
   closed(error?: ToolwayError): void
   failed(error: ToolwayError): void
@@ -57,15 +57,15 @@ const patienceMs = 5_000
 /** When to come back, where an attempt is under way and nobody knows how long it takes. */
 const firstHintMs = 1_000
 
-export function createLine(options: LineOptions): Line {
+export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
   const { server, backoff, connectWithinMs, clock, log } = options
   const disposal = new AbortController()
   /** Down, but not done with what was under way. */
-  const retired = new Set<OpenLine>()
+  const retired = new Set<InitializedConnection>()
   /** When each was opened, by the wall clock and by the monotonic one. */
-  const openings = new WeakMap<OpenLine, { readonly at: number; readonly since: number }>()
-  let current: OpenLine | undefined
-  let opening: Promise<OpenLine> | undefined
+  const openings = new WeakMap<InitializedConnection, { readonly at: number; readonly since: number }>()
+  let current: InitializedConnection | undefined
+  let opening: Promise<InitializedConnection> | undefined
   let interruption = new AbortController()
   let inUse = 0
   let held = 0
@@ -73,7 +73,7 @@ export function createLine(options: LineOptions): Line {
   let idleTimer: Disposable | undefined
   let closing: Promise<void> = Promise.resolve()
 
-  const line: Line = {
+  const managed: ManagedConnection = {
     get current() {
       return current
     },
@@ -93,7 +93,7 @@ export function createLine(options: LineOptions): Line {
       const open = current
       if (!open) return
       log.warn({ server, error: error.message }, 'a server does not answer any more; its line is replaced')
-      open.connection.giveUp(error)
+      open.connection.abandon(error)
       void close()
       options.broke?.()
       options.closed(error)
@@ -105,7 +105,7 @@ export function createLine(options: LineOptions): Line {
       await opening?.catch(() => {})
       const open = current
       if (open) {
-        open.connection.giveUp(error)
+        open.connection.abandon(error)
         void close()
         options.closed()
       }
@@ -145,7 +145,7 @@ export function createLine(options: LineOptions): Line {
       await Promise.all([close(), ...[...retired].map((open) => open.connection[Symbol.asyncDispose]())])
     },
   }
-  return line
+  return managed
 
   function used(): Disposable {
     inUse++
@@ -158,7 +158,7 @@ export function createLine(options: LineOptions): Line {
   }
 
   /** The open line; one that is down already makes room for a new one before anybody is told. */
-  function usable(): OpenLine | undefined {
+  function usable(): InitializedConnection | undefined {
     if (current && !current.connection.transport.usable) {
       // What is under way on it may still be answered: it ends by itself, and tells.
       retired.add(current)
@@ -170,7 +170,7 @@ export function createLine(options: LineOptions): Line {
   }
 
   /** Who comes while the server is known to be down is not kept waiting for an attempt that will hardly succeed. */
-  async function reached(signal: AbortSignal): Promise<OpenLine> {
+  async function reached(signal: AbortSignal): Promise<InitializedConnection> {
     const opening = opened()
     const { failure } = backoff
     if (!failure) return await waitFor(opening, signal)
@@ -179,7 +179,7 @@ export function createLine(options: LineOptions): Line {
   }
 
   /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
-  function opened(whenFailed = failed): Promise<OpenLine> {
+  function opened(whenFailed = failed): Promise<InitializedConnection> {
     const { failure, pauseMs, probing } = backoff
     // Who lacks a grant may have got one: that is seen without asking anybody.
     if (failure && failure.code !== 'AUTH_REQUIRED' && !opening && (pauseMs > 0 || probing)) {
@@ -193,7 +193,7 @@ export function createLine(options: LineOptions): Line {
     return opening
   }
 
-  async function attempt(whenFailed: (error: ToolwayError) => void): Promise<OpenLine> {
+  async function attempt(whenFailed: (error: ToolwayError) => void): Promise<InitializedConnection> {
     const wanted = AbortSignal.any([disposal.signal, interruption.signal])
     using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
     using _ = backoff.attempt()
@@ -223,7 +223,7 @@ export function createLine(options: LineOptions): Line {
     options.failed(error)
   }
 
-  function lost(open: OpenLine, error: ToolwayError): void {
+  function lost(open: InitializedConnection, error: ToolwayError): void {
     options.broke?.()
     if (open.connection.transport.kind === 'stdio')
       backoff.crashed(error, clock.monotonic() - (openings.get(open)?.since ?? 0))
@@ -241,7 +241,7 @@ export function createLine(options: LineOptions): Line {
     if (ms === undefined) return
     idleTimer = clock.after(ms, () => {
       const rest = (options.idleMs as number) - (clock.monotonic() - lastUse)
-      if (line.busy || line.sessions.size > 0) return watchIdle(options.idleMs)
+      if (managed.busy || managed.sessions.size > 0) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
       log.debug({ server }, 'closed an idle server; the next call wakes it')
       void close()

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
 import { isRunning } from '../transports/receiver.fixture.ts'
 import { established, gone, rogue } from '../transports/stdio.fixture.ts'
-import { createLeftovers, startOf } from './orphan-reaper.ts'
+import { createOrphanReaper, startOf } from './orphan-reaper.ts'
 
 const linux = test.runIf(existsSync('/proc/self/stat'))
 const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
@@ -20,22 +20,22 @@ async function folder(): Promise<string> {
   return path
 }
 
-const leftoversIn = (path: string) => {
-  const leftovers = createLeftovers({ folder: path, log: silentLog })
-  onTestFinished(() => leftovers[Symbol.asyncDispose]() as Promise<void>)
-  return leftovers
+const reaperIn = (path: string) => {
+  const orphanReaper = createOrphanReaper({ folder: path, log: silentLog })
+  onTestFinished(() => orphanReaper[Symbol.asyncDispose]() as Promise<void>)
+  return orphanReaper
 }
 
 /** A gateway in small that has a stubborn server with a stubborn grandchild out of its group; killed when told. */
 async function killedGateway(path: string, marked = true) {
   const code = `
-    import { createLeftovers } from ${at('./orphan-reaper.ts')}
+    import { createOrphanReaper } from ${at('./orphan-reaper.ts')}
     import { stdioTransport } from ${at('../transports/stdio.ts')}
     import { systemClock as clock } from ${at('../../core/clock.ts')}
     import { silentLog as log } from ${at('../../core/log.ts')}
-    const leftovers = createLeftovers({ folder: ${JSON.stringify(path)}, log })
+    const orphanReaper = createOrphanReaper({ folder: ${JSON.stringify(path)}, log })
     const env = ${marked ? '{}' : "{ TOOLWAY_OWNER: '' }"}
-    const line = stdioTransport({ name: 'rogue', command: process.execPath, args: [${JSON.stringify(rogue)}], env, leftovers, clock, log })
+    const line = stdioTransport({ name: 'rogue', command: process.execPath, args: [${JSON.stringify(rogue)}], env, orphanReaper, clock, log })
     const tools = [['grandchild', { detached: true }], ['grandchild', {}], ['ignore-end', {}]]
     const pids = []
     const next = () => {
@@ -71,11 +71,11 @@ linux('security: what a killed Toolway left behind is ended by the next one befo
   const path = await folder()
   const { gateway, server, stray, inGroup } = await killedGateway(path)
   // As long as its owner lives it is nobody's leftover.
-  await leftoversIn(path).reaped
+  await reaperIn(path).reaped
   expect([server, stray, inGroup].map(isRunning)).toEqual([true, true, true])
   await kill(gateway)
   expect([server, stray, inGroup].map(isRunning)).toEqual([true, true, true])
-  await leftoversIn(path).reaped
+  await reaperIn(path).reaped
   await Promise.all([gone(server), gone(stray), gone(inGroup)])
   expect(await readdir(path)).toEqual([])
 })
@@ -84,7 +84,7 @@ linux('security: a process that hides its environment is found by its number, wi
   const path = await folder()
   const { gateway, server, stray, inGroup } = await killedGateway(path, false)
   await kill(gateway)
-  await leftoversIn(path).reaped
+  await reaperIn(path).reaped
   await Promise.all([gone(server), gone(inGroup)])
   // What its operator has set free is left alone.
   expect(isRunning(stray)).toBe(true)
@@ -98,7 +98,7 @@ linux('security: a number that somebody else has now is left alone', async () =>
   const dead = `1-1-${'0'.repeat(36)}.json`
   const start = Number(startOf(pid)) - 1
   await writeFile(join(path, dead), JSON.stringify({ children: [{ pid, start: String(start) }] }))
-  await leftoversIn(path).reaped
+  await reaperIn(path).reaped
   expect(isRunning(pid)).toBe(true)
   expect(await readdir(path)).toEqual([])
 })
@@ -110,14 +110,14 @@ linux('security: records of another machine, torn ones and other files do no har
   await writeFile(join(path, `1-1-${'a'.repeat(36)}.json`), '{"children": [{"pi')
   const own = { pid: process.pid, start: startOf(process.pid) }
   await writeFile(join(path, `1-2-${'b'.repeat(36)}.json`), JSON.stringify({ space: 'elsewhere', children: [own] }))
-  await leftoversIn(path).reaped
+  await reaperIn(path).reaped
   expect((await readdir(path)).sort()).toEqual(['deeper', 'notes.txt'])
 })
 
 linux('security: a folder that cannot be written costs nothing but the record', async () => {
   const path = join(await folder(), 'file')
   await writeFile(path, '')
-  const { call } = await established({ leftovers: leftoversIn(path) })
+  const { call } = await established({ orphanReaper: reaperIn(path) })
   expect(await call('echo', { text: 'here' })).toBe('here')
 })
 
@@ -125,8 +125,8 @@ linux(
   'security: a grandchild that has left the group of its server goes soon after it, and the record with us',
   async () => {
     const path = await folder()
-    const leftovers = leftoversIn(path)
-    const { transport, call, pid } = await established({ leftovers })
+    const orphanReaper = reaperIn(path)
+    const { transport, call, pid } = await established({ orphanReaper })
     const stray = Number(await call('grandchild', { detached: true }))
     const [name] = await readdir(path)
     expect(JSON.parse(await readFile(join(path, name as string), 'utf8')).children).toMatchObject([{ pid }])
@@ -134,10 +134,10 @@ linux(
     expect(isRunning(stray)).toBe(true)
     await gone(stray)
 
-    const other = await established({ leftovers })
+    const other = await established({ orphanReaper })
     const second = Number(await other.call('grandchild', { detached: true }))
     await other.transport[Symbol.asyncDispose]()
-    await leftovers[Symbol.asyncDispose]()
+    await orphanReaper[Symbol.asyncDispose]()
     await gone(second)
     expect(await readdir(path)).toEqual([])
   },

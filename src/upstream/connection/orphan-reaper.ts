@@ -10,14 +10,14 @@ import type { Log } from '../../core/log.ts'
  * Nothing that we have started stays behind: what outlived an earlier Toolway that was killed is ended when the next
  * one starts, and what has left the group of its server is ended soon after the server.
  */
-export interface Leftovers extends AsyncDisposable {
+export interface OrphanReaper extends AsyncDisposable {
   /** Settles when what earlier ones left behind is gone; before that nothing is started in its place. Never rejects. */
   readonly reaped: Promise<void>
-  enrol(): Enrolment
+  register(): RegisteredProcess
 }
 
 /** One process that we start. */
-export interface Enrolment {
+export interface RegisteredProcess {
   /** What it and all that it starts are known by, wherever they go. */
   readonly environment: Readonly<Record<string, string>>
   started(pid: number): void
@@ -31,14 +31,14 @@ const lookMs = 50
 /** Looking through all processes takes some milliseconds: what ends together is looked for together. */
 const sweepAfterMs = 1_000
 
-interface LeftoversOptions {
+interface OrphanReaperOptions {
   readonly folder: string
   readonly log: Log
   readonly clock?: Clock
 }
 
 /** Only where the kernel tells of processes in files; elsewhere groups have to do. */
-export function createLeftovers({ folder, log, clock = systemClock }: LeftoversOptions): Leftovers {
+export function createOrphanReaper({ folder, log, clock = systemClock }: OrphanReaperOptions): OrphanReaper {
   const space = processSpace()
   const start = startOf(process.pid)
   if (space === undefined || start === undefined) return nothing
@@ -54,7 +54,7 @@ export function createLeftovers({ folder, log, clock = systemClock }: LeftoversO
     reaped: reap(folder, space, clock, log).catch((error) => {
       log.warn({ err: error }, 'could not look for processes that an earlier run has left behind')
     }),
-    enrol() {
+    register() {
       const mark = `${owner}.${++count}`
       let child: ProcessId | undefined
       return {
@@ -102,9 +102,9 @@ export function createLeftovers({ folder, log, clock = systemClock }: LeftoversO
   }
 }
 
-const nothing: Leftovers = {
+const nothing: OrphanReaper = {
   reaped: Promise.resolve(),
-  enrol: () => ({ environment: {}, started() {}, ended() {} }),
+  register: () => ({ environment: {}, started() {}, ended() {} }),
   async [Symbol.asyncDispose]() {},
 }
 

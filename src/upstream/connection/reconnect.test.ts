@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { createBackoff } from './reconnect.ts'
+import { createReconnectBackoff } from './reconnect.ts'
 
 const error = (retryAfterMs?: number) =>
   new ToolwayError('SERVER_UNAVAILABLE', 'It ended.', retryAfterMs === undefined ? {} : { retryAfterMs })
@@ -11,7 +11,7 @@ const restarts = { max: 2, window: 60_000 }
 test('T5: pauses are spread at random over a time that doubles up to a limit, and end with the first success', () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(12), (dice, times) => {
-      const backoff = createBackoff(createManualClock(), { random: () => dice })
+      const backoff = createReconnectBackoff(createManualClock(), { random: () => dice })
       for (let failure = 0; failure <= times; failure++) backoff.failed(error())
       expect(backoff.pauseMs).toBeCloseTo(dice * Math.min(1_000 * 2 ** times, 30_000), 3)
       backoff.succeeded()
@@ -22,14 +22,14 @@ test('T5: pauses are spread at random over a time that doubles up to a limit, an
 
 test('T5: a server that says when to come back is not asked before', () => {
   const clock = createManualClock()
-  const backoff = createBackoff(clock)
+  const backoff = createReconnectBackoff(clock)
   backoff.failed(error(7_000))
   expect(backoff.pauseMs).toBe(7_000)
 })
 
 test('G2: a crash alone costs no pause; one more than the limit within the window does', () => {
   const clock = createManualClock()
-  const backoff = createBackoff(clock, { restarts })
+  const backoff = createReconnectBackoff(clock, { restarts })
   for (let crash = 0; crash < 2; crash++) {
     backoff.crashed(error(), 100)
     expect(backoff.failure).toBeUndefined()
@@ -41,7 +41,7 @@ test('G2: a crash alone costs no pause; one more than the limit within the windo
 
 test('G2: crashes that lie apart, or of processes that have lasted, do not add up', () => {
   const clock = createManualClock()
-  const backoff = createBackoff(clock, { restarts })
+  const backoff = createReconnectBackoff(clock, { restarts })
   for (let crash = 0; crash < 20; crash++) {
     backoff.crashed(error(), 100)
     clock.advance(30_001)
@@ -52,7 +52,7 @@ test('G2: crashes that lie apart, or of processes that have lasted, do not add u
 
 test('T5: with its starts used up it gets one in each window, until one of them lasts', () => {
   const clock = createManualClock()
-  const backoff = createBackoff(clock, { restarts, random: () => 0 })
+  const backoff = createReconnectBackoff(clock, { restarts, random: () => 0 })
   for (let start = 0; start < 3; start++) backoff.failed(error())
   expect(backoff.pauseMs).toBe(60_000)
   clock.advance(60_000)
@@ -73,7 +73,7 @@ test('T5: with its starts used up it gets one in each window, until one of them 
 })
 
 test('T5: while it is down one attempt at a time is enough', () => {
-  const backoff = createBackoff(createManualClock())
+  const backoff = createReconnectBackoff(createManualClock())
   {
     using _ = backoff.attempt()
     expect(backoff.probing).toBe(false)

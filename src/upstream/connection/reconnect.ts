@@ -3,7 +3,7 @@ import type { ToolwayError } from '../../core/errors.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
 
 /** How long a server that could not be reached, or that keeps crashing, is left alone; one for all lines to it. */
-export interface Backoff {
+export interface ReconnectBackoff {
   /** Why it could not be reached, until it can be. */
   readonly failure: ToolwayError | undefined
   /** How long it is still left alone; not at all if zero. */
@@ -19,18 +19,18 @@ export interface Backoff {
   crashed(error: ToolwayError, livedMs: number): void
   succeeded(): void
   /** Somebody wants it to be tried again, whatever happened before. */
-  forgive(): void
+  reset(): void
 }
 
 /** How many starts may come to nothing within a window. */
-export interface StartLimit {
+export interface RestartLimit {
   readonly max: number
   readonly window: number
 }
 
-export interface BackoffOptions {
+export interface ReconnectBackoffOptions {
   /** Only processes have one: whatever runs elsewhere is not ours to start. */
-  readonly restarts?: StartLimit | undefined
+  readonly restarts?: RestartLimit | undefined
   /** From 0 to 1. */
   readonly random?: () => number
 }
@@ -46,7 +46,10 @@ const maxAskedMs = 300_000
  * Attempts that fail are spread at random over a time that doubles, so that many who wait for one server do not come
  * back together. A crash alone costs no pause: most are accidents, and the limit of starts stops the others.
  */
-export function createBackoff(clock: Clock, { restarts, random = Math.random }: BackoffOptions = {}): Backoff {
+export function createReconnectBackoff(
+  clock: Clock,
+  { restarts, random = Math.random }: ReconnectBackoffOptions = {},
+): ReconnectBackoff {
   let failure: ToolwayError | undefined
   let failures = 0
   let retryAt = 0
@@ -108,7 +111,7 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
       failure = undefined
       failures = 0
     },
-    forgive() {
+    reset() {
       failure = undefined
       failures = 0
       exhausted = false
@@ -118,12 +121,12 @@ export function createBackoff(clock: Clock, { restarts, random = Math.random }: 
 }
 
 /** Tries a server that is down again in the background, so that it comes back by itself (T5). */
-interface Recovery extends Disposable {
+interface Reconnector extends Disposable {
   /** It could not be reached. */
   failed(): void
 }
 
-interface RecoveryOptions {
+interface ReconnectorOptions {
   /** Whether the server is still down. */
   down(): boolean
   /** How long it is to be left alone. */
@@ -138,7 +141,7 @@ interface RecoveryOptions {
 /** Jitter may leave no pause at all; that is too eager for an attempt that nobody waits for. */
 const shortestPauseMs = 500
 
-export function createRecovery({ down, pauseMs, wanted, attempt, clock }: RecoveryOptions): Recovery {
+export function createReconnector({ down, pauseMs, wanted, attempt, clock }: ReconnectorOptions): Reconnector {
   let timer: Disposable | undefined
   let over = false
 

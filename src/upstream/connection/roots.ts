@@ -4,18 +4,18 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import type { Connection } from './rpc-connection.ts'
+import type { RpcConnection } from './rpc-connection.ts'
 
 /**
  * Roots of callers without a session. Each call may come from another program with other roots, while a server asks for
  * them once and keeps them. So every call is asked for its roots, and uses a connection that was given the same ones.
  */
-export interface Roots {
+export interface ClientRoots {
   /** The roots of one call; asked once, however many want to know. Undefined if its client does not tell. */
   of(peer: Peer, signal: AbortSignal): Promise<Json | undefined>
 }
 
-export function createRoots(): Roots {
+export function createClientRoots(): ClientRoots {
   const asked = new WeakMap<Peer, Promise<Json | undefined>>()
   return {
     of(peer, signal) {
@@ -44,21 +44,21 @@ const applyPings = 5
 const applyPauseMs = 50
 
 /** Settles when a server that asks for roots right after the handshake has asked: it reads messages in order. */
-export async function afterHandshake({ request }: Connection, clock: Clock): Promise<void> {
+export async function pingOnce({ request }: RpcConnection, clock: Clock): Promise<void> {
   using limit = deadline(clock, pingWithinMs, () => new Error('no answer'))
   await request({ method: 'ping', params: () => undefined, signal: limit.signal }).catch(() => {})
 }
 
 /** Settles when a server that was told roots has had the time to apply them; a busy server gets more of it. */
-export async function applied(connection: Connection | undefined, clock: Clock): Promise<void> {
+export async function rootsApplied(connection: RpcConnection | undefined, clock: Clock): Promise<void> {
   for (let ping = 0; connection && ping < applyPings; ping++) {
     await pause(clock, applyPauseMs)
-    await afterHandshake(connection, clock)
+    await pingOnce(connection, clock)
   }
 }
 
 /** Waits for roots that a server has asked for, but not for a client that never tells them. */
-export async function untilApplied(roots: Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function waitForRoots(roots: Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
   using limit = deadline(clock, tellWithinMs, () => new Error('not told'), signal)
   await waitFor(roots, limit.signal).catch((error) => {
     if (signal.aborted) throw error

@@ -6,8 +6,8 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
-import { createTurns } from '../requests/call-turns.ts'
-import { openConnection } from './rpc-connection.ts'
+import { createCallTurns } from '../requests/call-turns.ts'
+import { openRpcConnection } from './rpc-connection.ts'
 
 const never = new AbortController().signal
 const ask = (method: string, signal = never) => ({ method, params: () => Buffer.from('{}'), signal })
@@ -15,7 +15,7 @@ const open = async (...script: Parameters<typeof scriptedPeer>) => {
   const peer = scriptedPeer(...script)
   const hosts: Peer[] = []
   const options = { server: 's', owned: false, host: () => ({ calls: [], session: hosts }), log: silentLog }
-  return { peer, hosts, connection: await openConnection(peer.transport, options, never) }
+  return { peer, hosts, connection: await openRpcConnection(peer.transport, options, never) }
 }
 const peer = (changes: Partial<Peer>): Peer => ({ ...callOf().peer, ...changes })
 const hearing = (who: string, seen: unknown[]) =>
@@ -199,7 +199,7 @@ test('G3, V3: calls of a stateless owner take turns, so that each question reach
   const clock = createManualClock()
   const log: string[] = []
   connection.owned = true
-  connection.turns = createTurns(clock, new Map())
+  connection.turns = createCallTurns(clock, new Map())
   const answer = Promise.withResolvers<void>()
   const asking = (name: string): Peer => ({
     ...named(name, log),
@@ -238,7 +238,7 @@ test('V3: a cancelled call costs the calls of the same owner nothing, whatever b
   const { connection, peer: server } = await open({})
   const log: string[] = []
   connection.owned = true
-  connection.turns = createTurns(createManualClock(), new Map())
+  connection.turns = createCallTurns(createManualClock(), new Map())
   const gone = new AbortController()
   const rounds = (name: string) => ({ ...named(name, log), rounds: true })
   const cancelled = { ...ask('tools/call', gone.signal), name: 't', peer: rounds('ann') }

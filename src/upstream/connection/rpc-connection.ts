@@ -4,33 +4,33 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { toldByServers } from '../../wire/defined-members.ts'
-import { type Id, notificationBytes, type Response, readMessage, requestBytes } from '../../wire/message.ts'
+import { type Id, notificationBytes, type RpcResponse, readMessage, requestBytes } from '../../wire/message.ts'
 import { modernRevision } from '../../wire/revisions.ts'
-import type { Turns } from '../requests/call-turns.ts'
-import { createQuestions, type Question } from '../requests/server-requests.ts'
-import { createTaskNews, type TaskNews } from '../requests/tasks.ts'
-import type { Receiver, Transport } from '../transports/transport.ts'
+import type { CallTurns } from '../requests/call-turns.ts'
+import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
+import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
+import type { Transport, TransportReceiver } from '../transports/transport.ts'
 
 /** One open line to a server: matches answers to requests, and what is said on the way to the request it belongs to. */
-export interface Connection extends AsyncDisposable {
+export interface RpcConnection extends AsyncDisposable {
   readonly transport: Transport
   /** Rejects with the server's own error or with one of ours. */
-  request(request: Request): Promise<Response>
+  request(request: RpcRequest): Promise<RpcResponse>
   notify(method: string, params?: Buffer): Promise<void>
   /** Nothing more is expected of the line: whatever is under way may have run. */
-  giveUp(why: ToolwayError): void
+  abandon(why: ToolwayError): void
   /** How many messages the server has sent. */
-  readonly heard: number
+  readonly received: number
   /** How many calls were called off since it sent the last one. */
-  readonly inVain: number
+  readonly cancelledSinceReceived: number
   /** What the server tells of the tasks that it has started over this line. */
-  readonly taskNews: TaskNews
+  readonly taskUpdates: TaskUpdates
   /** Only one caller uses this connection, so that whatever the server says is for that caller. */
   owned: boolean
   /** Set where nothing tells which of the owner's calls the server speaks for. */
-  turns: Turns | undefined
+  turns: CallTurns | undefined
   /** The server has asked something when there was nobody to answer it. */
-  unheard: boolean
+  hadUnroutableRequest: boolean
   /** The server logs for a request only if that asks for it. */
   logsByRequest: boolean
   /** Both sides know each other: what is under way from now on are calls. */
@@ -40,12 +40,12 @@ export interface Connection extends AsyncDisposable {
   /** Notifications that belong to no request, such as list_changed. */
   onNotification: (method: string, params: Buffer | undefined) => void
   /** The server spoke to a caller outside the streams of its calls, over a transport that has streams. */
-  onAside: () => void
+  onOutOfStream: () => void
   /** The line went down without our doing. */
   onClosed: (error: ToolwayError) => void
 }
 
-export interface Request {
+export interface RpcRequest {
   readonly method: string
   /** The tool, prompt, resource or task that it is about. */
   readonly name?: string
@@ -67,14 +67,14 @@ export interface Request {
 }
 
 interface Pending {
-  readonly request: Request
+  readonly request: RpcRequest
   /** Nobody calls it off any more. */
   over(): void
-  resolve(answer: Response): void
+  resolve(answer: RpcResponse): void
   reject(error: Error): void
 }
 
-export interface ConnectionOptions {
+export interface RpcConnectionOptions {
   readonly server: string
   readonly owned: boolean
   /** Calls of the owner that wait for the connection, and the way to its session, if it has one. */
@@ -86,41 +86,41 @@ export interface ConnectionOptions {
   readonly log: Log
 }
 
-export async function openConnection(
+export async function openRpcConnection(
   transport: Transport,
-  options: ConnectionOptions,
+  options: RpcConnectionOptions,
   signal: AbortSignal,
-): Promise<Connection> {
+): Promise<RpcConnection> {
   const { server, log } = options
   const pending = new Map<number, Pending>()
   /** Calls that nobody waits for and that were not answered: when they were called off. */
-  const calledOff = new Map<number, number>()
-  const questions = createQuestions(transport, log)
+  const cancelledCalls = new Map<number, number>()
+  const questions = createServerRequests(transport, log)
   let lastId = 0
   let closed = false
-  let heard = 0
-  let inVain = 0
+  let messages = 0
+  let cancelled = 0
 
-  const connection: Connection = {
+  const connection: RpcConnection = {
     transport,
     request,
     notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
-    giveUp: (why) => failAll(interrupted(why)),
-    get heard() {
-      return heard
+    abandon: (why) => failAll(interrupted(why)),
+    get received() {
+      return messages
     },
-    get inVain() {
-      return inVain
+    get cancelledSinceReceived() {
+      return cancelled
     },
-    taskNews: createTaskNews(),
+    taskUpdates: createTaskUpdates(),
     owned: options.owned,
     turns: undefined,
-    unheard: false,
+    hadUnroutableRequest: false,
     serving: false,
     logsByRequest: false,
     cancelsByMessage: true,
     onNotification: () => {},
-    onAside: () => {},
+    onOutOfStream: () => {},
     onClosed: () => {},
     async [Symbol.asyncDispose]() {
       failAll(interrupted())
@@ -128,7 +128,7 @@ export async function openConnection(
     },
   }
 
-  const receiver: Receiver = {
+  const receiver: TransportReceiver = {
     message,
     failed: (exchange, error) => settle(exchange)?.reject(error),
     closed: (error) => {
@@ -140,7 +140,7 @@ export async function openConnection(
   await transport.open(receiver, signal)
   return connection
 
-  function request(request: Request): Promise<Response> {
+  function request(request: RpcRequest): Promise<RpcResponse> {
     const { turns } = connection
     const { method, name, peer, signal } = request
     if (!turns || !peer || closed || signal.aborted) return transmit(request)
@@ -148,21 +148,21 @@ export async function openConnection(
     return turns.run(about, peer, signal, () => transmit(request))
   }
 
-  function transmit(request: Request): Promise<Response> {
+  function transmit(request: RpcRequest): Promise<RpcResponse> {
     const { headers, signal, repeatable } = request
     // Whatever happened to those who were under way: this one was surely never sent.
     if (closed) return Promise.reject(gone())
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
-    const { promise, resolve, reject } = Promise.withResolvers<Response>()
+    const { promise, resolve, reject } = Promise.withResolvers<RpcResponse>()
     const over = () => signal.removeEventListener('abort', cancel)
     const cancel = () => {
       if (!pending.delete(id)) return
       if (request.peer) {
-        calledOff.set(id, performance.now())
-        inVain++
+        cancelledCalls.set(id, performance.now())
+        cancelled++
       }
-      if (connection.cancelsByMessage) callOff(id)
+      if (connection.cancelsByMessage) sendCancellation(id)
       reject(signal.reason)
     }
     const body = requestBytes(id, request.method, request.params(id))
@@ -172,7 +172,7 @@ export async function openConnection(
     return promise
   }
 
-  function callOff(requestId: number): void {
+  function sendCancellation(requestId: number): void {
     const params = Json.of({ requestId, reason: 'nobody waits for the answer any more' })
     connection.notify('notifications/cancelled', params.bytes).catch(() => {})
   }
@@ -197,8 +197,8 @@ export async function openConnection(
 
   function message(body: Buffer, exchange?: number): void {
     const message = readMessage(body)
-    heard++
-    inVain = 0
+    messages++
+    cancelled = 0
     switch (message.kind) {
       case 'response':
         answered(message.id, exchange)?.resolve(message)
@@ -226,14 +226,14 @@ export async function openConnection(
       settle(exchange)?.reject(garbled('it answers another request'))
       return undefined
     }
-    if (typeof id === 'number') calledOff.delete(id)
+    if (typeof id === 'number') cancelledCalls.delete(id)
     const waiting = typeof id === 'number' ? settle(id) : undefined
     if (!waiting) log.debug({ server, id }, 'ignored an answer that nobody waits for')
     return waiting
   }
 
   function notified(method: string, received: Buffer | undefined, exchange: number | undefined): void {
-    const params = definedNews(method, received)
+    const params = definedNotification(method, received)
     if (params === undefined) {
       log.debug({ server, method: method.slice(0, 100) }, 'ignored a notification that MCP does not define')
       return
@@ -244,8 +244,8 @@ export async function openConnection(
       const request = typeof token === 'number' ? pending.get(token)?.request : undefined
       request?.progressed?.()
       if (!request?.ownProgress) request?.peer?.notify(method, progress)
-    } else if (method === 'notifications/cancelled') questions.calledOff(params)
-    else if (method === 'notifications/tasks/status') connection.taskNews.tell(params)
+    } else if (method === 'notifications/cancelled') questions.cancelled(params)
+    else if (method === 'notifications/tasks/status') connection.taskUpdates.publish(params)
     else if (method === 'notifications/message' || method === 'notifications/elicitation/complete') {
       addressees(method, exchange)[0]?.notify(method, Json.raw(params))
     } else {
@@ -257,10 +257,10 @@ export async function openConnection(
     }
   }
 
-  function asked(question: Question, exchange: number | undefined): void {
+  function asked(question: ServerRequest, exchange: number | undefined): void {
     const { method } = question
     const first = method === 'ping' ? [] : addressees(method, exchange)
-    if (first.length === 0 && method !== 'ping') connection.unheard = true
+    if (first.length === 0 && method !== 'ping') connection.hadUnroutableRequest = true
     if (method === 'roots/list' && exchange === undefined && first.length > 0) {
       const owner = options.roots?.(first)
       const told = questions.answer(question, () => (owner ? [owner] : addressees(method, exchange)))
@@ -288,7 +288,7 @@ export async function openConnection(
     }
     const logs = method === 'notifications/message'
     const peers = [...pending.values()].flatMap(({ request }) => request.peer ?? [])
-    if (transport.kind === 'http' && peers.length > 0) connection.onAside()
+    if (transport.kind === 'http' && peers.length > 0) connection.onOutOfStream()
     if (connection.owned) {
       const { turns } = connection
       const callers = turns && (turns.strict || !logs) ? turns.speakers() : peers.reverse()
@@ -311,8 +311,8 @@ export async function openConnection(
 
   function someGoOn(): boolean {
     const oldest = performance.now() - goesOnMs
-    for (const [id, since] of calledOff) if (since < oldest) calledOff.delete(id)
-    return calledOff.size > 0
+    for (const [id, since] of cancelledCalls) if (since < oldest) cancelledCalls.delete(id)
+    return cancelledCalls.size > 0
   }
 
   /** Whatever was sent may have run: only its own error may say that it surely has not. */
@@ -335,7 +335,7 @@ export async function openConnection(
 }
 
 /** The params of a notification with the members that the protocol defines; `undefined` where it must be ignored (V1). */
-function definedNews(method: string, params: Buffer = empty): Buffer | undefined {
+function definedNotification(method: string, params: Buffer = empty): Buffer | undefined {
   const level = Object.hasOwn(toldByServers, method) ? toldByServers[method] : undefined
   if (level === undefined) return undefined
   try {

@@ -1,50 +1,53 @@
 import { type Capabilities, profileOf } from '../../core/capabilities.ts'
-import type { Line } from './managed-connection.ts'
+import type { ManagedConnection } from './managed-connection.ts'
 
 /** Lines that wait for the caller they will belong to, so that being alone on a line is not slow. */
-export interface Spares {
+export interface WarmPool {
   /** A line for one caller alone. */
-  take(capabilities: Capabilities): Line
+  take(capabilities: Capabilities): ManagedConnection
   /** A line to look at the server through; it stays a spare. */
-  peek(capabilities: Capabilities): Line
+  peek(capabilities: Capabilities): ManagedConnection
   /** It has found another use. */
-  forget(line: Line): void
-  readonly all: Iterable<Line>
+  forget(managed: ManagedConnection): void
+  readonly all: Iterable<ManagedConnection>
 }
 
 const never = new AbortController().signal
 
-export function createSpares(count: number, create: (capabilities: Capabilities) => Line): Spares {
-  const waiting = new Map<string, Line[]>()
+export function createWarmPool(count: number, create: (capabilities: Capabilities) => ManagedConnection): WarmPool {
+  const waiting = new Map<string, ManagedConnection[]>()
 
-  const of = (capabilities: Capabilities): Line[] => {
+  const of = (capabilities: Capabilities): ManagedConnection[] => {
     const profile = profileOf(capabilities)
-    const lines = waiting.get(profile) ?? []
-    waiting.set(profile, lines)
-    return lines
+    const connections = waiting.get(profile) ?? []
+    waiting.set(profile, connections)
+    return connections
   }
 
   return {
     take(capabilities) {
-      const lines = of(capabilities)
+      const connections = of(capabilities)
       // Not one that is held to follow or list something, or whose server has asked for roots when nobody could tell.
-      const free = lines.findIndex((line) => !line.busy && !line.current?.connection.unheard)
-      const taken = (free < 0 ? undefined : lines.splice(free, 1)[0]) ?? create(capabilities)
-      while (lines.length < count) {
+      const free = connections.findIndex(
+        (managed) => !managed.busy && !managed.current?.connection.hadUnroutableRequest,
+      )
+      const taken = (free < 0 ? undefined : connections.splice(free, 1)[0]) ?? create(capabilities)
+      while (connections.length < count) {
         const spare = create(capabilities)
-        lines.push(spare)
+        connections.push(spare)
         // One that does not open now is tried again by whoever takes it.
         spare.open(never).catch(() => {})
       }
       return taken
     },
     peek(capabilities) {
-      const lines = of(capabilities)
-      lines[0] ??= create(capabilities)
-      return lines[0]
+      const connections = of(capabilities)
+      connections[0] ??= create(capabilities)
+      return connections[0]
     },
-    forget(line) {
-      for (const lines of waiting.values()) if (lines.includes(line)) lines.splice(lines.indexOf(line), 1)
+    forget(managed) {
+      for (const connections of waiting.values())
+        if (connections.includes(managed)) connections.splice(connections.indexOf(managed), 1)
     },
     get all() {
       return [...waiting.values()].flat()

@@ -3,36 +3,36 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { silentLog } from '../../core/log.ts'
-import type { Introduction } from '../connection/handshake.ts'
-import { createLine } from '../connection/managed-connection.ts'
-import { createBackoff } from '../connection/reconnect.ts'
-import { openConnection } from '../connection/rpc-connection.ts'
+import type { HandshakeResult } from '../connection/handshake.ts'
+import { createManagedConnection } from '../connection/managed-connection.ts'
+import { createReconnectBackoff } from '../connection/reconnect.ts'
+import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { type ScriptedPeer, scriptedPeer } from '../peer.fixture.ts'
-import { phrase } from '../requests/encode-request.ts'
-import { createChecks } from './health-check.ts'
+import { encodeRequest } from '../requests/encode-request.ts'
+import { createHealthCheck } from './health-check.ts'
 
 const never = new AbortController().signal
 
 /** One line to a server that answers as told, checked every 30 s with 5 s to answer. */
 async function checked(
   answers: Parameters<typeof scriptedPeer>[0] = {},
-  era: Introduction['era'] = 'legacy',
-  capabilities: Introduction['capabilities'] = {},
+  era: HandshakeResult['era'] = 'legacy',
+  capabilities: HandshakeResult['capabilities'] = {},
 ) {
   const clock = createManualClock()
   const peers: ScriptedPeer[] = []
   const lost: string[] = []
-  const line = createLine({
+  const line = createManagedConnection({
     server: 's',
     async connect(signal) {
       const peer = scriptedPeer({ hello: () => ({}), ...answers })
       peers.push(peer)
-      const connection = await openConnection(peer.transport, { server: 's', owned: false, log: silentLog }, signal)
+      const connection = await openRpcConnection(peer.transport, { server: 's', owned: false, log: silentLog }, signal)
       await connection.request({ method: 'hello', params: () => undefined, signal })
-      const introduction = { era, protocolVersion: '1', serverInfo: {}, capabilities }
-      return { connection, introduction, identity: { name: 'toolway', version: '1' } }
+      const handshake = { era, protocolVersion: '1', serverInfo: {}, capabilities }
+      return { connection, handshake, identity: { name: 'toolway', version: '1' } }
     },
-    backoff: createBackoff(clock),
+    backoff: createReconnectBackoff(clock),
     connectWithinMs: 120_000,
     idleMs: undefined,
     opened() {},
@@ -41,12 +41,12 @@ async function checked(
     clock,
     log: silentLog,
   })
-  const checks = createChecks({
+  const checks = createHealthCheck({
     server: 's',
     intervalMs: 30_000,
     timeoutMs: 5_000,
-    lines: () => [line],
-    judged() {},
+    connections: () => [line],
+    healthMayHaveChanged() {},
     clock,
     log: silentLog,
   })
@@ -56,7 +56,9 @@ async function checked(
   const call = (signal = never) =>
     line.use(
       (open) =>
-        open.connection.request(phrase(open, { method: 'tools/call', capabilities: {}, signal, peer: callOf().peer })),
+        open.connection.request(
+          encodeRequest(open, { method: 'tools/call', capabilities: {}, signal, peer: callOf().peer }),
+        ),
       never,
     )
   return { clock, line, checks, lost, pings, call, peers }
@@ -75,7 +77,7 @@ test.each([
     expect(pings()).toBe(1)
     await clock.pass(60_000)
     expect(pings()).toBe(3)
-    expect([lost, checks.strain]).toEqual([[], undefined])
+    expect([lost, checks.degradation]).toEqual([[], undefined])
     checks[Symbol.dispose]()
     await line[Symbol.asyncDispose]()
     expect(clock.pending).toBe(0)
@@ -124,7 +126,7 @@ test('T5: an answer that was waiting to be read while this process was paused is
   clock.advance(1)
   clock.advance(10_000)
   await clock.pass(0)
-  expect([checks.strain, lost]).toEqual([undefined, []])
+  expect([checks.degradation, lost]).toEqual([undefined, []])
 })
 
 test('T5: one that works on a call has the time of the call, and is called strained meanwhile', async () => {
@@ -132,11 +134,11 @@ test('T5: one that works on a call has the time of the call, and is called strai
   const slow = call()
   await clock.pass(200_000)
   expect(lost).toEqual([])
-  expect(checks.strain).toMatch(/while it works/)
+  expect(checks.degradation).toMatch(/while it works/)
   peers[0]?.say({ id: 2, result: {} })
   await slow
   await clock.pass(30_000)
-  expect(checks.strain).toBeUndefined()
+  expect(checks.degradation).toBeUndefined()
 })
 
 test('T5: where callers have waited in vain, too, it is hung, and later calls are not made to wait for it', async () => {
@@ -161,10 +163,10 @@ test('T5: a slow answer makes it degraded until a quick one', async () => {
     ping: () => (slow ? new Promise((resolve) => clock.after(4_000, () => resolve({}))) : {}),
   })
   await clock.pass(70_000)
-  expect(checks.strain).toBe('It took 4000 ms to answer a check.')
+  expect(checks.degradation).toBe('It took 4000 ms to answer a check.')
   slow = false
   await clock.pass(30_000)
-  expect([checks.strain, lost]).toEqual([undefined, []])
+  expect([checks.degradation, lost]).toEqual([undefined, []])
 })
 
 test('T5: nobody is checked while nothing is open', async () => {
@@ -179,7 +181,7 @@ test('T5: one that leaves a ping without an answer is asked for a list before it
   const { clock, lost, peers, checks } = await checked({ 'tools/list': () => ({ tools: [] }) }, 'legacy', { tools: {} })
   await clock.pass(300_000)
   expect(lost).toEqual([])
-  expect(checks.strain).toBeUndefined()
+  expect(checks.degradation).toBeUndefined()
   const asked = peers[0]?.heard.map(({ method }) => method).filter((method) => /ping|list/.test(method ?? ''))
   expect(asked?.slice(0, 3)).toEqual(['ping', 'tools/list', 'tools/list'])
 })

@@ -2,27 +2,27 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { OpenLine } from '../connection/handshake.ts'
-import type { Line } from '../connection/managed-connection.ts'
-import { phrase } from '../requests/encode-request.ts'
+import type { InitializedConnection } from '../connection/handshake.ts'
+import type { ManagedConnection } from '../connection/managed-connection.ts'
+import { encodeRequest } from '../requests/encode-request.ts'
 import { statusOf } from '../transports/transport-errors.ts'
 
 /** Asks the open lines of one server from time to time whether anybody is there; a sleeping server is left asleep. */
-export interface Checks extends Disposable {
+export interface HealthCheck extends Disposable {
   /** What the last round found wrong with a server that answers; undefined if nothing. */
-  readonly strain: string | undefined
+  readonly degradation: string | undefined
   /** A line is open: from now on there is something to check. */
   opened(): void
 }
 
-export interface CheckOptions {
+export interface HealthCheckOptions {
   readonly server: string
   /** Never, if zero. */
   readonly intervalMs: number
   readonly timeoutMs: number
-  lines(): readonly Line[]
+  connections(): readonly ManagedConnection[]
   /** How strained the server is may have changed. */
-  judged(): void
+  healthMayHaveChanged(): void
   readonly clock: Clock
   readonly log: Log
 }
@@ -30,24 +30,24 @@ export interface CheckOptions {
 /** What is known of one open line. */
 interface Watch {
   /** How many messages had come in when it was looked at last. */
-  heard: number
+  received: number
   /** Checks in a row that nobody has answered. */
   missed: number
   running: boolean
-  strain: string | undefined
+  degradation: string | undefined
 }
 
-export function createChecks(options: CheckOptions): Checks {
+export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   const { server, intervalMs, timeoutMs, clock, log } = options
-  let watched = new Map<OpenLine, Watch>()
+  let watched = new Map<InitializedConnection, Watch>()
   let timer: Disposable | undefined
   let over = false
   /** Some servers leave a ping without an answer; nothing is known of that before one was answered. */
   let knowsPing: boolean | undefined
 
   return {
-    get strain() {
-      for (const { strain } of watched.values()) if (strain !== undefined) return strain
+    get degradation() {
+      for (const { degradation } of watched.values()) if (degradation !== undefined) return degradation
       return undefined
     },
     opened() {
@@ -65,44 +65,48 @@ export function createChecks(options: CheckOptions): Checks {
 
   function round(): void {
     timer = undefined
-    const open = options.lines().flatMap((line) => (line.current ? [[line, line.current] as const] : []))
+    const open = options
+      .connections()
+      .flatMap((managed) => (managed.current ? [[managed, managed.current] as const] : []))
     watched = new Map(open.map(([, current]) => [current, watched.get(current) ?? fresh()]))
     if (open.length === 0) return
-    for (const [line, current] of open) void look(line, current)
+    for (const [managed, current] of open) void look(managed, current)
     schedule()
   }
 
-  async function look(line: Line, open: OpenLine): Promise<void> {
+  async function look(managed: ManagedConnection, open: InitializedConnection): Promise<void> {
     const watch = watched.get(open) as Watch
     if (watch.running) return
     const { connection } = open
     // Whoever has spoken since the last round is alive.
-    if (connection.heard !== watch.heard) return found(open, undefined)
+    if (connection.received !== watch.received) return record(open, undefined)
     watch.running = true
     try {
-      const ms = await ask(open).catch((error) => askOtherwise(open, error))
+      const ms = await ask(open).catch((error) => askDifferently(open, error))
       // An answer after its time was over was waiting to be read while this process was paused.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
-      found(open, isSlow ? `It took ${ms} ms to answer a check.` : undefined)
+      record(open, isSlow ? `It took ${ms} ms to answer a check.` : undefined)
     } catch (error) {
-      if (line.current !== open) return
-      if (connection.heard !== watch.heard) found(open, undefined)
+      if (managed.current !== open) return
+      if (connection.received !== watch.received) record(open, undefined)
       // It answers, though not as it should: each call will tell what that means for it.
-      else if (statusOf(error) !== undefined && connection.transport.usable) found(open, (error as Error).message)
+      else if (statusOf(error) !== undefined && connection.transport.usable) record(open, (error as Error).message)
       // After a pause of this process the next round tells.
       else if (!(error instanceof ToolwayError && error.details.late))
-        missed(line, open, watch, ToolwayError.from(error))
+        missed(managed, open, watch, ToolwayError.from(error))
     } finally {
       watch.running = false
     }
   }
 
   /** How long it took to answer. */
-  async function ask(open: OpenLine, method = questionFor(open)): Promise<number> {
+  async function ask(open: InitializedConnection, method = probeMethod(open)): Promise<number> {
     const start = clock.monotonic()
     using limit = deadline(clock, timeoutMs, silent)
     try {
-      await open.connection.request(phrase(open, { method, capabilities: {}, signal: limit.signal, repeatable: true }))
+      await open.connection.request(
+        encodeRequest(open, { method, capabilities: {}, signal: limit.signal, repeatable: true }),
+      )
     } catch (error) {
       if (!(error instanceof ServerError)) throw error
     }
@@ -110,37 +114,42 @@ export function createChecks(options: CheckOptions): Checks {
     return clock.monotonic() - start
   }
 
-  function questionFor(open: OpenLine): string {
-    if (open.introduction.era === 'modern') return 'server/discover'
+  function probeMethod(open: InitializedConnection): string {
+    if (open.handshake.era === 'modern') return 'server/discover'
     return knowsPing === false ? (listOf(open) ?? 'ping') : 'ping'
   }
 
   /** One that never answered a ping is asked for something that it has answered before it is taken for hung. */
-  async function askOtherwise(open: OpenLine, error: unknown): Promise<number> {
+  async function askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
     const list = listOf(open)
-    const unsure = open.introduction.era === 'legacy' && knowsPing === undefined && list !== undefined
+    const unsure = open.handshake.era === 'legacy' && knowsPing === undefined && list !== undefined
     if (!unsure || !open.connection.transport.usable || statusOf(error) !== undefined) throw error
     const ms = await ask(open, list)
     knowsPing = false
     return ms
   }
 
-  function found(open: OpenLine, strain: string | undefined): void {
-    watched.set(open, { heard: open.connection.heard, missed: 0, running: false, strain })
-    options.judged()
+  function record(open: InitializedConnection, degradation: string | undefined): void {
+    watched.set(open, { received: open.connection.received, missed: 0, running: false, degradation })
+    options.healthMayHaveChanged()
   }
 
   /**
    * Many servers do one thing at a time: one that works on a call is given the time that the call has. Only where
    * callers have waited in vain, too, it is taken for hung.
    */
-  function missed(line: Line, { connection }: OpenLine, watch: Watch, error: ToolwayError): void {
+  function missed(
+    managed: ManagedConnection,
+    { connection }: InitializedConnection,
+    watch: Watch,
+    error: ToolwayError,
+  ): void {
     watch.missed++
-    if (!line.inUse || (watch.missed > 1 && connection.inVain > 0)) line.replace(error)
+    if (!managed.inUse || (watch.missed > 1 && connection.cancelledSinceReceived > 0)) managed.replace(error)
     else {
       log.debug({ server, missed: watch.missed }, 'a server that works on a call does not answer a check')
-      watch.strain = 'It does not answer a check while it works on a call.'
-      options.judged()
+      watch.degradation = 'It does not answer a check while it works on a call.'
+      options.healthMayHaveChanged()
     }
   }
 
@@ -151,9 +160,9 @@ export function createChecks(options: CheckOptions): Checks {
 }
 
 /** A list that the server says it has. */
-const listOf = ({ introduction }: OpenLine): string | undefined => {
-  const has = (['tools', 'prompts', 'resources'] as const).find((kind) => introduction.capabilities[kind] !== undefined)
+const listOf = ({ handshake }: InitializedConnection): string | undefined => {
+  const has = (['tools', 'prompts', 'resources'] as const).find((kind) => handshake.capabilities[kind] !== undefined)
   return has && `${has}/list`
 }
 
-const fresh = (): Watch => ({ heard: 0, missed: 0, running: false, strain: undefined })
+const fresh = (): Watch => ({ received: 0, missed: 0, running: false, degradation: undefined })

@@ -2,13 +2,13 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import type { Health, SourceStatus } from '../../core/source-status.ts'
 import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
-import type { Lines } from '../connection/connection-pool.ts'
-import type { Introduction } from '../connection/handshake.ts'
+import type { ConnectionPool } from '../connection/connection-pool.ts'
+import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
-import type { Outlook } from '../listing/server-listing.ts'
+import type { ServerListing } from '../listing/server-listing.ts'
 
 /** All that a server's health is judged by. */
-export interface Condition {
+export interface ServerCondition {
   readonly disabled: boolean
   /** Turned off by an operator while it runs. */
   readonly paused: boolean
@@ -22,7 +22,7 @@ export interface Condition {
   readonly listFailure: ToolwayError | undefined
   readonly missing: readonly string[]
   /** What checks found wrong with it, though it answers. */
-  readonly strain: string | undefined
+  readonly degradation: string | undefined
   /** The protocol version it answered with, where that is not one that Toolway knows. */
   readonly unknownProtocol: string | undefined
   /** Its first connection or listing in this run is under way. */
@@ -33,7 +33,7 @@ export interface Condition {
   readonly knownSince: number | undefined
 }
 
-interface Judgement extends Pick<SourceStatus, 'heldBack'> {
+interface Assessment extends Pick<SourceStatus, 'heldBack'> {
   readonly health: Health
   readonly reason: string
 }
@@ -46,9 +46,9 @@ export interface BreakerCondition {
 }
 
 /** The health of a server, with its breaker: an open one refuses every call, however well the server answers otherwise. */
-export function judge(server: Condition, breaker: BreakerCondition): Judgement {
-  const judgement = knowingProtocol(judgeServer(server), server)
-  if (breaker.state === 'closed' || refuses.has(judgement.health)) return judgement
+export function assessHealth(server: ServerCondition, breaker: BreakerCondition): Assessment {
+  const assessment = withUnknownProtocol(assessServer(server), server)
+  if (breaker.state === 'closed' || refuses.has(assessment.health)) return assessment
   const { reason = 'calls failed', retryAfterMs = 0 } = breaker
   if (breaker.state === 'half-open')
     return {
@@ -60,8 +60,8 @@ export function judge(server: Condition, breaker: BreakerCondition): Judgement {
 }
 
 /** A server that speaks another protocol may work, or misread every call (F5). */
-function knowingProtocol(judgement: Judgement, { unknownProtocol }: Condition): Judgement {
-  if (judgement.health !== 'healthy' || unknownProtocol === undefined) return judgement
+function withUnknownProtocol(assessment: Assessment, { unknownProtocol }: ServerCondition): Assessment {
+  if (assessment.health !== 'healthy' || unknownProtocol === undefined) return assessment
   const known = `Toolway asked for ${latestLegacy} and does not know it`
   return { health: 'degraded', reason: `It speaks protocol ${unknownProtocol}; ${known}. Calls may fail.` }
 }
@@ -70,11 +70,11 @@ function knowingProtocol(judgement: Judgement, { unknownProtocol }: Condition): 
 const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
 
 /** Health that tells the truth: never "healthy" on the strength of an empty list or an old one. */
-function judgeServer(server: Condition): Judgement {
+function assessServer(server: ServerCondition): Assessment {
   if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
   if (server.paused)
     return { health: 'disabled', reason: 'turned off by an operator, until it is enabled or restarted' }
-  if (server.connected) return judgeConnected(server)
+  if (server.connected) return assessConnected(server)
   if (server.failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: server.failure.message }
   if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
   if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call opens it again.` }
@@ -84,8 +84,15 @@ function judgeServer(server: Condition): Judgement {
   return { health: 'stale', reason: `not connected yet; known as of ${new Date(server.knownSince).toISOString()}` }
 }
 
-function judgeConnected({ failure, pauseMs, listFailure, missing, strain, starting }: Condition): Judgement {
-  const degraded = (reason: string): Judgement => ({ health: 'degraded', reason })
+function assessConnected({
+  failure,
+  pauseMs,
+  listFailure,
+  missing,
+  degradation,
+  starting,
+}: ServerCondition): Assessment {
+  const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
   // One of several principals may lack a grant: that is between the two.
   if (failure && failure.code !== 'AUTH_REQUIRED')
@@ -93,7 +100,7 @@ function judgeConnected({ failure, pauseMs, listFailure, missing, strain, starti
   if (listFailure) return degraded(`It could not say what it offers: ${listFailure.message}`)
   if (missing.length > 0) return degraded(`It could not answer ${missing.join(', ')}.`)
   if (starting) return { health: 'starting', reason: 'connected; its lists are still to come' }
-  return strain === undefined ? { health: 'healthy', reason: '' } : degraded(strain)
+  return degradation === undefined ? { health: 'healthy', reason: '' } : degraded(degradation)
 }
 
 const again = (pauseMs: number): string =>
@@ -102,13 +109,13 @@ const again = (pauseMs: number): string =>
 /** All that the status of a server is put together from. */
 interface StatusParts {
   readonly config: ServerConfig
-  readonly lines: Pick<Lines, 'connected' | 'failure' | 'pauseMs' | 'lost'>
-  readonly outlook: Pick<Outlook, 'heard' | 'missing' | 'failure' | 'descriptors'>
+  readonly pool: Pick<ConnectionPool, 'connected' | 'failure' | 'pauseMs' | 'lost'>
+  readonly listing: Pick<ServerListing, 'fetched' | 'missing' | 'failure' | 'descriptors'>
   /** What the server said of itself last, in this run or before it. */
-  readonly introduction: Introduction | undefined
+  readonly handshake: HandshakeResult | undefined
   /** Its first connection or listing in this run is under way. */
   readonly starting: boolean
-  readonly strain: string | undefined
+  readonly degradation: string | undefined
   readonly paused: boolean
   readonly since: number
   readonly latencyMs: number | undefined
@@ -117,18 +124,18 @@ interface StatusParts {
 
 /** How a server is, as everybody is told. */
 export function serverStatus(parts: StatusParts): SourceStatus {
-  const { config, lines, outlook, introduction: known, starting, strain, paused, since, latencyMs, breaker } = parts
-  const { connected, failure, pauseMs, lost } = lines
-  const { heard, missing, failure: listFailure, descriptors } = outlook
-  const line = { connected, failure, pauseMs, lost, starting, strain }
+  const { config, pool, listing, handshake: known, starting, degradation, paused, since, latencyMs, breaker } = parts
+  const { connected, failure, pauseMs, lost } = pool
+  const { fetched: heard, missing, failure: listFailure, descriptors } = listing
+  const line = { connected, failure, pauseMs, lost, starting, degradation }
   const unknownProtocol =
     known && !isKnownRevision(known.protocolVersion, known.era) ? excerpt(known.protocolVersion) : undefined
   const knowledge = { unknownProtocol, listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
   const lastError = (failure ?? lost)?.message
-  const judgement = judge({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker)
-  const hidden = judgement.reason === '' && hidesEveryTool(config, descriptors?.tools ?? [])
+  const assessment = assessHealth({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker)
+  const hidden = assessment.reason === '' && hidesEveryTool(config, descriptors?.tools ?? [])
   return {
-    ...judgement,
+    ...assessment,
     ...(hidden && { reason: nothingToRead }),
     since,
     description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { shownDefinition } from './definitions.ts'
+import { visibleDefinition } from './definitions.ts'
 
 /** One of each kind that hides something: controls, escapes, bidirectional controls, zero-width and tag characters. */
 const hidden = [
@@ -46,7 +46,7 @@ describe('B5: hidden characters', () => {
       annotations: { title: dirty },
       _meta: { 'example.com/key': dirty },
     }
-    const { definition: shown, problem } = shownDefinition('tool', definition)
+    const { definition: shown, problem } = visibleDefinition('tool', definition)
     expect(problem).toBeUndefined()
     const { _meta, ...texts } = shown
     expect(JSON.stringify(texts)).not.toContain(JSON.stringify(text).slice(1, -1))
@@ -62,7 +62,7 @@ describe('B5: hidden characters', () => {
       description: 'Re\u200bads',
       arguments: [{ name: 'a', description: '\u{e0041}b' }],
     }
-    const { definition: shown } = shownDefinition(kind, definition)
+    const { definition: shown } = visibleDefinition(kind, definition)
     expect(shown).toEqual({ ...definition, description: 'Reads', arguments: [{ name: 'a', description: 'b' }] })
   })
 
@@ -72,19 +72,19 @@ describe('B5: hidden characters', () => {
     ['a value to choose from', { name: 'read', inputSchema: { properties: { mode: { enum: ['te\u{e0041}xt'] } } } }],
     ['a required member', { name: 'read', inputSchema: { required: ['\u202epath'] } }],
   ])('in %s, which must be spelt exactly, make a tool one that is not offered', (_, definition) => {
-    expect(shownDefinition('tool', definition).problem).toContain('hidden characters')
+    expect(visibleDefinition('tool', definition).problem).toContain('hidden characters')
   })
 
   test.each(['Family 👨‍👩‍👧 and ❤️', 'می‌خواهم', 'שלום\u200f!', 'क्‍ष', 'Tabs\tand\nlines', '🏴󠁧󠁢󠁳󠁣󠁴󠁿'])(
     'honest ones stay: %s',
     (text) => {
       const definition = { name: 'read', description: text, inputSchema: {} }
-      expect(shownDefinition('tool', definition).definition).toBe(definition)
+      expect(visibleDefinition('tool', definition).definition).toBe(definition)
     },
   )
 
   test('lines that end as on Windows end as elsewhere', () => {
-    const { definition } = shownDefinition('tool', { name: 'read', description: 'One.\r\nTwo.', inputSchema: {} })
+    const { definition } = visibleDefinition('tool', { name: 'read', description: 'One.\r\nTwo.', inputSchema: {} })
     expect(definition.description).toBe('One.\nTwo.')
   })
 })

@@ -2,7 +2,7 @@ import { PromptSchema, ResourceSchema, ResourceTemplateSchema, ToolSchema } from
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Definition } from '../../core/entry.ts'
-import { type Listed, soundDefinition } from './definitions.ts'
+import { type ListedKind, repairedDefinition } from './definitions.ts'
 
 const members = {
   tool: ['title', 'description', 'annotations', 'execution', 'icons', '_meta', 'inputSchema'],
@@ -32,12 +32,12 @@ test.each([
 ] as const)(
   'S1: whatever a server writes into a %s, clients can read the list that it stands in',
   (kind, schema, bare) => {
-    const written = fc.dictionary(fc.constantFrom(...members[kind as Listed]), anything, { maxKeys: 3 })
+    const written = fc.dictionary(fc.constantFrom(...members[kind as ListedKind]), anything, { maxKeys: 3 })
     fc.assert(
       fc.property(written, (given) => {
         const { inputSchema = { type: 'object' }, ...rest } = given
         const input = kind === 'tool' ? { inputSchema: Object(inputSchema) } : {}
-        const definition = soundDefinition(kind, { ...bare, ...rest, ...input })
+        const definition = repairedDefinition(kind, { ...bare, ...rest, ...input })
         expect(schema.safeParse(definition).error?.issues, JSON.stringify(definition)).toBeUndefined()
       }),
       { numRuns: 200 },
@@ -55,16 +55,16 @@ test('B2: a definition that is right stays the very same, and of a wrong one onl
     icons: [{ src: 'data:,', sizes: ['any'] }],
     own: { kept: true },
   }
-  expect(soundDefinition('tool', right)).toBe(right)
+  expect(repairedDefinition('tool', right)).toBe(right)
   const list = { ...right, outputSchema: { type: 'array', items: { type: 'string' } } }
-  expect(soundDefinition('tool', list)).toBe(list)
+  expect(repairedDefinition('tool', list)).toBe(list)
   const wrong = {
     ...right,
     description: null,
     inputSchema: { ...right.inputSchema, properties: { a: true, b: false } },
   }
   const { description: _, ...rest } = right
-  expect(soundDefinition('tool', wrong as unknown as Definition)).toEqual({
+  expect(repairedDefinition('tool', wrong as unknown as Definition)).toEqual({
     ...rest,
     inputSchema: { ...right.inputSchema, properties: { a: {}, b: { not: {} } } },
   })

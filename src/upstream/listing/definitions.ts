@@ -6,7 +6,7 @@ import { asRecord } from '../../lib/is-record.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
 /** What a list of a server holds. */
-export type Listed = 'tool' | 'resource' | 'template' | 'prompt'
+export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'
 
 type Check = (value: unknown) => boolean
 
@@ -50,7 +50,7 @@ const ofResources = {
 }
 
 /** Members that may be missing, and what they are where they are not. */
-const optional: Readonly<Record<Listed, Readonly<Record<string, Check>>>> = {
+const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = {
   tool: {
     ...common,
     // What it describes is nobody's business here: not every revision knows outputs that are no objects.
@@ -74,7 +74,7 @@ const optional: Readonly<Record<Listed, Readonly<Record<string, Check>>>> = {
  * definition of one tool would take the tools of all servers from them. What may be missing is left out where it is
  * wrong, and what is wrong without being needed is said in the usual way; all else stays as it is.
  */
-export function soundDefinition(kind: Listed, definition: Definition): Definition {
+export function repairedDefinition(kind: ListedKind, definition: Definition): Definition {
   const wrong = Object.entries(optional[kind]).filter(([name, check]) => !isRight(definition[name], check))
   const changes: Record<string, unknown> = Object.fromEntries(wrong.map(([name]) => [name, undefined]))
   if (kind === 'tool' && !isObjectSchema(definition.inputSchema))
@@ -109,7 +109,7 @@ interface Shown {
 }
 
 /** Which members name the thing itself: calls need them as the server spells them. */
-const identities: Readonly<Record<Listed, readonly string[]>> = {
+const identities: Readonly<Record<ListedKind, readonly string[]>> = {
   tool: ['name'],
   resource: ['uri'],
   template: ['uriTemplate'],
@@ -131,7 +131,7 @@ const verbatim: ReadonlySet<string> = new Set([
  * Takes characters that nobody sees out of every text of a definition (B5). What callers must spell exactly (names,
  * members, values to choose from) cannot be changed: a definition that hides something there is not offered.
  */
-export function shownDefinition(kind: Listed, definition: Definition): Shown {
+export function visibleDefinition(kind: ListedKind, definition: Definition): Shown {
   let problem: string | undefined
 
   const exact = (text: string, where: string): string => {

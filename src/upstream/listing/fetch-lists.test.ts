@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../core/log.ts'
-import type { Introduction } from '../connection/handshake.ts'
-import { openConnection } from '../connection/rpc-connection.ts'
+import type { HandshakeResult } from '../connection/handshake.ts'
+import { openRpcConnection } from '../connection/rpc-connection.ts'
 import { scriptedPeer } from '../peer.fixture.ts'
-import { discover } from './fetch-lists.ts'
+import { fetchLists } from './fetch-lists.ts'
 
 const signal = new AbortController().signal
 const everything = { tools: {}, resources: {}, prompts: {} }
@@ -13,14 +13,14 @@ const empty = { 'resources/list': () => ({}), 'resources/templates/list': () => 
 async function offer(answers: Parameters<typeof scriptedPeer>[0], capabilities: object = everything) {
   const warnings: object[] = []
   const log = { ...silentLog, warn: (facts: object) => warnings.push(facts) }
-  const connection = await openConnection(
+  const connection = await openRpcConnection(
     scriptedPeer(answers).transport,
     { server: 's', owned: false, log: silentLog },
     signal,
   )
-  const introduction = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities } as Introduction
-  const open = { connection, introduction, identity: { name: 'toolway', version: '1' } }
-  const found = await discover(open, { server: 's', capabilities: {}, log, signal })
+  const handshake = { era: 'legacy', protocolVersion: '2025-11-25', serverInfo: {}, capabilities } as HandshakeResult
+  const open = { connection, handshake, identity: { name: 'toolway', version: '1' } }
+  const found = await fetchLists(open, { server: 's', capabilities: {}, log, signal })
   return { ...found, warnings }
 }
 

@@ -4,12 +4,12 @@ import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { invalidParamHeaders } from '../../wire/param-headers.ts'
-import type { OpenLine } from '../connection/handshake.ts'
-import { type Phrase, phrase } from '../requests/encode-request.ts'
-import { type Listed, shownDefinition, soundDefinition } from './definitions.ts'
+import type { InitializedConnection } from '../connection/handshake.ts'
+import { encodeRequest, type RequestSpec } from '../requests/encode-request.ts'
+import { type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
 
 /** What a server offers, list by list. */
-export interface Offer {
+export interface ServerLists {
   readonly tools: readonly Definition[]
   readonly resources: readonly Definition[]
   readonly templates: readonly Definition[]
@@ -29,18 +29,18 @@ const maxNamed = 20
 const methodNotFound = -32601
 
 /** Asks for every list that the server's capabilities name. One that fails loses only itself. */
-export async function discover(
-  open: OpenLine,
+export async function fetchLists(
+  open: InitializedConnection,
   options: { server: string; capabilities: Capabilities; log: Log; signal: AbortSignal },
-): Promise<Offer> {
+): Promise<ServerLists> {
   const { server, log, signal } = options
-  const { capabilities } = open.introduction
+  const { capabilities } = open.handshake
   const failed: string[] = []
   const exactSchemas = new Map<string, string>()
 
   const list = async (
     method: string,
-    kind: Listed,
+    kind: ListedKind,
     field: string,
     key: string,
     malformed = (_: Definition): string | undefined => undefined,
@@ -54,11 +54,11 @@ export async function discover(
         const reason =
           needsText(item, key) ??
           malformed(item) ??
-          shownDefinition(kind, item).problem ??
+          visibleDefinition(kind, item).problem ??
           (kept.has(item[key]) ? 'its name is listed twice' : undefined)
         const digits = exact.get(item)
         if (!reason && digits !== undefined) exactSchemas.set(item[key] as string, digits)
-        if (!reason) kept.set(item[key], soundDefinition(kind, item))
+        if (!reason) kept.set(item[key], repairedDefinition(kind, item))
         else if (++dropped <= maxNamed)
           log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
       }
@@ -86,7 +86,12 @@ export async function discover(
   return { tools, resources, templates, prompts, exactSchemas: exact, failed }
 }
 
-async function allPages(open: OpenLine, method: string, field: string, said: Pick<Phrase, 'capabilities' | 'signal'>) {
+async function allPages(
+  open: InitializedConnection,
+  method: string,
+  field: string,
+  said: Pick<RequestSpec, 'capabilities' | 'signal'>,
+) {
   const items: Definition[] = []
   const exact = new Map<Definition, string>()
   const seen = new Set<string>()
@@ -95,7 +100,7 @@ async function allPages(open: OpenLine, method: string, field: string, said: Pic
   while (seen.size < maxPages && items.length < maxItems && bytes < maxBytes) {
     const { capabilities, signal } = said
     const { result } = await open.connection.request(
-      phrase(open, { method, members, capabilities, signal, repeatable: true }),
+      encodeRequest(open, { method, members, capabilities, signal, repeatable: true }),
     )
     const page = Json.raw<Record<string, unknown>>(result)
     const body = page.value
@@ -128,8 +133,11 @@ function needsSchema({ inputSchema }: Definition): string | undefined {
 }
 
 /** Where arguments travel in headers, a tool that declares them wrongly must not be offered at all. */
-const badHeaders = ({ connection, introduction }: OpenLine, { inputSchema }: Definition): string | undefined =>
-  introduction.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
+const badHeaders = (
+  { connection, handshake }: InitializedConnection,
+  { inputSchema }: Definition,
+): string | undefined =>
+  handshake.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
 
 function needsText(item: Definition, field: string): string | undefined {
   if (typeof item !== 'object' || item === null) return 'it is not an object'

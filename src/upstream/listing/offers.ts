@@ -3,7 +3,7 @@ import type { Capabilities } from '../../core/capabilities.ts'
 import { asRecord } from '../../lib/is-record.ts'
 
 /** What one server says beside its lists. */
-export interface Advice {
+export interface ServerOffers {
   readonly name: string
   readonly instructions: string
   readonly capabilities: Capabilities
@@ -14,7 +14,7 @@ const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
 
 /** What all servers together offer beside entries. */
-export function joinOffers(servers: readonly Advice[]): Offers {
+export function joinOffers(servers: readonly ServerOffers[]): Offers {
   const extensions = Object.assign({}, ...servers.map(({ capabilities }) => asRecord(capabilities.extensions)))
   return {
     capabilities: {
@@ -28,11 +28,11 @@ export function joinOffers(servers: readonly Advice[]): Offers {
 /** Tasks of the era with sessions. Lists of them are not offered: a server's list tells the tasks of all its callers. */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 
-const runTasks = ({ capabilities }: Advice): boolean =>
+const runTasks = ({ capabilities }: ServerOffers): boolean =>
   asRecord(asRecord(asRecord(capabilities.tasks).requests).tools).call !== undefined
 
 /** Each server's advice to a model under the server's name. */
-function joined(servers: readonly Advice[]): string {
+function joined(servers: readonly ServerOffers[]): string {
   const parts = servers.filter(({ instructions }) => instructions !== '')
   return parts
     .map(({ name, instructions }) => `## ${name}\n${instructions.slice(0, maxAdvice)}`)

@@ -7,16 +7,16 @@ import type { Entry } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
-import type { OpenLine } from '../connection/handshake.ts'
-import type { Line } from '../connection/managed-connection.ts'
-import { discover, type Offer } from './fetch-lists.ts'
+import type { InitializedConnection } from '../connection/handshake.ts'
+import type { ManagedConnection } from '../connection/managed-connection.ts'
+import { fetchLists, type ServerLists } from './fetch-lists.ts'
 
 /** A server as clients of one kind see it: servers offer more to clients that can be asked for more. */
-export interface Outlook extends Disposable {
+export interface ServerListing extends Disposable {
   readonly descriptors: Descriptors | undefined
   readonly entries: readonly Entry[]
-  /** Whether the server has been heard in this run. */
-  readonly heard: boolean
+  /** Whether the server has been fetched in this run. */
+  readonly fetched: boolean
   /** Why it could not be listed, or which of its lists it could not give. */
   readonly failure: ToolwayError | undefined
   readonly missing: readonly string[]
@@ -30,21 +30,21 @@ export interface Outlook extends Disposable {
    * A new connection through which it can be seen is open. Settles when all lists were read again: another program, or
    * another version of it, may answer there. Rejects where they could not be read.
    */
-  opened(open: OpenLine): Promise<void>
+  opened(open: InitializedConnection): Promise<void>
   /** The server says that something has changed. */
-  changed(open: OpenLine): void
+  changed(open: InitializedConnection): void
 }
 
-export interface OutlookOptions {
+export interface ServerListingOptions {
   readonly server: string
   readonly capabilities: Capabilities
   readonly fingerprint: string
   readonly refreshMs: number
   readonly store: DescriptorStore
   /** The line to ask the server through. */
-  line(): Line
+  connection(): ManagedConnection
   /** Any line through which it can be seen now; none is opened for that. */
-  current(): OpenLine | undefined
+  current(): InitializedConnection | undefined
   /** Whether the server could not be reached. */
   down(): boolean
   entriesOf(descriptors: Descriptors): readonly Entry[]
@@ -59,19 +59,19 @@ const listWithinMs = 30_000
 const signInMs = 5_000
 const never = new AbortController().signal
 
-export function createOutlook(options: OutlookOptions): Outlook {
+export function createServerListing(options: ServerListingOptions): ServerListing {
   const { server, capabilities, fingerprint, refreshMs, store, clock, log } = options
   const record = recordName(server, capabilities)
   let descriptors: Descriptors | undefined
   let entries: readonly Entry[] = []
-  let heard = false
+  let fetched = false
   /** When it was listed in this run, by the monotonic clock. */
   let listedAt = Number.NEGATIVE_INFINITY
   let failure: ToolwayError | undefined
   let missing: readonly string[] = []
   let listing: Promise<void> | undefined
   let following: Promise<void> | undefined
-  const pace = createPace(clock)
+  const throttle = createRefreshThrottle(clock)
   /** Something has changed since it was asked last, and the time that it is asked again. */
   let isBehind = false
   let again: Disposable | undefined
@@ -84,8 +84,8 @@ export function createOutlook(options: OutlookOptions): Outlook {
     get entries() {
       return entries
     },
-    get heard() {
-      return heard
+    get fetched() {
+      return fetched
     },
     get failure() {
       return failure
@@ -99,7 +99,7 @@ export function createOutlook(options: OutlookOptions): Outlook {
     },
     known() {
       if (!descriptors) return false
-      if (!heard && !options.down() && isOld()) void refresh()
+      if (!fetched && !options.down() && isOld()) void refresh()
       return true
     },
     refresh,
@@ -128,20 +128,20 @@ export function createOutlook(options: OutlookOptions): Outlook {
   function isOld(): boolean {
     if (descriptors === undefined) return true
     // What an earlier run has stored has only the wall clock's time.
-    const ageMs = heard ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
+    const ageMs = fetched ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
     return refreshMs > 0 && ageMs > refreshMs
   }
 
   async function refresh(): Promise<void> {
     try {
-      await options.line().use((open) => list(open), never)
+      await options.connection().use((open) => list(open), never)
     } catch (error) {
       log.debug({ server, err: error }, 'could not refresh what a server offers')
     }
   }
 
   /** One listing at a time. */
-  function list(open: OpenLine, done?: () => void): Promise<void> {
+  function list(open: InitializedConnection, done?: () => void): Promise<void> {
     listing ??= listOnce(open).finally(() => {
       listing = undefined
       done?.()
@@ -151,28 +151,28 @@ export function createOutlook(options: OutlookOptions): Outlook {
   }
 
   /** At once, unless the server tells of changes again and again. */
-  function catchUp(open: OpenLine): void {
-    const ms = pace.next()
-    if (ms === 0) return void list(open, pace.done).catch(() => {})
+  function catchUp(open: InitializedConnection): void {
+    const ms = throttle.next()
+    if (ms === 0) return void list(open, throttle.done).catch(() => {})
     again = clock.after(ms, () => {
       again = undefined
       // Where none is open, it is asked when one is.
       const current = options.current()
-      if (current && isBehind) list(current, pace.done).catch(() => {})
+      if (current && isBehind) list(current, throttle.done).catch(() => {})
     })
   }
 
-  async function listOnce(open: OpenLine): Promise<void> {
+  async function listOnce(open: InitializedConnection): Promise<void> {
     using limit = deadline(clock, listWithinMs, tooSlow)
     isBehind = false
     try {
-      const offer = await discover(open, { server, capabilities, log, signal: limit.signal })
+      const offer = await fetchLists(open, { server, capabilities, log, signal: limit.signal })
       const recovered = failure !== undefined || missing.join() !== offer.failed.join()
       missing = offer.failed
       failure = undefined
-      const fresh = { ...open.introduction, ...kept(offer), fetchedAt: clock.now() }
-      const news = !heard || recovered || differs(fresh, descriptors)
-      heard = true
+      const fresh = { ...open.handshake, ...kept(offer), fetchedAt: clock.now() }
+      const news = !fetched || recovered || differs(fresh, descriptors)
+      fetched = true
       listedAt = clock.monotonic()
       if (news) learn(fresh)
       else descriptors = fresh
@@ -198,7 +198,7 @@ export function createOutlook(options: OutlookOptions): Outlook {
   }
 
   /** A list that failed this time keeps what it said last time. */
-  function kept({ failed, ...offer }: Offer): Omit<Offer, 'failed'> {
+  function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed'> {
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
     return {
@@ -237,7 +237,7 @@ function recordName(server: string, capabilities: Capabilities): string {
 }
 
 /** How soon something may be done again that others can ask for as often as they like. */
-interface Pace {
+interface RefreshThrottle {
   /** How long to wait with the next one: pauses are ever longer where one follows the other, until all is quiet. */
   next(): number
   /** It was done. */
@@ -251,7 +251,7 @@ const maxPauseMs = 30_000
 /** After so many pauses without any, all is quiet again. */
 const quietPauses = 10
 
-function createPace(clock: Clock): Pace {
+function createRefreshThrottle(clock: Clock): RefreshThrottle {
   let inARow = 0
   let doneAt = Number.NEGATIVE_INFINITY
 

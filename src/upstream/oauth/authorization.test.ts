@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Channel, Head } from '../transports/http-channel.ts'
-import { type Authorize, authorizedChannel } from './authorization.ts'
+import type { HttpChannel, ResponseHead } from '../transports/http-channel.ts'
+import { authorizedChannel, type RequestAuthorizer } from './authorization.ts'
 
-const refusal: Head = { status: 401, type: '', header: () => undefined, all: () => [], abort() {} }
+const refusal: ResponseHead = { status: 401, type: '', header: () => undefined, all: () => [], abort() {} }
 
 /** A server that answers everything with 401, and how often it was asked. */
-function refusing(): Channel & { asked: number } {
+function refusing(): HttpChannel & { asked: number } {
   const channel = {
     asked: 0,
     connected: true,
     gaps: 0,
-    async ask() {
+    async request() {
       channel.asked++
       return refusal
     },
@@ -25,19 +25,19 @@ const nobody = () => ({ data() {}, end() {}, lost() {} })
 
 test('F12: a request that is refused with 401 is sent once more with a new token, and no more', async () => {
   const channel = refusing()
-  const authorize: Authorize = { header: () => `Bearer ${channel.asked}`, refused: async () => true }
-  expect((await authorizedChannel(channel, authorize).ask(request, nobody)).status).toBe(401)
+  const authorize: RequestAuthorizer = { header: () => `Bearer ${channel.asked}`, refused: async () => true }
+  expect((await authorizedChannel(channel, authorize).request(request, nobody)).status).toBe(401)
   expect(channel.asked).toBe(2)
 })
 
 test('F12: where no token can be obtained after a 401, the request does not count as unsent', async () => {
   const channel = refusing()
-  const authorize: Authorize = {
+  const authorize: RequestAuthorizer = {
     header: () => 'Bearer x',
     refused: () => Promise.reject(new ToolwayError('SERVER_UNAVAILABLE', 'No token.', { server: 'x', unsent: true })),
   }
   const error = await authorizedChannel(channel, authorize)
-    .ask(request, nobody)
+    .request(request, nobody)
     .catch((thrown) => thrown)
   expect(error).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { server: 'x' } })
   expect(error.details.unsent).toBeUndefined()

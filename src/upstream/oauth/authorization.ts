@@ -1,5 +1,5 @@
 import { ToolwayError } from '../../core/errors.ts'
-import type { Channel } from '../transports/http-channel.ts'
+import type { HttpChannel } from '../transports/http-channel.ts'
 
 /** What a server says when it wants another credential than it got. */
 export interface Challenge {
@@ -92,14 +92,14 @@ export function scopesToAsk({ configured, challenged, supported, more, offered }
 }
 
 /** The same for a client that acts for itself: it has no need of a refresh token. */
-export const scopesForItself = (known: ScopesKnown): readonly string[] =>
+export const scopesForClientCredentials = (known: ScopesKnown): readonly string[] =>
   scopesToAsk(known).filter((scope) => scope !== offline)
 
 /**
  * The credential of one line to a server, as its transport sees it. Where a server needs none there is no such thing,
  * and nothing is asked.
  */
-export interface Authorize {
+export interface RequestAuthorizer {
   /**
    * What to send as Authorization; at once where a token is at hand, nothing where the server has not asked for one yet.
    * Rejects with AUTH_REQUIRED where there is none to be had without a person.
@@ -117,7 +117,7 @@ export interface Authorize {
  * A channel on which every request carries the credential of the moment. One that is refused is replaced, where that
  * can be, and the request is sent once more: whoever was refused by 401 or 403 was not worked for.
  */
-export function authorizedChannel(channel: Channel, authorize: Authorize): Channel {
+export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel {
   return {
     get connected() {
       return channel.connected
@@ -125,11 +125,11 @@ export function authorizedChannel(channel: Channel, authorize: Authorize): Chann
     get gaps() {
       return channel.gaps
     },
-    async ask(request, receive) {
+    async request(request, receive) {
       for (let again = false; ; again = true) {
         const authorization = await authorize.header()
         const headers = authorization === undefined ? request.headers : { ...request.headers, authorization }
-        const head = await channel.ask({ ...request, headers }, receive)
+        const head = await channel.request({ ...request, headers }, receive)
         if (head.status !== 401 && head.status !== 403) return head
         const challenge = readChallenge(head.status, head.all('www-authenticate'))
         const renewed = await authorize.refused(challenge, authorization).catch((error) => {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { IssuerMetadata } from './discovery.ts'
-import { codeIn, OAuthProblem } from './oauth-error.ts'
-import type { Reach, Web } from './web.ts'
+import { codeIn, OAuthError } from './oauth-error.ts'
+import type { OAuthHttp, Reach } from './web.ts'
 
 const registered = z.object({
   client_id: z.string().min(1),
@@ -22,7 +22,7 @@ export const client = z.object({
   redirects: z.array(z.string()).optional(),
 })
 
-export type Client = z.output<typeof client>
+export type OAuthClient = z.output<typeof client>
 
 /** A client that shows who it is by signing something (RFC 7523) has its key in the configuration, and nowhere else. */
 export interface SigningKey {
@@ -42,10 +42,10 @@ export async function registerClient(
   { register, authMethods, origin }: { register: URL | undefined; authMethods: readonly string[]; origin: string },
   redirect: URL,
   scopes: readonly string[],
-  { web, reach }: { readonly web: Web; readonly reach: Reach },
-): Promise<Client> {
+  { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
+): Promise<OAuthClient> {
   if (!register) {
-    throw new OAuthProblem(`${origin} does not register clients by itself: register one there, and set auth.clientId`)
+    throw new OAuthError(`${origin} does not register clients by itself: register one there, and set auth.clientId`)
   }
   // A program on somebody's machine keeps no secret from them, so none is asked for where that is allowed.
   const method = authMethods.includes('none') ? 'none' : preferred.find((one) => authMethods.includes(one))
@@ -62,7 +62,7 @@ export async function registerClient(
   const parsed = registered.safeParse(answer.body)
   if (answer.status >= 300 || !parsed.success) {
     const why = codeIn((answer.body as { error?: unknown } | null | undefined)?.error) ?? `HTTP ${answer.status}`
-    throw new OAuthProblem(
+    throw new OAuthError(
       `${origin} did not register us as a client (${why}): register one there, and set auth.clientId`,
     )
   }
@@ -83,7 +83,10 @@ export async function registerClient(
 }
 
 /** How a client shows who it is at a token endpoint: what was agreed upon, else the best that both know. */
-export function methodOf({ method, secret }: Client, { authMethods }: Pick<IssuerMetadata, 'authMethods'>): string {
+export function methodOf(
+  { method, secret }: OAuthClient,
+  { authMethods }: Pick<IssuerMetadata, 'authMethods'>,
+): string {
   if (method !== undefined && (method === 'none' || secret !== undefined)) return method
   if (secret === undefined) return 'none'
   return preferred.slice(0, 2).find((one) => authMethods.includes(one)) ?? 'client_secret_basic'

@@ -1,10 +1,10 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Authorize, Challenge } from './authorization.ts'
-import { type Discovered, discoverIssuer, type IssuerMetadata, issuerMetadata } from './discovery.ts'
-import type { Demand, Grant, Holder } from './grants.ts'
-import { OAuthProblem } from './oauth-error.ts'
-import { type OAuthParts, type OAuthSettings, obtained, onlyIssuer, refreshed } from './tokens.ts'
+import type { Challenge, RequestAuthorizer } from './authorization.ts'
+import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata, issuerMetadata } from './discovery.ts'
+import type { AuthDemand, Grant, GrantHolder } from './grants.ts'
+import { OAuthError } from './oauth-error.ts'
+import { type OAuthParts, type OAuthSettings, obtainGrant, onlyIssuer, refreshGrant } from './tokens.ts'
 import { reachOf } from './web.ts'
 
 /** A token is renewed this long before it ends, so that none ends on its way; a short-lived one later. */
@@ -18,8 +18,8 @@ const believedMs = 60_000
  * one asks for it: here by one promise for all, elsewhere by a lock and by looking whether somebody was quicker.
  */
 export function createCredential(
-  options: OAuthParts & { readonly holder: Holder; readonly settings: OAuthSettings; readonly log: Log },
-): Authorize {
+  options: OAuthParts & { readonly holder: GrantHolder; readonly settings: OAuthSettings; readonly log: Log },
+): RequestAuthorizer {
   const { holder, settings, grants, locks, web, placeOf, clock, log } = options
   const server = new URL(holder.url)
   const itself = settings.grant === 'client_credentials'
@@ -83,7 +83,7 @@ export function createCredential(
     return grant?.refreshToken === undefined ? undefined : renewed(grant)
   }
 
-  async function keptFor({ issuer }: Demand): Promise<Grant | undefined> {
+  async function keptFor({ issuer }: AuthDemand): Promise<Grant | undefined> {
     return issuer === undefined ? undefined : grants.grantOf(holder, issuer)
   }
 
@@ -113,9 +113,13 @@ export function createCredential(
   }
 
   /** Writes down what the server wants, for whoever signs in. */
-  async function demanded(before: Demand, challenge: Challenge, had: readonly string[] | undefined): Promise<Demand> {
+  async function demanded(
+    before: AuthDemand,
+    challenge: Challenge,
+    had: readonly string[] | undefined,
+  ): Promise<AuthDemand> {
     const { resourceMetadata, scopes } = challenge
-    const demand: Demand = {
+    const demand: AuthDemand = {
       ...before,
       ...(resourceMetadata !== undefined && { resourceMetadata }),
       ...(scopes && !had && { scopes: [...scopes] }),
@@ -132,9 +136,9 @@ export function createCredential(
     const kept = written && written.accessToken === unwritten?.instead ? unwritten.grant : written
     if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
     try {
-      if (!kept) throw new OAuthProblem('the grant was taken back', { code: 'invalid_grant' })
+      if (!kept) throw new OAuthError('the grant was taken back', { code: 'invalid_grant' })
       const reach = await reachOf(server, placeOf)
-      const next = await refreshed(kept, await metadataOf(old.issuer), settings, options, reach)
+      const next = await refreshGrant(kept, await metadataOf(old.issuer), settings, options, reach)
       // Calls go on with it, whether or not it can be written down; and it is the only one that can be renewed again.
       take(next)
       unwritten = { grant: next, instead: written?.accessToken ?? '' }
@@ -153,14 +157,14 @@ export function createCredential(
     }
   }
 
-  async function obtain(demand: Demand): Promise<Grant> {
+  async function obtain(demand: AuthDemand): Promise<Grant> {
     await using _ = await locks.hold(`grant ${JSON.stringify(['', holder])}`)
     const before = held
     const kept = await keptFor(await grants.demandOf(holder))
     if (kept && kept.accessToken !== before?.accessToken && !isEnding(kept)) return take(kept)
     try {
       const found = await discovered(demand)
-      const grant = await obtained(found, demand, settings, options, server)
+      const grant = await obtainGrant(found, demand, settings, options, server)
       await grants.demanded(holder, { ...demand, issuer: grant.issuer })
       await grants.granted(holder, grant)
       return take(grant)
@@ -171,7 +175,7 @@ export function createCredential(
     }
   }
 
-  async function discovered({ issuer, resourceMetadata }: Demand): Promise<Discovered> {
+  async function discovered({ issuer, resourceMetadata }: AuthDemand): Promise<DiscoveredIssuer> {
     const challenge = resourceMetadata === undefined ? undefined : { status: 401, resourceMetadata }
     const only = onlyIssuer(settings, issuer)
     try {
@@ -219,20 +223,20 @@ const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
 const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ').slice(0, 200)})` : '')
 
 /** What is no problem of OAuth is one of our own. */
-function problemOf(error: unknown): OAuthProblem {
-  if (error instanceof OAuthProblem) return error
+function problemOf(error: unknown): OAuthError {
+  if (error instanceof OAuthError) return error
   throw error
 }
 
 /** A person has to sign in. The sentence goes to whoever called, who may be a model: it says whom to ask for what. */
-function authRequired({ server, principal }: Holder, why: string, cause?: unknown): ToolwayError {
+function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
   const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`
   return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
 }
 
 /** Trying again later may help: nobody needs to sign in for that. */
-function tokenUnavailable({ server }: Holder, why: string, cause: unknown): ToolwayError {
+function tokenUnavailable({ server }: GrantHolder, why: string, cause: unknown): ToolwayError {
   const sentence = `There is no token for ${server} now: ${why}. Try again later.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })
 }

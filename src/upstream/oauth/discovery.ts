@@ -1,14 +1,14 @@
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
-import { configuredHeaders, ignored } from '../transports/http-channel.ts'
-import { createChannel } from '../transports/http1/channel.ts'
+import { configuredHeaders, discardBody } from '../transports/http-channel.ts'
+import { createHttpChannel } from '../transports/http1/channel.ts'
 import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
-import { OAuthProblem, quoted, safeAddress } from './oauth-error.ts'
-import { type PlaceOf, type Reach, reachOf, unreachable, type Web } from './web.ts'
+import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
+import { type OAuthHttp, type PlaceOf, type Reach, reachOf, unreachable } from './web.ts'
 
 /** Who gives out tokens for a server, and what to ask for. */
-export interface Discovered {
+export interface DiscoveredIssuer {
   /** The identifier of the server: tokens are asked for it and no other (RFC 8707). */
   readonly resource: string
   /** The scopes that the server knows of. */
@@ -23,12 +23,12 @@ export interface DiscoverOptions {
   readonly only?: string | undefined
   /** The issuer of the grant that we have: where the server still names it, it stays that one. */
   readonly before?: string | undefined
-  readonly web: Web
+  readonly web: OAuthHttp
   readonly placeOf: PlaceOf
 }
 
 /** Asks the server whom it trusts, and them how to get a token. */
-export async function discoverIssuer(options: DiscoverOptions): Promise<Discovered> {
+export async function discoverIssuer(options: DiscoverOptions): Promise<DiscoveredIssuer> {
   const { server, challenge, web, placeOf } = options
   const reach = await reachOf(server, placeOf)
   const { resource, issuers, scopes } = await resourceMetadata(server, challenge, { web, reach })
@@ -39,7 +39,7 @@ export async function discoverIssuer(options: DiscoverOptions): Promise<Discover
 function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
   if (only !== undefined && !issuers.includes(only)) {
     const named = quoted(issuers[0])
-    throw new OAuthProblem(
+    throw new OAuthError(
       `it trusts ${named}, and the client is registered with ${quoted(only)}, so nothing was sent there`,
     )
   }
@@ -81,18 +81,17 @@ export interface IssuerMetadata {
 /** Fetches the metadata of an issuer, and believes it only where it is about exactly this one. */
 export async function issuerMetadata(
   issuer: string,
-  { web, reach }: { readonly web: Web; readonly reach: Reach },
+  { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
 ): Promise<IssuerMetadata> {
   const at = safeAddress(issuer, 'the issuer that it names')
-  if (at.search !== '' || at.hash !== '') throw new OAuthProblem(`the issuer that it names is none: ${quoted(issuer)}`)
+  if (at.search !== '' || at.hash !== '') throw new OAuthError(`the issuer that it names is none: ${quoted(issuer)}`)
   for (const place of issuerPlaces(at)) {
     const { status, body } = await web.get(place, reach)
     if (status >= 400 && status < 500) continue
-    if (status !== 200)
-      throw new OAuthProblem(`${at.origin} cannot be asked now (HTTP ${status})`, { unreachable: true })
+    if (status !== 200) throw new OAuthError(`${at.origin} cannot be asked now (HTTP ${status})`, { unreachable: true })
     return readIssuer(body, issuer, at)
   }
-  throw new OAuthProblem(`${quoted(issuer)} publishes no metadata of an authorization server`)
+  throw new OAuthError(`${quoted(issuer)} publishes no metadata of an authorization server`)
 }
 
 /** With a path the well-known part is put before it; OpenID Connect puts it behind. */
@@ -107,15 +106,15 @@ function issuerPlaces({ origin, pathname }: URL): URL[] {
 function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): IssuerMetadata {
   const parsed = publishedIssuer.safeParse(body)
   if (!parsed.success)
-    throw new OAuthProblem(`${origin} publishes something that is no metadata of an authorization server`)
+    throw new OAuthError(`${origin} publishes something that is no metadata of an authorization server`)
   const found = parsed.data
   if (found.issuer !== issuer) {
-    throw new OAuthProblem(`the metadata of ${quoted(issuer)} is that of another issuer, ${quoted(found.issuer)}`)
+    throw new OAuthError(`the metadata of ${quoted(issuer)} is that of another issuer, ${quoted(found.issuer)}`)
   }
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
     // Out there nobody has business with what listens on this machine.
-    if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthProblem(`its ${what} is not https`)
+    if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} is not https`)
     return url
   }
   return {
@@ -159,20 +158,20 @@ const wellKnown = '/.well-known/oauth-protected-resource'
 async function resourceMetadata(
   server: URL,
   challenge: Challenge | undefined,
-  { web, reach }: { readonly web: Web; readonly reach: Reach },
+  { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
 ): Promise<ResourceMetadata> {
   for (const place of resourcePlaces(server, challenge?.resourceMetadata)) {
     const { status, body } = await web.get(place, reach)
     if (status !== 200) {
       if (challenge?.resourceMetadata === undefined && status >= 400 && status < 500) continue
-      throw new OAuthProblem(`its metadata at ${place.origin}${place.pathname} cannot be had (HTTP ${status})`)
+      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} cannot be had (HTTP ${status})`)
     }
     const parsed = publishedResource.safeParse(body)
     if (!parsed.success)
-      throw new OAuthProblem(`its metadata at ${place.origin}${place.pathname} is no resource metadata`)
+      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} is no resource metadata`)
     const { resource, authorization_servers: issuers, scopes_supported: scopes } = parsed.data
     if (!isFor(resource, server)) {
-      throw new OAuthProblem(
+      throw new OAuthError(
         `its metadata is about another resource, ${quoted(resource)}, so that a token could be used there`,
       )
     }
@@ -185,7 +184,7 @@ function resourcePlaces(server: URL, named: string | undefined): URL[] {
   if (named !== undefined) {
     const place = safeAddress(named, 'the address of its metadata')
     // A server speaks for itself, and cannot send us to look at others.
-    if (place.origin !== server.origin) throw new OAuthProblem(`it names metadata at another origin, ${place.origin}`)
+    if (place.origin !== server.origin) throw new OAuthError(`it names metadata at another origin, ${place.origin}`)
     return [place]
   }
   const path = server.pathname.replace(/\/$/, '')
@@ -222,16 +221,16 @@ export async function challengeOf(
   server: URL,
   { headers, kind, clock }: { headers: Readonly<Record<string, string>>; kind: 'http' | 'sse'; clock: Clock },
 ): Promise<Challenge | undefined> {
-  await using channel = createChannel(server.origin, clock)
+  await using channel = createHttpChannel(server.origin, clock)
   using limit = deadline(
     clock,
     probeWithinMs,
-    () => new OAuthProblem(`${server.origin} did not answer within 10 s (a fixed limit)`, { unreachable: true }),
+    () => new OAuthError(`${server.origin} did not answer within 10 s (a fixed limit)`, { unreachable: true }),
   )
   const { authorization: _, ...configured } = configuredHeaders(server, headers)
   const posts = kind === 'http'
   try {
-    const head = await channel.ask(
+    const head = await channel.request(
       {
         method: posts ? 'POST' : 'GET',
         path: server.pathname + server.search,
@@ -241,13 +240,13 @@ export async function challengeOf(
         ...(posts && { body: Buffer.from(JSON.stringify(greeting)) }),
         signal: limit.signal,
       },
-      (head) => ignored(head, clock),
+      (head) => discardBody(head, clock),
     )
     head.abort()
     return head.status === 401 || head.status === 403
       ? readChallenge(head.status, head.all('www-authenticate'))
       : undefined
   } catch (cause) {
-    throw cause instanceof OAuthProblem ? cause : unreachable(server, cause)
+    throw cause instanceof OAuthError ? cause : unreachable(server, cause)
   }
 }

@@ -8,7 +8,7 @@ import { placeOf } from '../../policy/guards/url-addresses.ts'
 import { json, startIssuer } from './issuer.fixture.ts'
 import { ask, memoryVault, openOAuth, redirect, serverConfig, signIn } from './oauth.fixture.ts'
 import { startResource } from './resource.fixture.ts'
-import { createWeb, reachOf } from './web.ts'
+import { createOAuthHttp, reachOf } from './web.ts'
 
 describe('an evil authorization server', () => {
   test('B6: metadata that is about another issuer is not believed, not even by a slash', async () => {
@@ -198,7 +198,7 @@ describe('an evil server', () => {
 
   test('B6: a server out there cannot make us look at what is in here', async () => {
     await using issuer = await startIssuer()
-    const web = createWeb({ placeOf, clock: systemClock })
+    const web = createOAuthHttp({ placeOf, clock: systemClock })
     const port = new URL(issuer.url).port
     for (const host of ['127.0.0.1', 'localhost', '127.1', '0x7f000001']) {
       await expect(web.get(new URL(`http://${host}:${port}/x`), 'public'), host).rejects.toThrow('private or reserved')

@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import type { Vault } from '../../core/vault.ts'
-import { type Client, client } from './client.ts'
+import { client, type OAuthClient } from './client.ts'
 
 /** Whose grant it is: of one server at one address, and of one principal where each has its own. */
-export interface Holder {
+export interface GrantHolder {
   readonly server: string
   readonly url: string
   /** Empty for the grant that all share. */
@@ -36,25 +36,25 @@ const demand = z.object({
 })
 
 /** What a server said that it wants: kept, because whoever gets the grant may be another process. */
-export type Demand = z.output<typeof demand>
+export type AuthDemand = z.output<typeof demand>
 
 /**
  * What is kept of grants. Each stands under its issuer: what one authorization server gave is never found when another
  * one is dealt with, so that it cannot be sent there.
  */
 export interface Grants {
-  demandOf(holder: Holder): Promise<Demand>
-  demanded(holder: Holder, demand: Demand): Promise<void>
-  grantOf(holder: Holder, issuer: string): Promise<Grant | undefined>
-  granted(holder: Holder, grant: Grant): Promise<void>
+  demandOf(holder: GrantHolder): Promise<AuthDemand>
+  demanded(holder: GrantHolder, demand: AuthDemand): Promise<void>
+  grantOf(holder: GrantHolder, issuer: string): Promise<Grant | undefined>
+  granted(holder: GrantHolder, grant: Grant): Promise<void>
   /** Forgets a grant that is none any more. */
-  ended(holder: Holder, issuer: string): Promise<void>
+  ended(holder: GrantHolder, issuer: string): Promise<void>
   /** The client that was registered with an issuer for a server. */
-  clientOf(server: string, issuer: string): Promise<Client | undefined>
-  registered(server: string, issuer: string, client: Client): Promise<void>
+  clientOf(server: string, issuer: string): Promise<OAuthClient | undefined>
+  registered(server: string, issuer: string, client: OAuthClient): Promise<void>
   /** Forgets all that is kept for a server, of one principal or of all; how many grants that were. */
   forget(server: string, principal?: string): Promise<number>
-  list(): Promise<readonly (Holder & { readonly grant: Grant })[]>
+  list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]>
 }
 
 /** Tells of every access token that it keeps or finds. */
@@ -105,6 +105,12 @@ type Key = readonly string[]
 const written = (key: Key): string => JSON.stringify(key)
 const parsed = (key: string): Key => JSON.parse(key)
 
-const grantKey = ({ server, url, principal }: Holder, issuer: string): Key => ['grant', issuer, server, url, principal]
+const grantKey = ({ server, url, principal }: GrantHolder, issuer: string): Key => [
+  'grant',
+  issuer,
+  server,
+  url,
+  principal,
+]
 /** Which issuer it is about is what it says itself. */
-const demandKey = ({ server, url, principal }: Holder): Key => ['demand', '', server, url, principal]
+const demandKey = ({ server, url, principal }: GrantHolder): Key => ['demand', '', server, url, principal]

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { plainPage } from '../../core/plain-page.ts'
 
 /** Where a browser on this machine is sent back to, while somebody signs in. */
-export interface Loopback extends AsyncDisposable {
+export interface LoopbackRedirect extends AsyncDisposable {
   readonly redirect: URL
   /**
    * Hands each answer that comes to `take` until one is taken, and tells its outcome. Whatever `take` refuses by
@@ -16,7 +16,7 @@ export interface Loopback extends AsyncDisposable {
 const path = '/callback'
 
 /** Listens on the port that was used before, where it is free: an authorization server may know us by it. */
-export async function openLoopback(port = 0): Promise<Loopback> {
+export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
   const server = await listening(port).catch((error) => {
     if (port === 0) throw error
     return listening(0)

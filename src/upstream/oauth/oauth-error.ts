@@ -1,5 +1,5 @@
 /** What went wrong on the way to a token: a sentence that never holds a secret, and what the other side called it. */
-export class OAuthProblem extends Error {
+export class OAuthError extends Error {
   override readonly name = 'OAuthProblem'
   /** The `error` of the authorization server, where it gave one. */
   readonly code: string | undefined
@@ -45,11 +45,11 @@ export const isLoopback = ({ hostname }: URL): boolean =>
 export function safeAddress(text: string, what: string): URL {
   // A parser leaves out line ends and encodes what is not ASCII; whoever is shown the text itself would see them.
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text))
-    throw new OAuthProblem(`${what} is no address: ${quoted(text)}`)
+    throw new OAuthError(`${what} is no address: ${quoted(text)}`)
   const url = new URL(text)
   const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
-  if (!safe) throw new OAuthProblem(`${what} is not https: ${quoted(url.origin)}`)
-  if (url.username !== '' || url.password !== '') throw new OAuthProblem(`${what} has a password in it`)
+  if (!safe) throw new OAuthError(`${what} is not https: ${quoted(url.origin)}`)
+  if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} has a password in it`)
   return url
 }
 

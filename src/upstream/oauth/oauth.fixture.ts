@@ -5,8 +5,8 @@ import { type Log, silentLog } from '../../core/log.ts'
 import type { Vault } from '../../core/vault.ts'
 import { placeOf } from '../../policy/guards/url-addresses.ts'
 import { memoryLocks } from '../../stores/locks.ts'
-import { ignored } from '../transports/http-channel.ts'
-import { createChannel } from '../transports/http1/channel.ts'
+import { discardBody } from '../transports/http-channel.ts'
+import { createHttpChannel } from '../transports/http1/channel.ts'
 import { authorizedChannel } from './authorization.ts'
 import type { TestIssuer } from './issuer.fixture.ts'
 import { createOAuth, type OAuth } from './oauth.ts'
@@ -54,11 +54,13 @@ export async function ask(
   const url = new URL(config.transport === 'stdio' ? '' : config.url)
   const authorize = oauth.authorize('files', config, principal)
   if (!authorize) throw new Error('no OAuth')
-  await using channel = authorizedChannel(createChannel(url.origin, systemClock), authorize)
+  await using channel = authorizedChannel(createHttpChannel(url.origin, systemClock), authorize)
   const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method }))
   const headers = { 'content-type': 'application/json' }
   return (
-    await channel.ask({ method: 'POST', path: url.pathname, headers, body }, (head) => ignored(head, systemClock))
+    await channel.request({ method: 'POST', path: url.pathname, headers, body }, (head) =>
+      discardBody(head, systemClock),
+    )
   ).status
 }
 

@@ -4,22 +4,22 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Locks } from '../../core/locks.ts'
 import type { Log } from '../../core/log.ts'
 import type { Vault } from '../../core/vault.ts'
-import type { Authorize } from './authorization.ts'
+import type { RequestAuthorizer } from './authorization.ts'
 import { createCredential } from './credential.ts'
 import { challengeOf } from './discovery.ts'
-import { createGrants, type Grant, type Holder } from './grants.ts'
-import { OAuthProblem } from './oauth-error.ts'
+import { createGrants, type Grant, type GrantHolder } from './grants.ts'
+import { OAuthError } from './oauth-error.ts'
 import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
 import type { OAuthSettings } from './tokens.ts'
-import { createWeb, type PlaceOf } from './web.ts'
+import { createOAuthHttp, type PlaceOf } from './web.ts'
 
-export type { Authorize } from './authorization.ts'
+export type { RequestAuthorizer as Authorize } from './authorization.ts'
 export type { SignIn } from './sign-in.ts'
 
 /** Tokens for servers that want OAuth: kept, renewed, and asked for. */
 export interface OAuth {
   /** The credential of a server's lines, one for all that share it; undefined for servers that want none of this. */
-  authorize(server: string, config: ServerConfig, principal?: string): Authorize | undefined
+  authorize(server: string, config: ServerConfig, principal?: string): RequestAuthorizer | undefined
   /** Begins a sign-in whose answer comes to `redirect`. Throws INVALID_ARGUMENTS where there is nothing to sign in to. */
   begin(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<SignIn>
   /** The same with the answer coming to our own door; tells where to send the person. */
@@ -30,13 +30,13 @@ export interface OAuth {
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
   /** Forgets what is kept for a server; how many grants that were. */
   forget(server: string, principal?: string): Promise<number>
-  list(): Promise<readonly KeptGrant[]>
+  list(): Promise<readonly GrantSummary[]>
   /** The access tokens that were lately in use, which are to be written down nowhere; another list when they change. */
   tokens(): readonly string[]
 }
 
 /** What may be told of a grant. */
-export interface KeptGrant extends Holder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
+export interface GrantSummary extends GrantHolder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
   /** Whether it goes on by itself when it expires. */
   readonly renewable: boolean
 }
@@ -52,9 +52,9 @@ export interface OAuthOptions {
 export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions): OAuth {
   const seen = createSeenTokens()
   const grants = createGrants(vault, seen.add)
-  const parts = { grants, locks, placeOf, clock, web: createWeb({ placeOf, clock }) }
-  const flows = createFlows(clock)
-  const credentials = new Map<string, Authorize>()
+  const parts = { grants, locks, placeOf, clock, web: createOAuthHttp({ placeOf, clock }) }
+  const flows = createPendingSignIns(clock)
+  const credentials = new Map<string, RequestAuthorizer>()
 
   const begin: OAuth['begin'] = async (server, config, redirect, principal) => {
     const { settings, holder, headers, kind } = wanted(server, config, principal)
@@ -103,7 +103,7 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
 /** More than there are servers and principals at one time: the longest unused one goes. */
 const maxCredentials = 4_096
 
-function keep(credentials: Map<string, Authorize>, key: string, credential: Authorize): void {
+function keep(credentials: Map<string, RequestAuthorizer>, key: string, credential: RequestAuthorizer): void {
   credentials.delete(key)
   credentials.set(key, credential)
   if (credentials.size <= maxCredentials) return
@@ -117,7 +117,7 @@ const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
   config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
 
 /** Where all share one grant, whoever asks has that one. */
-const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): Holder => ({
+const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): GrantHolder => ({
   server,
   url: config.transport === 'stdio' ? '' : new URL(config.url).href,
   principal: settings.perPrincipal ? principal : '',
@@ -142,7 +142,7 @@ function wanted(server: string, config: ServerConfig, principal?: string) {
 
 /** What whoever signs in is told. */
 function refusal(server: string, error: unknown): unknown {
-  if (!(error instanceof OAuthProblem)) return error
+  if (!(error instanceof OAuthError)) return error
   const code = error.unreachable ? 'SERVER_UNAVAILABLE' : 'AUTH_REQUIRED'
   return new ToolwayError(code, `${server} cannot be signed in to: ${error.message}.`, { server, cause: error })
 }
@@ -155,7 +155,7 @@ interface Flow {
 }
 
 /** Sign-ins under way; what nobody comes back to is forgotten. */
-interface Flows {
+interface PendingSignIns {
   add(server: string, signIn: SignIn): void
   /** Finishes the one that an answer belongs to; tells which server it was for. */
   finish(answer: URLSearchParams): Promise<string>
@@ -165,7 +165,7 @@ const patienceMs = 10 * 60_000
 /** Only operators begin them, but one of them may have a loose finger. */
 const maxSignIns = 32
 
-function createFlows(clock: Clock): Flows {
+function createPendingSignIns(clock: Clock): PendingSignIns {
   let flows: readonly Flow[] = []
   return {
     add(server, signIn) {
@@ -175,7 +175,7 @@ function createFlows(clock: Clock): Flows {
     async finish(answer) {
       const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
       if (!flow)
-        throw new OAuthProblem(
+        throw new OAuthError(
           `no sign-in waits for this answer (each waits ${patienceMs / 60_000} min, a fixed limit): begin again`,
         )
       flows = flows.filter((one) => one !== flow)

@@ -7,7 +7,7 @@ import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { selfSigned } from '../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../core/clock.ts'
 import { placeOf } from '../../policy/guards/url-addresses.ts'
-import { createWeb } from './web.ts'
+import { createOAuthHttp } from './web.ts'
 
 /** An authorization server at a name that only a proxy knows. */
 async function serving() {
@@ -28,7 +28,7 @@ async function serving() {
   return `https://id.invalid:${(server.address() as AddressInfo).port}`
 }
 
-const webBehind = (proxy: string) => createWeb({ placeOf, env: { HTTPS_PROXY: proxy }, clock: systemClock })
+const webBehind = (proxy: string) => createOAuthHttp({ placeOf, env: { HTTPS_PROXY: proxy }, clock: systemClock })
 
 describe('B6: authorization servers behind a proxy', () => {
   test('are asked through it, as carefully as without one', async () => {

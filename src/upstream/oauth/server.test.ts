@@ -5,7 +5,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { silentLog } from '../../core/log.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { createConnect } from '../connection/connect.ts'
+import { createConnector } from '../connection/connect.ts'
 import { createServer } from '../server.ts'
 import { startIssuer } from './issuer.fixture.ts'
 import { openOAuth, serverConfig, signIn } from './oauth.fixture.ts'
@@ -24,7 +24,7 @@ function serverOf(config: ServerConfig, oauth: OAuth) {
     store: { load: async () => undefined, save: async () => {} },
     servedUri: (uri) => uri,
     seal: createSeal('a secret for the test'),
-    connect: createConnect({ ...common, identity: { name: 'toolway', version: '1' }, oauth }),
+    connect: createConnector({ ...common, identity: { name: 'toolway', version: '1' }, oauth }),
   })
   const callAs = (principal: string) => {
     const [entry] = server.entries()

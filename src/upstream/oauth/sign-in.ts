@@ -1,9 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Challenge, scopesToAsk } from './authorization.ts'
-import { type Client, registerClient } from './client.ts'
-import { type Discovered, discoverIssuer, type IssuerMetadata } from './discovery.ts'
-import type { Grant, Holder } from './grants.ts'
-import { codeIn, isLoopback, isSameSite, OAuthProblem, quoted } from './oauth-error.ts'
+import { type OAuthClient, registerClient } from './client.ts'
+import { type DiscoveredIssuer, discoverIssuer, type IssuerMetadata } from './discovery.ts'
+import type { Grant, GrantHolder } from './grants.ts'
+import { codeIn, isLoopback, isSameSite, OAuthError, quoted } from './oauth-error.ts'
 import {
   configuredClient,
   grantFrom,
@@ -27,8 +27,8 @@ export interface SignIn {
   finish(answer: URLSearchParams): Promise<Grant>
 }
 
-export interface SignInOptions extends OAuthParts {
-  readonly holder: Holder
+export interface BeginSignInOptions extends OAuthParts {
+  readonly holder: GrantHolder
   readonly settings: OAuthSettings
   /** Where the browser is sent back to. */
   readonly redirect: URL
@@ -37,7 +37,7 @@ export interface SignInOptions extends OAuthParts {
 }
 
 /** Begins a sign-in: finds out whom the server trusts, and who we are to them. */
-export async function beginSignIn(options: SignInOptions): Promise<SignIn> {
+export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> {
   const { holder, settings, redirect, grants, web, placeOf } = options
   const server = new URL(holder.url)
   const demand = await grants.demandOf(holder)
@@ -48,9 +48,9 @@ export async function beginSignIn(options: SignInOptions): Promise<SignIn> {
   const only = onlyIssuer(settings, demand.issuer)
   const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, placeOf })
   const { issuer, resource, scopes: supported } = found
-  if (!issuer.authorize) throw new OAuthProblem(`${quoted(issuer.issuer)} has no way to sign in`)
+  if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no way to sign in`)
   if (!issuer.pkce) {
-    throw new OAuthProblem(`${quoted(issuer.issuer)} does not know PKCE with S256, without which a code can be stolen`)
+    throw new OAuthError(`${quoted(issuer.issuer)} does not know PKCE with S256, without which a code can be stolen`)
   }
   if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
   const scopes = scopesToAsk({
@@ -86,8 +86,8 @@ export async function beginSignIn(options: SignInOptions): Promise<SignIn> {
     issuer: issuer.issuer,
     scopes,
     async finish(answer) {
-      if (used) throw new OAuthProblem('this sign-in was finished before')
-      if (!sameState(answer, state)) throw new OAuthProblem('the answer belongs to another sign-in')
+      if (used) throw new OAuthError('this sign-in was finished before')
+      if (!sameState(answer, state)) throw new OAuthError('the answer belongs to another sign-in')
       used = true
       const code = codeOf(answer, found)
       const tokens = await requestTokens({
@@ -123,7 +123,7 @@ export async function beginSignIn(options: SignInOptions): Promise<SignIn> {
  */
 function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
   if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
-  throw new OAuthProblem(
+  throw new OAuthError(
     `${quoted(issuer)} lets people sign in at ${authorize.origin}, and wants what they bring back for itself; if that is as it should be, set auth.issuer to it`,
   )
 }
@@ -138,23 +138,21 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
  * The code of an answer, where the answer is from the issuer that was asked (RFC 9207): compared as it stands, also
  * where the issuer never promised to name itself, and before anything else in it is believed.
  */
-function codeOf(answer: URLSearchParams, { issuer }: Discovered): string {
-  if (new Set(answer.keys()).size < answer.size) throw new OAuthProblem('the answer says something twice')
+function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
+  if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the answer says something twice')
   const from = answer.get('iss')
   if (from === null && issuer.namesItself) {
-    throw new OAuthProblem(`the answer does not say that it is from ${quoted(issuer.issuer)}, as it must`)
+    throw new OAuthError(`the answer does not say that it is from ${quoted(issuer.issuer)}, as it must`)
   }
   if (from !== null && from !== issuer.issuer) {
-    throw new OAuthProblem(
-      `the answer is from another authorization server than the one that was asked, ${quoted(from)}`,
-    )
+    throw new OAuthError(`the answer is from another authorization server than the one that was asked, ${quoted(from)}`)
   }
   if (answer.has('error')) {
     const code = codeIn(answer.get('error'))
-    throw new OAuthProblem(`the authorization server refused${code ? ` (${code})` : ''}`, { code })
+    throw new OAuthError(`the authorization server refused${code ? ` (${code})` : ''}`, { code })
   }
   const code = answer.get('code')
-  if (code === null || code === '') throw new OAuthProblem('the answer has no code')
+  if (code === null || code === '') throw new OAuthError('the answer has no code')
   return code
 }
 
@@ -163,11 +161,11 @@ function codeOf(answer: URLSearchParams, { issuer }: Discovered): string {
  * one that is registered with this issuer, and used for no other.
  */
 async function clientFor(
-  { issuer }: Discovered,
+  { issuer }: DiscoveredIssuer,
   scopes: readonly string[],
-  { holder, settings, redirect, grants, web, clock }: SignInOptions,
+  { holder, settings, redirect, grants, web, clock }: BeginSignInOptions,
   reach: Reach,
-): Promise<Client> {
+): Promise<OAuthClient> {
   const configured = configuredClient(settings)
   if (configured) return configured
   if (settings.clientMetadata !== undefined && issuer.clientDocuments) {
@@ -183,7 +181,7 @@ async function clientFor(
 }
 
 /** The port of this machine that an earlier registration named, so that it can be used again. */
-export function knownPort(client: Client | undefined): number | undefined {
+export function knownPort(client: OAuthClient | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
   return loopback && Number(loopback.port)
 }

@@ -4,12 +4,12 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Locks } from '../../core/locks.ts'
 import { basicAuth } from '../../lib/basic-auth.ts'
-import { scopesForItself, scopesIn } from './authorization.ts'
-import { type Client, methodOf, type SigningKey } from './client.ts'
-import type { Discovered, IssuerMetadata } from './discovery.ts'
-import type { Demand, Grant, Grants } from './grants.ts'
-import { codeIn, OAuthProblem } from './oauth-error.ts'
-import { type PlaceOf, type Reach, reachOf, type Web } from './web.ts'
+import { scopesForClientCredentials, scopesIn } from './authorization.ts'
+import { methodOf, type OAuthClient, type SigningKey } from './client.ts'
+import type { DiscoveredIssuer, IssuerMetadata } from './discovery.ts'
+import type { AuthDemand, Grant, Grants } from './grants.ts'
+import { codeIn, OAuthError } from './oauth-error.ts'
+import { type OAuthHttp, type PlaceOf, type Reach, reachOf } from './web.ts'
 
 const answered = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{1,16384}$/),
@@ -23,7 +23,7 @@ const answered = z.object({
 const maxSeconds = 10 * 365 * 24 * 3_600
 
 /** What a token endpoint gave. */
-export interface Tokens {
+export interface TokenSet {
   readonly accessToken: string
   /** In milliseconds since the epoch; unknown where it was not said. */
   readonly expiresAt?: number
@@ -34,17 +34,17 @@ export interface Tokens {
 
 export interface TokenRequest {
   readonly issuer: IssuerMetadata
-  readonly client: Client
+  readonly client: OAuthClient
   readonly signing?: SigningKey | undefined
   /** `grant_type` and what belongs to it. */
   readonly parameters: Readonly<Record<string, string>>
-  readonly web: Web
+  readonly web: OAuthHttp
   readonly reach: Reach
   readonly clock: Clock
 }
 
 /** Asks a token endpoint. The client shows who it is to the issuer it is registered with, and to nobody else. */
-export async function requestTokens(request: TokenRequest): Promise<Tokens> {
+export async function requestTokens(request: TokenRequest): Promise<TokenSet> {
   const { issuer, web, reach, clock } = request
   const { headers, parameters } = await authenticated(request)
   const body = new URLSearchParams({ ...request.parameters, ...parameters }).toString()
@@ -53,11 +53,11 @@ export async function requestTokens(request: TokenRequest): Promise<Tokens> {
   const answer = await web.post(issuer.token, reach, { body, headers: { ...type, ...headers } })
   if (answer.status !== 200) throw refusal(issuer, answer.status, answer.body)
   const parsed = answered.safeParse(answer.body)
-  if (!parsed.success) throw new OAuthProblem(`${issuer.token.origin} answered with something that is no token`)
+  if (!parsed.success) throw new OAuthError(`${issuer.token.origin} answered with something that is no token`)
   const { access_token, token_type, expires_in, refresh_token, scope } = parsed.data
   if (token_type.toLowerCase() !== 'bearer') {
     const kind = codeIn(token_type)
-    throw new OAuthProblem(`${issuer.token.origin} gives out tokens of another kind${kind ? `, ${kind}` : ''}`)
+    throw new OAuthError(`${issuer.token.origin} gives out tokens of another kind${kind ? `, ${kind}` : ''}`)
   }
   return {
     accessToken: access_token,
@@ -94,7 +94,7 @@ async function authenticated(request: TokenRequest): Promise<Shown> {
 async function assertion({ client, issuer, clock }: TokenRequest, signing: SigningKey) {
   const { importPKCS8, SignJWT } = await import('jose')
   const key = await importPKCS8(signing.key, signing.algorithm).catch(() => {
-    throw new OAuthProblem('auth.privateKey is no private key in PKCS #8 form for auth.signingAlgorithm')
+    throw new OAuthError('auth.privateKey is no private key in PKCS #8 form for auth.signingAlgorithm')
   })
   const now = Math.floor(clock.now() / 1000)
   const signed = await new SignJWT()
@@ -114,16 +114,16 @@ async function assertion({ client, issuer, clock }: TokenRequest, signing: Signi
 }
 
 /** Only the code of it: what else is said may repeat what we sent. */
-function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthProblem {
+function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthError {
   const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
   const unreachable = status >= 500 || status === 429
-  return new OAuthProblem(`${token.origin} gave no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
+  return new OAuthError(`${token.origin} gave no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }
 
 /** A grant as a token endpoint has just given it. */
 export function grantFrom(
-  tokens: Tokens,
-  rest: Omit<Grant, keyof Tokens | 'grantedAt'> & { scopes: readonly string[] },
+  tokens: TokenSet,
+  rest: Omit<Grant, keyof TokenSet | 'grantedAt'> & { scopes: readonly string[] },
   now: number,
 ): Grant {
   const { scopes: asked, ...kept } = rest
@@ -131,14 +131,14 @@ export function grantFrom(
 }
 
 /** The next token of a grant. A refresh token that comes along replaces the one before, which may be void by now. */
-export async function refreshed(
+export async function refreshGrant(
   { accessToken: _, expiresAt: __, ...grant }: Grant,
   issuer: IssuerMetadata,
   settings: OAuthSettings,
   parts: OAuthParts,
   reach: Reach,
 ): Promise<Grant> {
-  if (grant.refreshToken === undefined) throw new OAuthProblem('the grant has ended', { code: 'invalid_grant' })
+  if (grant.refreshToken === undefined) throw new OAuthError('the grant has ended', { code: 'invalid_grant' })
   const configured = configuredClient(settings)
   const tokens = await requestTokens({
     issuer,
@@ -153,17 +153,23 @@ export async function refreshed(
 }
 
 /** A token for Toolway itself, with nobody in front of a browser. */
-export async function obtained(
-  { issuer, resource, scopes: supported }: Discovered,
-  demand: Demand,
+export async function obtainGrant(
+  { issuer, resource, scopes: supported }: DiscoveredIssuer,
+  demand: AuthDemand,
   settings: OAuthSettings,
   parts: OAuthParts,
   server: URL,
 ): Promise<Grant> {
   const client = configuredClient(settings)
-  if (!client) throw new OAuthProblem('auth.clientId is not set')
+  if (!client) throw new OAuthError('auth.clientId is not set')
   const { more, scopes: challenged } = demand
-  const scopes = scopesForItself({ configured: settings.scopes, challenged, supported, more, offered: issuer.scopes })
+  const scopes = scopesForClientCredentials({
+    configured: settings.scopes,
+    challenged,
+    supported,
+    more,
+    offered: issuer.scopes,
+  })
   const tokens = await requestTokens({
     issuer,
     client,
@@ -191,13 +197,13 @@ export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth
 export interface OAuthParts {
   readonly grants: Grants
   readonly locks: Locks
-  readonly web: Web
+  readonly web: OAuthHttp
   readonly placeOf: PlaceOf
   readonly clock: Clock
 }
 
 /** The client of the configuration, where it names one. */
-export const configuredClient = ({ clientId: id, clientSecret: secret }: OAuthSettings): Client | undefined =>
+export const configuredClient = ({ clientId: id, clientSecret: secret }: OAuthSettings): OAuthClient | undefined =>
   id === undefined ? undefined : { id, ...(secret !== undefined && { secret }) }
 
 export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAuthSettings): SigningKey | undefined =>

@@ -7,20 +7,20 @@ import { ToolwayError } from '../../core/errors.ts'
 import { readBounded } from '../../lib/read-bounded.ts'
 import { proxyFor, type WebProxy } from '../../outbound/proxy.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
-import { NoAnswer, whole } from '../transports/http-channel.ts'
-import { createChannel } from '../transports/http1/channel.ts'
-import { OAuthProblem, quoted, safeAddress } from './oauth-error.ts'
+import { NoResponse, readWholeBody } from '../transports/http-channel.ts'
+import { createHttpChannel } from '../transports/http1/channel.ts'
+import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
 
 /** What was answered, as far as it is JSON. */
-export interface WebAnswer {
+export interface OAuthHttpResponse {
   readonly status: number
   readonly body: unknown
 }
 
 /** Fetches metadata and tokens. Addresses come from strangers, so nothing is left to the other side. */
-export interface Web {
-  get(url: URL, reach: Reach): Promise<WebAnswer>
-  post(url: URL, reach: Reach, request: PostRequest): Promise<WebAnswer>
+export interface OAuthHttp {
+  get(url: URL, reach: Reach): Promise<OAuthHttpResponse>
+  post(url: URL, reach: Reach, request: PostRequest): Promise<OAuthHttpResponse>
 }
 
 export interface PostRequest {
@@ -46,7 +46,7 @@ const withinMs = 10_000
 const maxBytes = 256 * 1024
 const maxRedirects = 3
 
-export function createWeb({ placeOf, env = process.env, clock }: WebOptions): Web {
+export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOptions): OAuthHttp {
   return {
     async get(url, reach) {
       let at = url
@@ -56,8 +56,8 @@ export function createWeb({ placeOf, env = process.env, clock }: WebOptions): We
         const next = URL.canParse(answer.location, at.href) ? new URL(answer.location, at.href) : undefined
         // Who is asked vouches for the answer: somebody else's would vouch for somebody else.
         if (next?.origin !== url.origin)
-          throw new OAuthProblem(`${url.origin} redirects to another origin, which is not followed`)
-        if (redirects === maxRedirects) throw new OAuthProblem(`${url.origin} redirects again and again`)
+          throw new OAuthError(`${url.origin} redirects to another origin, which is not followed`)
+        if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects again and again`)
         at = next
       }
     },
@@ -65,17 +65,21 @@ export function createWeb({ placeOf, env = process.env, clock }: WebOptions): We
       const sent = { accept: 'application/json', ...headers }
       const answer = await ask(url, reach, { method: 'POST', headers: sent, body })
       if (answer.location === undefined) return answer
-      throw new OAuthProblem(`${url.origin} redirects instead of answering, which is not followed`)
+      throw new OAuthError(`${url.origin} redirects instead of answering, which is not followed`)
     },
   }
 
-  async function ask(url: URL, reach: Reach, request: Asked): Promise<WebAnswer & { readonly location?: string }> {
+  async function ask(
+    url: URL,
+    reach: Reach,
+    request: Asked,
+  ): Promise<OAuthHttpResponse & { readonly location?: string }> {
     safeAddress(url.href, 'an address of the authorization server')
     using limit = deadline(
       clock,
       withinMs,
       () =>
-        new OAuthProblem(`${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`, {
+        new OAuthError(`${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`, {
           unreachable: true,
         }),
     )
@@ -87,7 +91,7 @@ export function createWeb({ placeOf, env = process.env, clock }: WebOptions): We
       const { status, text, location } = await askThrough(proxy, url, asked, { maxBytes, clock })
       return location === undefined ? { status, body: json(text) } : { status, body: undefined, location }
     } catch (thrown) {
-      throw thrown instanceof OAuthProblem ? thrown : unreachable(url, thrown)
+      throw thrown instanceof OAuthError ? thrown : unreachable(url, thrown)
     }
   }
 
@@ -100,7 +104,7 @@ export function createWeb({ placeOf, env = process.env, clock }: WebOptions): We
       return place === 'reserved' || (place === 'private' && reach === 'public')
     })
     if (bad)
-      throw new OAuthProblem(
+      throw new OAuthError(
         `${quoted(hostname)} leads to a private or reserved address, and a server out there named it`,
       )
     return found
@@ -124,7 +128,7 @@ async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]
     return await lookup(host, { all: true, order: 'ipv4first' })
   } catch (cause) {
     if (mayBeUnknown) return []
-    throw new OAuthProblem(`${quoted(host)} cannot be found`, { unreachable: true, cause })
+    throw new OAuthError(`${quoted(host)} cannot be found`, { unreachable: true, cause })
   }
 }
 
@@ -166,7 +170,7 @@ async function exchanged(agent: Dispatcher, url: URL, asked: Asked & { readonly 
     body.destroy()
     return { status, body: undefined, location: String(received.location ?? '') }
   }
-  const tooLarge = () => new OAuthProblem(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)
+  const tooLarge = () => new OAuthError(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)
   return { status, body: json(String(await readBounded(body, maxBytes, tooLarge))) }
 }
 
@@ -208,18 +212,18 @@ async function askThrough(
   { method, headers, body, signal }: ProxiedRequest,
   { maxBytes, clock }: { readonly maxBytes: number; readonly clock: Clock },
 ): Promise<ProxiedResponse> {
-  await using channel = createChannel(url.origin, clock, { proxy })
+  await using channel = createHttpChannel(url.origin, clock, { proxy })
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   // Where no head comes, nobody waits for the rest.
   promise.catch(() => {})
   const path = url.pathname + url.search
   const sent = body === undefined ? {} : { body: Buffer.from(body) }
-  const head = await channel.ask({ method, path, headers, ...sent, signal }, (head) =>
-    whole(head, {
+  const head = await channel.request({ method, path, headers, ...sent, signal }, (head) =>
+    readWholeBody(head, {
       maxLength: maxBytes,
       done: resolve,
       lost: (error) => reject(signal.aborted ? signal.reason : error),
-      tooLong: () => reject(new OAuthProblem(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)),
+      tooLong: () => reject(new OAuthError(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)),
     }),
   )
   const { status } = head
@@ -228,10 +232,10 @@ async function askThrough(
 }
 
 /** Nobody answered at an address; it may be a proxy on the way that did not let us through. */
-export function unreachable({ origin }: URL, thrown: unknown): OAuthProblem {
-  const cause = thrown instanceof NoAnswer ? thrown.cause : thrown
+export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
+  const cause = thrown instanceof NoResponse ? thrown.cause : thrown
   const { code, name } = cause as NodeJS.ErrnoException
   const told = cause instanceof ProxyFailure || cause instanceof ToolwayError
   const why = told ? `: ${cause.message.replace(/\.$/, '')}` : ` (${code ?? name})`
-  return new OAuthProblem(`${origin} cannot be reached${why}`, { unreachable: true, cause: thrown })
+  return new OAuthError(`${origin} cannot be reached${why}`, { unreachable: true, cause: thrown })
 }

@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Peer } from '../../core/call.ts'
 import { Json } from '../../core/json.ts'
-import { createTurns, type Habit } from './call-turns.ts'
+import { createCallTurns, type ToolHabit } from './call-turns.ts'
 
 const never = new AbortController().signal
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
@@ -19,8 +19,8 @@ const peerOf = (name: string, log: string[]): Peer => ({
 
 function started() {
   const clock = createManualClock()
-  const habits = new Map<string, Habit>()
-  const turns = createTurns(clock, habits)
+  const habits = new Map<string, ToolHabit>()
+  const turns = createCallTurns(clock, habits)
   const sent: string[] = []
   const log: string[] = []
   const ends = new Map<string, () => void>()
@@ -107,7 +107,7 @@ test('B7: when the connection is closed nobody waits any more', async () => {
 
 test('V3: calls of one session wait for one another only if their tool is known to ask', async () => {
   const sent: string[] = []
-  const turns = createTurns(createManualClock(), new Map(), false)
+  const turns = createCallTurns(createManualClock(), new Map(), false)
   const run = (call: string) =>
     turns.run('write', peerOf(call, []), never, () => {
       sent.push(call)

@@ -2,7 +2,7 @@ import type { Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
 /** What is known of a tool: whether its calls speak to the caller (questions, log messages) before they answer. */
-export type Habit = 'speaks' | 'quiet'
+export type ToolHabit = 'speaks' | 'quiet'
 
 /**
  * Attributes questions and log messages to parallel calls on a connection that does not say which call they belong to.
@@ -11,7 +11,7 @@ export type Habit = 'speaks' | 'quiet'
  * of theirs, or call tools that never speak. A speaker makes room as soon as it asks, ends or has been silent for a
  * while, so that neither a slow person nor a slow tool holds up the others.
  */
-export interface Turns {
+export interface CallTurns {
   /** Sends a call when it is its turn, and follows it until it ends. `name` says what is called. */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
   /** The call that has spoken just now, where that is certain. */
@@ -42,7 +42,7 @@ const silenceMs = 250
  * With `strict`, calls of tools of which nothing is known take turns, too: their owner may be several clients. The
  * calls of one session wait for one another only if their tools are known to ask.
  */
-export function createTurns(clock: Clock, habits: Map<string, Habit>, strict = true): Turns {
+export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {
   /** Calls that the server works on, in the order in which they were sent. */
   const running = new Set<Turn>()
   const waiting = new Map<Turn, PromiseWithResolvers<void>>()

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import type { OpenLine } from '../connection/handshake.ts'
-import { type Phrase, phrase } from './encode-request.ts'
+import type { InitializedConnection } from '../connection/handshake.ts'
+import { encodeRequest, type RequestSpec } from './encode-request.ts'
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
 /** What reaches a server of an era: its params, and the headers where there are any. */
-function said(era: 'legacy' | 'modern', what: Partial<Phrase>) {
-  const line = { introduction: { era }, identity: { name: 'toolway', version: '0' } } as OpenLine
+function said(era: 'legacy' | 'modern', what: Partial<RequestSpec>) {
+  const line = { handshake: { era }, identity: { name: 'toolway', version: '0' } } as InitializedConnection
   const { signal } = new AbortController()
   const members = [Buffer.from('"name":"x"')]
-  const request = phrase(line, { method: 'tools/call', name: 'x', members, capabilities: {}, signal, ...what })
+  const request = encodeRequest(line, { method: 'tools/call', name: 'x', members, capabilities: {}, signal, ...what })
   return { params: JSON.parse(String(request.params(1))), headers: request.headers }
 }
 

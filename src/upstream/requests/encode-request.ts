@@ -4,11 +4,16 @@ import type { TraceContext } from '../../core/trace-context.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { definedMembers } from '../../wire/check-members.ts'
 import { fromClients } from '../../wire/defined-members.ts'
-import { type Introduction, modernMeta, type OpenLine, standardHeaders } from '../connection/handshake.ts'
-import type { Request } from '../connection/rpc-connection.ts'
+import {
+  type HandshakeResult,
+  type InitializedConnection,
+  modernMeta,
+  standardHeaders,
+} from '../connection/handshake.ts'
+import type { RpcRequest } from '../connection/rpc-connection.ts'
 
 /** Something to say to a server, before it is put into the words of its era. */
-export interface Phrase {
+export interface RequestSpec {
   readonly method: string
   /** What stands between the braces of the params before `_meta`, in pieces. */
   readonly members?: readonly Buffer[]
@@ -34,10 +39,10 @@ export interface Phrase {
 }
 
 /** Puts a phrase into the words of the era that this line speaks. */
-export function phrase({ introduction, identity }: OpenLine, said: Phrase): Request {
+export function encodeRequest({ handshake, identity }: InitializedConnection, said: RequestSpec): RpcRequest {
   const { method, meta = {}, peer, trace, progressed } = said
-  const members = [...(said.members ?? []), ...restOf(said, introduction)]
-  const modern = introduction.era === 'modern'
+  const members = [...(said.members ?? []), ...restOf(said, handshake)]
+  const modern = handshake.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
   return {
     method,
@@ -65,8 +70,8 @@ export function phrase({ introduction, identity }: OpenLine, said: Phrase): Requ
 
 /** The rest as one more piece of members, without what the server's revision does not define (V1). */
 function restOf(
-  { method, rest, capabilities }: Phrase,
-  { protocolVersion, capabilities: offered }: Introduction,
+  { method, rest, capabilities }: RequestSpec,
+  { protocolVersion, capabilities: offered }: HandshakeResult,
 ): Buffer[] {
   const level = rest && fromClients[method]
   if (!level) return []

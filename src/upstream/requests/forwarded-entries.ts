@@ -11,24 +11,24 @@ import { everySecond, tellWaiting } from '../../core/waiting.ts'
 import { matches } from '../../core/wildcard.ts'
 import { parseExactly } from '../../lib/exact-number.ts'
 import type { Seal } from '../../lib/seal.ts'
-import type { Response } from '../../wire/message.ts'
+import type { RpcResponse } from '../../wire/message.ts'
 import { paramHeaders } from '../../wire/param-headers.ts'
-import type { OpenLine } from '../connection/handshake.ts'
-import { shownDefinition, soundDefinition, traitsOf } from '../listing/definitions.ts'
-import { type Phrase, phrase } from './encode-request.ts'
-import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './input-required.ts'
+import type { InitializedConnection } from '../connection/handshake.ts'
+import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
+import { encodeRequest, type RequestSpec } from './encode-request.ts'
+import { askCaller, checkedInputRequests, isInputRequired, sealedResult, unsealedRest } from './input-required.ts'
 import { servedResult, servedTaskResult } from './served-uris.ts'
-import type { Subscriptions } from './subscriptions.ts'
+import type { ResourceSubscriptions } from './subscriptions.ts'
 import { relayTask, startedTask } from './tasks.ts'
 
-export interface EntryOptions {
+export interface ForwardOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
   /** Does something over the line that this user's calls take. */
-  use(call: Call, work: (open: OpenLine) => Promise<Response>): Promise<Response>
-  readonly subscriptions: Subscriptions
+  use(call: Call, work: (open: InitializedConnection) => Promise<RpcResponse>): Promise<RpcResponse>
+  readonly subscriptions: ResourceSubscriptions
   /** The form under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
@@ -36,7 +36,7 @@ export interface EntryOptions {
 }
 
 /** Turns what a server says it offers into entries whose `run` forwards to it. */
-export function forwardedEntries(descriptors: Descriptors, options: EntryOptions): Entry[] {
+export function forwardedEntries(descriptors: Descriptors, options: ForwardOptions): Entry[] {
   const { capabilities, exactSchemas } = descriptors
   const { server, config, subscriptions } = options
   const { include, exclude } = config.tools
@@ -46,7 +46,7 @@ export function forwardedEntries(descriptors: Descriptors, options: EntryOptions
 
   const entry = (kind: Kind, key: string, about: (name: string, definition: Definition) => About, ref?: Ref) => {
     return (listed: Definition): Entry => {
-      const { definition } = shownDefinition(kind, listed)
+      const { definition } = visibleDefinition(kind, listed)
       const name = definition[key] as string
       return {
         kind,
@@ -76,13 +76,13 @@ export function forwardedEntries(descriptors: Descriptors, options: EntryOptions
 function exactSchemaOf(schemas: Readonly<Record<string, string>>, tool: string): Pick<Entry, 'exactSchema'> {
   if (!Object.hasOwn(schemas, tool)) return {}
   const inputSchema = parseExactly(schemas[tool] as string) as Record<string, unknown>
-  return { exactSchema: soundDefinition('tool', { inputSchema }).inputSchema as Record<string, unknown> }
+  return { exactSchema: repairedDefinition('tool', { inputSchema }).inputSchema as Record<string, unknown> }
 }
 
 type Ref = (name: string) => object
 
 /** The part of a request that says what it is about; prepared once where the call cannot change it. */
-type About = (call: Call) => Pick<Phrase, 'method' | 'name' | 'headers'> & { readonly members: readonly Buffer[] }
+type About = (call: Call) => Pick<RequestSpec, 'method' | 'name' | 'headers'> & { readonly members: readonly Buffer[] }
 
 const aboutTool = (name: string, { inputSchema }: Definition): About => {
   const start = Buffer.from(`"name":${JSON.stringify(name)},"arguments":`)
@@ -112,45 +112,45 @@ const aboutResource = (name: string): About => {
 const maxRounds = 16
 
 /** Over which line something was said: what a server tells of a task comes over the one that the task was started on. */
-interface Over {
-  line?: OpenLine
+interface UsedConnection {
+  connection?: InitializedConnection
 }
 
-const forward = (about: About, options: EntryOptions): Handler => {
+const forward = (about: About, options: ForwardOptions): Handler => {
   return async (call) => {
     const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
-    const over: Over = {}
-    const answer = await say(about, call, rest, options, over)
+    const used: UsedConnection = {}
+    const answer = await sendAbout(about, call, rest, options, used)
     if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
-    return inRounds(answer, rest, about, call, options, over)
+    return untilComplete(answer, rest, about, call, options, used)
   }
 }
 
 /** Asks the caller for what the server wants to know, as often as it does, where the caller cannot come again itself. */
-async function inRounds(
-  first: Response,
+async function untilComplete(
+  first: RpcResponse,
   brought: Call['input']['rest'],
   about: About,
   call: Call,
-  options: EntryOptions,
-  over: Over,
+  options: ForwardOptions,
+  used: UsedConnection,
 ): Promise<Result> {
   let answer = first
   let rest = brought
   for (let round = 0; ; round++) {
     let { result } = answer
-    if (!asksForMore(result)) {
-      if (!over.line || !startsTask(result, call)) return resultFrom(answer, options)
-      const started = startedTask(result, call, options.seal, over.line.connection.taskNews)
+    if (!isInputRequired(result)) {
+      if (!used.connection || !startsTask(result, call)) return resultFrom(answer, options)
+      const started = startedTask(result, call, options.seal, used.connection.connection.taskUpdates)
       return resultFrom({ ...answer, result: started }, options)
     }
-    result = definedQuestions(result, call)
+    result = checkedInputRequests(result, call)
     if (call.peer.rounds || round === maxRounds) {
       return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
     }
-    rest = { ...rest, ...(await answersTo(result, call)) }
-    answer = await say(about, call, rest, options, over).catch((error) => {
-      throw halfway(error)
+    rest = { ...rest, ...(await askCaller(result, call)) }
+    answer = await sendAbout(about, call, rest, options, used).catch((error) => {
+      throw notUnsent(error)
     })
   }
 }
@@ -160,49 +160,49 @@ const bindingOf = ({ entry, caller }: Call): string =>
   [entry.server, entry.kind, entry.name, caller.principal].join('\n')
 
 /** That nothing of this round reached the server does not make the rounds before it undone. */
-function halfway(error: unknown): unknown {
+function notUnsent(error: unknown): unknown {
   if (!(error instanceof ToolwayError) || !error.details.unsent) return error
   const { unsent: _, ...details } = error.details
   return new ToolwayError(error.code, error.message, details)
 }
 
-function say(
+function sendAbout(
   about: About,
   call: Call,
   rest: Call['input']['rest'],
-  options: EntryOptions,
-  over: Over,
-): Promise<Response> {
-  return send({ ...about(call), rest }, call, options, over)
+  options: ForwardOptions,
+  used: UsedConnection,
+): Promise<RpcResponse> {
+  return send({ ...about(call), rest }, call, options, used)
 }
 
 /** Says something on behalf of a call. */
 function send(
-  what: Pick<Phrase, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
+  what: Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
   call: Call,
-  options: EntryOptions,
-  over: Over = {},
-): Promise<Response> {
+  options: ForwardOptions,
+  used: UsedConnection = {},
+): Promise<RpcResponse> {
   const { caller, signal, peer, trace } = call
   const { capabilities } = caller
   const { readOnly, idempotent } = call.entry.traits
   const repeatable = readOnly || idempotent
   const meta = foreign(call.input.meta)
   const progressed = what.method === 'tools/call' ? call.progressed : undefined
-  return useTelling(call, options, (open) => {
-    over.line = open
+  return useWithProgress(call, options, (open) => {
+    used.connection = open
     return open.connection.request(
-      phrase(open, { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }),
+      encodeRequest(open, { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }),
     )
   })
 }
 
 /** Tells a caller that asked for progress while the connection is still being opened. */
-async function useTelling(
+async function useWithProgress(
   call: Call,
-  { use, server, clock }: EntryOptions,
-  work: (open: OpenLine) => Promise<Response>,
-): Promise<Response> {
+  { use, server, clock }: ForwardOptions,
+  work: (open: InitializedConnection) => Promise<RpcResponse>,
+): Promise<RpcResponse> {
   const { input, peer } = call
   if (input.meta.progressToken === undefined) return use(call, work)
   const began = clock.monotonic()
@@ -217,32 +217,32 @@ async function useTelling(
 const startsTask = (result: Buffer, { input }: Call): boolean =>
   input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
 
-const relay = async (method: string, call: Call, options: EntryOptions): Promise<Result> => {
+const relay = async (method: string, call: Call, options: ForwardOptions): Promise<Result> => {
   const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
     const { taskId: _, ...rest } = call.input.rest ?? {}
     const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
     return send({ method, name: taskId, members, rest }, asked, options).then(({ result }) =>
-      result.includes('"inputRequests"') ? definedQuestions(result, call) : result,
+      result.includes('"inputRequests"') ? checkedInputRequests(result, call) : result,
     )
   })
   return { body: servedTaskResult(body, options.servedUri), isError }
 }
 
-const completion = (ref: object, { use }: EntryOptions): Handler => {
+const completion = (ref: object, { use }: ForwardOptions): Handler => {
   return async (call) => {
     const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
     const { caller, trace, signal } = call
     const { capabilities } = caller
     const { result } = await use(call, (open) =>
       open.connection.request(
-        phrase(open, { method: 'completion/complete', members, trace, capabilities, signal, repeatable: true }),
+        encodeRequest(open, { method: 'completion/complete', members, trace, capabilities, signal, repeatable: true }),
       ),
     )
     return { body: Json.raw(result), isError: false }
   }
 }
 
-const resultFrom = ({ result, notes: { isError, special } }: Response, { servedUri }: EntryOptions): Result => {
+const resultFrom = ({ result, notes: { isError, special } }: RpcResponse, { servedUri }: ForwardOptions): Result => {
   const body = servedResult(Json.raw<ResultBody>(result), servedUri)
   return special ? { body, isError } : { body, isError, plain: true }
 }

@@ -3,16 +3,18 @@ import { callOf } from '../../core/call.fixture.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { answersTo, asksForMore, definedQuestions, sealedResult, unsealedRest } from './input-required.ts'
+import { askCaller, checkedInputRequests, isInputRequired, sealedResult, unsealedRest } from './input-required.ts'
 
 const seal = createSeal('a secret for the test')
 const question = { method: 'elicitation/create', params: { message: 'Who?' } }
 const asking = (more: object) => Buffer.from(JSON.stringify({ resultType: 'input_required', ...more }))
 
 test('B2: only the result type tells that a server wants more', () => {
-  expect(asksForMore(asking({}))).toBe(true)
-  expect(asksForMore(Buffer.from('{"content":[{"text":"\\"input_required\\""}],"resultType":"complete"}'))).toBe(false)
-  expect(asksForMore(Buffer.from('{"structuredContent":{"resultType":"input_required"}}'))).toBe(false)
+  expect(isInputRequired(asking({}))).toBe(true)
+  expect(isInputRequired(Buffer.from('{"content":[{"text":"\\"input_required\\""}],"resultType":"complete"}'))).toBe(
+    false,
+  )
+  expect(isInputRequired(Buffer.from('{"structuredContent":{"resultType":"input_required"}}'))).toBe(false)
 })
 
 test('G3: a state leaves sealed for its caller and comes back as the server wrote it', () => {
@@ -62,7 +64,7 @@ test('B2: a caller that cannot come again is asked everything at once, and the e
   }
   const bytes = asking({ inputRequests: { a: question, b: { method: 'roots/list' } }, requestState: 'exactly this' })
   const answer = { action: 'accept', content: { name: 'Ann' } }
-  expect(await answersTo(bytes, callOf({ peer }))).toEqual({
+  expect(await askCaller(bytes, callOf({ peer }))).toEqual({
     inputResponses: { a: answer, b: answer },
     requestState: 'exactly this',
   })
@@ -81,13 +83,13 @@ describe('V1: input that a server asks for', () => {
     [{ a: { ...question, params: { message: 'a', MESSAGE: 'b' } } }, /MESSAGE/],
   ])('is refused: %j', (inputRequests, said) => {
     // What is passed on contains the words, too: only an error counts.
-    expect(() => definedQuestions(asking({ inputRequests }), call)).toThrow(said)
+    expect(() => checkedInputRequests(asking({ inputRequests }), call)).toThrow(said)
   })
 
   test('is passed on with what the protocol defines for it, byte by byte', () => {
     const bytes = asking({ inputRequests: { a: question }, requestState: 'x', later: 1 })
-    expect(definedQuestions(bytes, call)).toBe(bytes)
+    expect(checkedInputRequests(bytes, call)).toBe(bytes)
     const more = asking({ inputRequests: { a: { ...question, more: 1, params: { message: 'Who?', extra: 1 } } } })
-    expect(String(definedQuestions(more, call))).toBe(String(asking({ inputRequests: { a: question } })))
+    expect(String(checkedInputRequests(more, call))).toBe(String(asking({ inputRequests: { a: question } })))
   })
 })

@@ -13,14 +13,14 @@ import { modernRevision } from '../../wire/revisions.ts'
 type Rest = Readonly<Record<string, unknown>> | undefined
 
 /** Whether a server of the stateless era wants something of the caller before it can answer. */
-export const asksForMore = (result: Buffer): boolean =>
+export const isInputRequired = (result: Buffer): boolean =>
   result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
 
 /**
  * A result that asks for input, with the members that the protocol defines for its questions. Throws where it asks for
  * something that MCP does not define, or that the caller's client did not declare.
  */
-export function definedQuestions(result: Buffer, { caller, entry }: Call): Buffer {
+export function checkedInputRequests(result: Buffer, { caller, entry }: Call): Buffer {
   const { server } = entry
   const refused = (why: string) =>
     new ToolwayError('INVALID_ARGUMENTS', `${server} asked for input, but ${why}`, { server })
@@ -69,7 +69,7 @@ export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
 }
 
 /** Asks a caller that cannot come again everything that the server wants to know, at once. */
-export async function answersTo(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
+export async function askCaller(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
   const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
   const questions = Object.entries(asRecord(inputRequests))
   const answers = await Promise.all(

@@ -4,7 +4,7 @@ import { UnsupportedRequest } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
 import type { Transport } from '../transports/transport.ts'
-import { createQuestions } from './server-requests.ts'
+import { createServerRequests } from './server-requests.ts'
 
 test('G3: a hundred questions that are answered at once all get their answers, however slowly the server takes them', async () => {
   const taken = Promise.withResolvers<void>()
@@ -13,7 +13,7 @@ test('G3: a hundred questions that are answered at once all get their answers, h
     told.push(JSON.parse(String(body)).id)
     return taken.promise
   }
-  const questions = createQuestions({ send } as Transport, silentLog)
+  const questions = createServerRequests({ send } as Transport, silentLog)
   const peer = { ask: async () => Json.of({ model: 'small' }) } as unknown as Peer
   const ids = [...Array(100).keys()]
   for (const id of ids) questions.answer({ id, method: 'sampling/createMessage', params: undefined }, () => [peer])
@@ -26,7 +26,7 @@ describe('V1: what a server asks of a client', () => {
     const answer = Promise.withResolvers<Record<string, unknown>>()
     const forwarded: unknown[] = []
     const send: Transport['send'] = async ({ body }) => answer.resolve(JSON.parse(String(body)))
-    const questions = createQuestions({ send } as Transport, silentLog)
+    const questions = createServerRequests({ send } as Transport, silentLog)
     const peer = {
       ask(method: string, params: Json) {
         forwarded.push([method, String(params.bytes)])

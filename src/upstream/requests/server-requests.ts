@@ -9,18 +9,18 @@ import { latestLegacy } from '../../wire/revisions.ts'
 import type { Transport } from '../transports/transport.ts'
 
 /** What a server asks of its client: sampling, elicitation, roots. */
-export interface Question {
+export interface ServerRequest {
   readonly id: Id
   readonly method: string
   readonly params: Buffer | undefined
 }
 
 /** Takes a server's questions to the caller they are for, and the answers back. */
-export interface Questions {
+export interface ServerRequests {
   /** `addressees` gives the ways to the caller, best first. Settles when the server has its answer. */
-  answer(question: Question, addressees: () => readonly Peer[]): Promise<void>
+  answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
   /** The server does not want to know any more. */
-  calledOff(params: Buffer | undefined): void
+  cancelled(params: Buffer | undefined): void
   cancelAll(): void
 }
 
@@ -29,7 +29,7 @@ const maxOpen = 256
 /** One that does not take what it is told besides goes without. */
 const maxRemarks = 64
 
-export function createQuestions(transport: Transport, log: Log): Questions {
+export function createServerRequests(transport: Transport, log: Log): ServerRequests {
   const open = new Map<Id, AbortController>()
   let remarks = 0
 
@@ -44,7 +44,11 @@ export function createQuestions(transport: Transport, log: Log): Questions {
   }
 
   /** If the call through which a question was asked ends first, ask again through the caller's next one. */
-  const answered = async ({ method, params }: Question, addressees: () => readonly Peer[], signal: AbortSignal) => {
+  const answered = async (
+    { method, params }: ServerRequest,
+    addressees: () => readonly Peer[],
+    signal: AbortSignal,
+  ) => {
     const tried = new Set<Peer>()
     let failure: unknown
     for (;;) {
@@ -60,7 +64,7 @@ export function createQuestions(transport: Transport, log: Log): Questions {
     }
   }
 
-  const ask = async (question: Question, addressees: () => readonly Peer[]) => {
+  const ask = async (question: ServerRequest, addressees: () => readonly Peer[]) => {
     const { id } = question
     const controller = new AbortController()
     open.set(id, controller)
@@ -87,7 +91,7 @@ export function createQuestions(transport: Transport, log: Log): Questions {
       if (addressees().length > 0) return ask(defined, addressees)
       return remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
     },
-    calledOff(params) {
+    cancelled(params) {
       const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value
       if (requestId !== undefined) open.get(requestId)?.abort()
     },
@@ -98,7 +102,7 @@ export function createQuestions(transport: Transport, log: Log): Questions {
 }
 
 /** The question with the members that the protocol defines, or the error that answers it (V1). */
-function definedQuestion(question: Question): Question | RpcErrorObject {
+function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObject {
   const { method, params } = question
   const level = Object.hasOwn(fromServers, method) ? fromServers[method] : undefined
   if (level === undefined) return { code: -32601, message: `Method not found: ${method.slice(0, 100)}` }

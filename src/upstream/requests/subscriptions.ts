@@ -4,26 +4,26 @@ import { deadline } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { asRecord } from '../../lib/is-record.ts'
-import type { OpenLine } from '../connection/handshake.ts'
-import type { Line } from '../connection/managed-connection.ts'
-import { phrase } from './encode-request.ts'
+import type { InitializedConnection } from '../connection/handshake.ts'
+import type { ManagedConnection } from '../connection/managed-connection.ts'
+import { encodeRequest } from './encode-request.ts'
 
 /** Who follows which resources of one server; counted, so that the server is asked once for all of them. */
-export interface Subscriptions extends Disposable {
+export interface ResourceSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   /** All that is followed, over whichever line. */
   uris(): string[]
   /** A resource has changed; for those who follow it over this line, where each line tells of its own. */
-  updated(uri: string, line?: Line): void
+  updated(uri: string, managed?: ManagedConnection): void
   /** A line is open again: whatever was followed over it is followed anew. */
-  reopened(line: Line, open: OpenLine): void
+  reopened(managed: ManagedConnection, open: InitializedConnection): void
   /** A line went down; if something is followed over it, it is opened again without waiting for a call. */
-  lost(line: Line): void
+  lost(managed: ManagedConnection): void
 }
 
-export interface SubscriptionsOptions {
+export interface ResourceSubscriptionsOptions {
   readonly server: string
-  lineOf(caller: Caller): Line
+  connectionOf(caller: Caller): ManagedConnection
   /** Tells a server of the stateless era, which wants to hear all of it at once, that something has changed. */
   changed(): void
   readonly clock: Clock
@@ -31,7 +31,7 @@ export interface SubscriptionsOptions {
 }
 
 interface Followed {
-  readonly line: Line
+  readonly managed: ManagedConnection
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   asked: Promise<void>
@@ -44,84 +44,84 @@ const firstPauseMs = 1_000
 const maxPauseMs = 30_000
 const never = new AbortController().signal
 
-export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
+export function createResourceSubscriptions(options: ResourceSubscriptionsOptions): ResourceSubscriptions {
   const { server, clock, log } = options
-  const followed = new Map<Line, Map<string, Followed>>()
-  const timers = new Map<Line, Disposable>()
+  const followed = new Map<ManagedConnection, Map<string, Followed>>()
+  const timers = new Map<ManagedConnection, Disposable>()
 
   /** Until it is open again, or nothing is followed over it any more; ever less often. */
-  const reopenAfter = (line: Line, pauseMs: number): void => {
+  const reopenAfter = (managed: ManagedConnection, pauseMs: number): void => {
     const reopen = () => {
-      timers.delete(line)
-      if (!followed.has(line) || line.current || line.ended) return
-      line.reopen().catch(() => reopenAfter(line, Math.min(pauseMs * 2, maxPauseMs)))
+      timers.delete(managed)
+      if (!followed.has(managed) || managed.current || managed.ended) return
+      managed.reopen().catch(() => reopenAfter(managed, Math.min(pauseMs * 2, maxPauseMs)))
     }
-    timers.get(line)?.[Symbol.dispose]()
-    timers.set(line, clock.after(pauseMs, reopen))
+    timers.get(managed)?.[Symbol.dispose]()
+    timers.set(managed, clock.after(pauseMs, reopen))
   }
 
-  const on = (line: Line): Map<string, Followed> => {
-    const known = followed.get(line) ?? new Map<string, Followed>()
-    followed.set(line, known)
+  const on = (managed: ManagedConnection): Map<string, Followed> => {
+    const known = followed.get(managed) ?? new Map<string, Followed>()
+    followed.set(managed, known)
     return known
   }
 
-  const tell = async (open: OpenLine, method: string, uri: string): Promise<void> => {
-    if (open.introduction.era === 'modern') return options.changed()
+  const tell = async (open: InitializedConnection, method: string, uri: string): Promise<void> => {
+    if (open.handshake.era === 'modern') return options.changed()
     using limit = deadline(clock, askWithinMs, () => tooSlow(server, method))
     const members = [Buffer.from(`"uri":${JSON.stringify(uri)}`)]
-    await open.connection.request(phrase(open, { method, members, capabilities: {}, signal: limit.signal }))
+    await open.connection.request(encodeRequest(open, { method, members, capabilities: {}, signal: limit.signal }))
   }
 
-  const release = async (line: Line, uri: string, updated: () => void): Promise<void> => {
-    const entry = followed.get(line)?.get(uri)
+  const release = async (managed: ManagedConnection, uri: string, updated: () => void): Promise<void> => {
+    const entry = followed.get(managed)?.get(uri)
     if (!entry?.listeners.delete(updated) || entry.listeners.size > 0) return
-    on(line).delete(uri)
-    if (on(line).size === 0) followed.delete(line)
+    on(managed).delete(uri)
+    if (on(managed).size === 0) followed.delete(managed)
     entry.hold[Symbol.dispose]()
-    if (line.current) await tell(line.current, 'resources/unsubscribe', uri).catch(() => {})
+    if (managed.current) await tell(managed.current, 'resources/unsubscribe', uri).catch(() => {})
   }
 
   return {
     async subscribe(caller, uri, given) {
       // Each subscription is one listener of its own, even where the same function is given twice.
       const updated = () => given()
-      const line = options.lineOf(caller)
-      const lines = on(line)
-      const entry: Followed = lines.get(uri) ?? {
-        line,
-        hold: line.hold(),
+      const managed = options.connectionOf(caller)
+      const onConnection = on(managed)
+      const entry: Followed = onConnection.get(uri) ?? {
+        managed,
+        hold: managed.hold(),
         listeners: new Set(),
         told: false,
-        asked: line.open(never).then((open) => {
+        asked: managed.open(never).then((open) => {
           entry.told = true
           return tell(open, 'resources/subscribe', uri)
         }),
       }
       entry.listeners.add(updated)
-      lines.set(uri, entry)
+      onConnection.set(uri, entry)
       try {
         await entry.asked
       } catch (error) {
-        await release(line, uri, updated)
+        await release(managed, uri, updated)
         throw error
       }
-      return { [Symbol.asyncDispose]: () => release(line, uri, updated) }
+      return { [Symbol.asyncDispose]: () => release(managed, uri, updated) }
     },
     uris: () => [...new Set([...followed.values()].flatMap((uris) => [...uris.keys()]))],
-    updated(uri, line) {
-      const concerned = line ? [followed.get(line)] : [...followed.values()]
+    updated(uri, managed) {
+      const concerned = managed ? [followed.get(managed)] : [...followed.values()]
       for (const uris of concerned) for (const listener of uris?.get(uri)?.listeners ?? []) listener()
     },
-    reopened(line, open) {
-      for (const [uri, entry] of followed.get(line) ?? []) {
+    reopened(managed, open) {
+      for (const [uri, entry] of followed.get(managed) ?? []) {
         if (!entry.told) continue
         entry.asked = tell(open, 'resources/subscribe', uri)
         entry.asked.catch((error) => log.warn({ server, uri, err: error }, 'could not follow a resource again'))
       }
     },
-    lost(line) {
-      if (followed.has(line)) reopenAfter(line, firstPauseMs)
+    lost(managed) {
+      if (followed.has(managed)) reopenAfter(managed, firstPauseMs)
     },
     [Symbol.dispose]() {
       followed.clear()
@@ -138,12 +138,12 @@ const tooSlow = (server: string, method: string) =>
   )
 
 /** A server of the stateless era tells of changes only where somebody listens: this does, once for everybody. */
-export interface Listening extends Disposable {
+export interface ChangeStream extends Disposable {
   /** Listens for the lists that the server says may change, and for these resources, from now on. */
   listen(uris: readonly string[]): void
 }
 
-interface ListeningOptions {
+interface ChangeStreamOptions {
   readonly server: string
   heard(method: string, params: Buffer | undefined): void
   /** Something may have changed while nobody listened. */
@@ -154,7 +154,7 @@ interface ListeningOptions {
 
 const methodNotFound = -32601
 
-export function createListening(open: OpenLine, options: ListeningOptions): Listening {
+export function createChangeStream(open: InitializedConnection, options: ChangeStreamOptions): ChangeStream {
   const { server, missed, clock, log } = options
   const lists = listsOf(open)
   let uris: readonly string[] = []
@@ -177,7 +177,7 @@ export function createListening(open: OpenLine, options: ListeningOptions): List
     const controller = new AbortController()
     current = controller
     const members = [Buffer.from(`"notifications":${JSON.stringify(filter)}`)]
-    const request = phrase(open, {
+    const request = encodeRequest(open, {
       method: 'subscriptions/listen',
       members,
       capabilities: {},
@@ -220,8 +220,8 @@ export function createListening(open: OpenLine, options: ListeningOptions): List
 const replaced = new Error('listening to something else now')
 
 /** A server that says a list may change is believed; others are asked again from time to time. */
-function listsOf({ introduction }: OpenLine): Record<string, true> {
-  const changes = (name: string) => asRecord(introduction.capabilities[name]).listChanged === true
+function listsOf({ handshake }: InitializedConnection): Record<string, true> {
+  const changes = (name: string) => asRecord(handshake.capabilities[name]).listChanged === true
   return {
     ...(changes('tools') && { toolsListChanged: true as const }),
     ...(changes('prompts') && { promptsListChanged: true as const }),

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import { callOf } from '../../core/call.fixture.ts'
 import { Json } from '../../core/json.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { createTaskNews, relayTask, startedTask } from './tasks.ts'
+import { createTaskUpdates, relayTask, startedTask } from './tasks.ts'
 
 const seal = createSeal('a secret for the test')
 const call = callOf()
 const about = (taskId: unknown, principal = call.caller.principal) =>
   callOf({ caller: { ...call.caller, principal }, input: { arguments: Json.of({}), meta: {}, rest: { taskId } } })
-const started = (text: string, of = call, news = createTaskNews()) =>
+const started = (text: string, of = call, news = createTaskUpdates()) =>
   JSON.parse(startedTask(Buffer.from(text), of, seal, news).toString())
 
 test('B2/G3: a task of either era gets an id for its caller, and the server is asked by its own', async () => {
@@ -45,24 +45,24 @@ test('G3: nobody else can ask about it, and nothing is sent for an id that is no
 
 test('B2: everything else of the result stays to the byte', () => {
   const text = '{ "big":12345678901234567890, "taskId" : "t1","content":[{"taskId":"kept"}]}'
-  const bytes = startedTask(Buffer.from(text), call, seal, createTaskNews()).toString()
+  const bytes = startedTask(Buffer.from(text), call, seal, createTaskUpdates()).toString()
   expect(bytes.replace(/"taskId" : "[^"]+"/, '"taskId" : "t1"')).toBe(text)
 })
 
 test('B2/G3: what a server tells of a task reaches the one whose it is, under the id that it was given, until it ends', () => {
   const heard: unknown[] = []
-  const news = createTaskNews()
+  const news = createTaskUpdates()
   const peer = { ...call.peer, notify: (method: string, { value }: Json) => heard.push([method, value]) }
   const [first, other] = [peer, call.peer].map((peer) => callOf({ caller: { ...call.caller, peer } }))
   const mine = started('{"task":{"taskId":"t1","status":"working"}}', first, news).task.taskId
   started('{"task":{"taskId":"t2","status":"working"}}', other, news)
-  const tell = (params: object) => news.tell(Buffer.from(JSON.stringify(params)))
+  const tell = (params: object) => news.publish(Buffer.from(JSON.stringify(params)))
   tell({ taskId: 't1', status: 'input_required', statusMessage: 'Which one?' })
   tell({ taskId: 't2', status: 'working' })
   tell({ taskId: 't3', status: 'working' })
   tell({ taskId: 't1', status: 'completed' })
   tell({ taskId: 't1', status: 'completed' })
-  news.tell(undefined)
+  news.publish(undefined)
   expect(heard).toEqual([
     ['notifications/tasks/status', { taskId: mine, status: 'input_required', statusMessage: 'Which one?' }],
     ['notifications/tasks/status', { taskId: mine, status: 'completed' }],
@@ -70,9 +70,9 @@ test('B2/G3: what a server tells of a task reaches the one whose it is, under th
 })
 
 test('security: tasks without end are not followed without end', () => {
-  const news = createTaskNews()
+  const news = createTaskUpdates()
   const heard: number[] = []
   for (let task = 0; task <= 1_000; task++) news.follow(`t${task}`, () => heard.push(task))
-  for (const task of [0, 1, 1_000]) news.tell(Buffer.from(`{"taskId":"t${task}"}`))
+  for (const task of [0, 1, 1_000]) news.publish(Buffer.from(`{"taskId":"t${task}"}`))
   expect(heard).toEqual([1, 1_000])
 })

@@ -13,7 +13,7 @@ const relatedTask = 'io.modelcontextprotocol/related-task'
  * The result of a call that has started a task: the task goes by an id that is good for this caller alone, and what
  * its server tells of it reaches this caller under that id.
  */
-export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskNews): Buffer {
+export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskUpdates): Buffer {
   const { peer } = call.caller
   return withTaskIds(result, (id) => {
     const given = newId(id, call, seal)
@@ -77,9 +77,9 @@ function newId(id: string, call: Call, seal: Seal): string {
 const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
 
 /** Who hears what a server of the era with sessions tells of its tasks, by the ids under which the server knows them. */
-export interface TaskNews {
+export interface TaskUpdates {
   follow(taskId: string, told: (news: Buffer) => void): void
-  tell(news: Buffer | undefined): void
+  publish(news: Buffer | undefined): void
 }
 
 /** A server may start tasks and never tell that they have ended: who has waited longest is told no more. */
@@ -88,7 +88,7 @@ const maxFollowed = 1_000
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
 /** One for each line: two processes of a server may well give two tasks the same id. */
-export function createTaskNews(): TaskNews {
+export function createTaskUpdates(): TaskUpdates {
   const followers = new Map<unknown, (news: Buffer) => void>()
   return {
     follow(taskId, told) {
@@ -96,7 +96,7 @@ export function createTaskNews(): TaskNews {
       const [longest] = followers.keys()
       if (followers.size > maxFollowed) followers.delete(longest)
     },
-    tell(news = Buffer.from('{}')) {
+    publish(news = Buffer.from('{}')) {
       const { taskId, status } = Json.raw<Record<string, unknown>>(news).value
       followers.get(taskId)?.(news)
       if (ends.includes(status)) followers.delete(taskId)

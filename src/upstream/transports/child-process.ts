@@ -2,10 +2,10 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { type Leftovers, rememberGroup, signalGroup, sweepGroup } from '../connection/orphan-reaper.ts'
+import { type OrphanReaper, rememberGroup, signalGroup, sweepGroup } from '../connection/orphan-reaper.ts'
 import { settles } from './transport.ts'
 
-export interface ChildOptions {
+export interface ServerProcessOptions {
   /** The server, as its configuration names it. */
   readonly name: string
   readonly command: string
@@ -14,13 +14,13 @@ export interface ChildOptions {
   readonly env: Readonly<Record<string, string>>
   readonly clock: Clock
   /** Sees to it that nothing of it stays behind, also where we are killed. */
-  readonly leftovers?: Leftovers | undefined
+  readonly orphanReaper?: OrphanReaper | undefined
   /** How long it may take to end by itself once its input has ended, and how long after SIGTERM. */
   readonly closing?: { readonly endMs: number; readonly terminateMs: number }
 }
 
 /** A running process that leads its own group. */
-export interface Child {
+export interface ServerProcessHandle {
   readonly pid: number
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
   /** How it ended: "exit code 3", "SIGKILL". By then whatever it left behind in its group has been killed too. */
@@ -37,22 +37,22 @@ export interface Child {
 const killedMs = 1_000
 
 /** Starts a process; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
-export async function startChild(options: ChildOptions): Promise<Child> {
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcessHandle> {
   const { clock } = options
   const { endMs, terminateMs } = options.closing ?? { endMs: 1_000, terminateMs: 2_000 }
-  await options.leftovers?.reaped
-  const enrolment = options.leftovers?.enrol()
-  const process = await spawned(options, enrolment?.environment)
+  await options.orphanReaper?.reaped
+  const registration = options.orphanReaper?.register()
+  const process = await spawned(options, registration?.environment)
   const pid = process.pid as number
   rememberGroup(pid)
-  enrolment?.started(pid)
+  registration?.started(pid)
   const ended = Promise.withResolvers<string>()
   const drained = Promise.withResolvers<void>()
   let running = true
   process.once('exit', (code, signal) => {
     running = false
     sweepGroup(pid)
-    enrolment?.ended()
+    registration?.ended()
     ended.resolve(signal ?? `exit code ${code}`)
   })
   process.once('close', () => drained.resolve())
@@ -82,7 +82,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 }
 
 async function spawned(
-  options: ChildOptions,
+  options: ServerProcessOptions,
   mark?: Readonly<Record<string, string>>,
 ): Promise<ChildProcessWithoutNullStreams> {
   const { command, args, cwd, env } = options
@@ -102,7 +102,7 @@ async function spawned(
   }
 }
 
-function cannotStart({ name, command, cwd }: ChildOptions, error: NodeJS.ErrnoException): ToolwayError {
+function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS.ErrnoException): ToolwayError {
   const setting = `mcpServers.${name}`
   const say = (why: string) =>
     new ToolwayError('SERVER_UNAVAILABLE', `Could not start ${name}: ${why}`, {

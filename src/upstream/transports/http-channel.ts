@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
-import { type Growing, growing } from '../../wire/bytes.ts'
+import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 
 /** HTTP to one origin: requests whose answers are told as they arrive, without streams in between. */
-export interface Channel extends AsyncDisposable {
+export interface HttpChannel extends AsyncDisposable {
   /** Whether a connection over which the server has answered is still open. */
   readonly connected: boolean
   /** How often the last such connection was closed, by either side: another server may listen there since. */
@@ -12,10 +12,10 @@ export interface Channel extends AsyncDisposable {
    * Settles when the head of the answer is there; `receive` says at that moment who reads the rest.
    * Rejects with `NoAnswer` if none came, or with the signal's reason.
    */
-  ask(request: HttpRequest, receive: (head: Head) => Body): Promise<Head>
+  request(request: ChannelRequest, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
 }
 
-export interface HttpRequest {
+export interface ChannelRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -23,7 +23,7 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Head {
+export interface ResponseHead {
   readonly status: number
   /** The proxy that has passed it on, or may have made it up itself. */
   readonly relay?: string | undefined
@@ -37,7 +37,7 @@ export interface Head {
 }
 
 /** Whoever reads the rest of an answer: `data` any number of times, then one of the other two. */
-export interface Body {
+export interface BodyReader {
   /** The length up to which it is wanted in one piece. */
   readonly whole?: number
   data(chunk: Buffer): void
@@ -56,7 +56,7 @@ export class ConnectTimeout extends Error {
 }
 
 /** The connection failed before an answer began; `written` says whether the request may have reached the server. */
-export class NoAnswer extends Error {
+export class NoResponse extends Error {
   override readonly name = 'NoAnswer'
   readonly written: boolean
 
@@ -71,7 +71,7 @@ const maxIgnored = 64 * 1024
 const ignoredMs = 10_000
 
 /** Reads an answer to its end and forgets it, so that the connection can be used again. */
-export function ignored(head: Head, clock: Clock): Body {
+export function discardBody(head: ResponseHead, clock: Clock): BodyReader {
   let length = 0
   const limit = clock.after(ignoredMs, head.abort)
   const over = () => limit[Symbol.dispose]()
@@ -88,13 +88,13 @@ export function ignored(head: Head, clock: Clock): Body {
 const nothing = Buffer.alloc(0)
 
 /** Reads an answer whole. `tooLong` is told at most once and instead of the other two. */
-export function whole(
-  head: Head,
+export function readWholeBody(
+  head: ResponseHead,
   options: { readonly maxLength: number; done(bytes: Buffer): void; lost(error: Error): void; tooLong(): void },
-): Body {
+): BodyReader {
   // Most answers come in one piece, which then need not be copied.
   let only: Buffer | undefined
-  let gathered: Growing | undefined
+  let gathered: ByteCollector | undefined
   let dropped = false
   return {
     whole: options.maxLength,
@@ -109,7 +109,7 @@ export function whole(
       } else if (gathered) gathered.append(chunk)
       else if (only === undefined) only = chunk
       else {
-        gathered = growing()
+        gathered = createByteCollector()
         gathered.append(only)
         gathered.append(chunk)
       }

@@ -3,17 +3,17 @@ import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
-import { type Body, type Head, ignored } from './http-channel.ts'
+import { type BodyReader, discardBody, type ResponseHead } from './http-channel.ts'
 import { pause } from './transport.ts'
 
 /** What the stream that answers one request needs of its transport. */
-export interface Exchange {
+export interface ResponseStreamOptions {
   readonly clock: Clock
   /** Aborted when nobody waits any more; made only where it is needed. */
   signal(): AbortSignal
   deliver(data: Buffer): void
   /** Picks the stream up again after the event with this id. */
-  reopen(lastEventId: string, receive: (head: Head) => Body): Promise<Head>
+  reopen(lastEventId: string, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
   /** The answer is there, or will not come, with the reason. Told once. */
   done(failure?: string): void
 }
@@ -27,7 +27,7 @@ const maxPauseMs = 30_000
 const lingerMs = 1_000
 
 /** Reads the stream that answers a request. One that breaks off is picked up again where its events have ids. */
-export function readExchange(first: Head, exchange: Exchange): Body {
+export function readResponseStream(first: ResponseHead, exchange: ResponseStreamOptions): BodyReader {
   const { clock } = exchange
   let answered = false
   let over = false
@@ -36,7 +36,7 @@ export function readExchange(first: Head, exchange: Exchange): Body {
   let fruitless = 0
   return read(first)
 
-  function read(head: Head): Body {
+  function read(head: ResponseHead): BodyReader {
     let linger: Disposable | undefined
     const reader = createEventReader({
       maxLength: maxMessage,
@@ -44,7 +44,7 @@ export function readExchange(first: Head, exchange: Exchange): Body {
         if (id !== undefined) lastId = id
         fruitless = 0
         if (over || data.length === 0 || event !== 'message') return
-        if (isAnswer(data)) {
+        if (isResponse(data)) {
           answered = true
           linger = clock.after(lingerMs, head.abort)
         }
@@ -75,7 +75,7 @@ export function readExchange(first: Head, exchange: Exchange): Body {
     await pause(backoffMs(fruitless - 1, backoff), clock, signal)
     if (signal.aborted) return finish()
     try {
-      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : ignored(head, clock)))
+      const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
       if (isStream(head)) return
       if (head.status < 500 && head.status !== 429) return finish(`did not continue its answer (HTTP ${head.status})`)
     } catch {
@@ -91,10 +91,10 @@ export function readExchange(first: Head, exchange: Exchange): Body {
   }
 }
 
-export const isStream = (head: Head): boolean => head.status === 200 && head.type === 'text/event-stream'
+export const isStream = (head: ResponseHead): boolean => head.status === 200 && head.type === 'text/event-stream'
 
 /** Whether a message on a request's own stream is its answer. Most need not be read twice for that. */
-export function isAnswer(data: Buffer): boolean {
+export function isResponse(data: Buffer): boolean {
   if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
   const { kind } = readMessage(data)
   return kind === 'response' || kind === 'error'
@@ -104,12 +104,12 @@ export function isAnswer(data: Buffer): boolean {
  * Keeps the stream open on which a server speaks of its own accord. A server that has none is asked once;
  * one whose stream breaks is asked again after a pause that grows until something is said.
  */
-export async function listen(options: {
+export async function keepServerStream(options: {
   readonly server: string
   readonly clock: Clock
   readonly log: Log
   readonly signal: AbortSignal
-  open(lastEventId: string | undefined, receive: (head: Head) => Body): Promise<Head>
+  open(lastEventId: string | undefined, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
   deliver(data: Buffer): void
   /** There was a stream once, and now the server does not know us any more. */
   forgotten(): void
@@ -122,7 +122,7 @@ export async function listen(options: {
 
   while (!signal.aborted) {
     const ended = Promise.withResolvers<void>()
-    const read = (): Body => {
+    const read = (): BodyReader => {
       const reader = createEventReader({
         maxLength: maxMessage,
         event({ id, event, data }) {
@@ -139,7 +139,7 @@ export async function listen(options: {
       return { data: reader.push, end: ended.resolve, lost: () => ended.resolve() }
     }
     try {
-      const head = await options.open(lastId, (head) => (isStream(head) ? read() : ignored(head, clock)))
+      const head = await options.open(lastId, (head) => (isStream(head) ? read() : discardBody(head, clock)))
       if (isStream(head)) {
         known = true
         await ended.promise

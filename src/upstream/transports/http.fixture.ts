@@ -8,7 +8,7 @@ import { json, type RogueHttp, result, rogueHttp, type Script } from '../../../t
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { notificationBytes, requestBytes } from '../../wire/message.ts'
-import { type HttpOptions, httpTransport } from './http.ts'
+import { type HttpTransportOptions, httpTransport } from './http.ts'
 import { ask, type Collector, collector } from './receiver.fixture.ts'
 import type { Transport } from './transport.ts'
 
@@ -51,7 +51,7 @@ export async function serving(script: Script): Promise<RogueHttp> {
 }
 
 /** An open transport, for one test. */
-export async function opened(url: string, options: Partial<HttpOptions> = {}, make = httpTransport) {
+export async function opened(url: string, options: Partial<HttpTransportOptions> = {}, make = httpTransport) {
   const transport = make({ name: 'rogue', url, headers: {}, clock: quick, log: silentLog, ...options })
   onTestFinished(() => transport[Symbol.asyncDispose]() as Promise<void>)
   const heard = collector()

@@ -4,19 +4,35 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
-import { type Authorize, authorizedChannel } from '../oauth/authorization.ts'
-import { type Body, configuredHeaders, type Head, ignored, isHeaderValue, NoAnswer, whole } from './http-channel.ts'
-import { isAnswer, isStream, listen, readExchange } from './http-streams.ts'
-import { createChannel } from './http1/channel.ts'
-import { type Outgoing, type Receiver, settles, type Transport } from './transport.ts'
-import { closedByUs, lost, noAnswer, type Place, refused, refusedSession, sessionEnded } from './transport-errors.ts'
+import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
+import {
+  type BodyReader,
+  configuredHeaders,
+  discardBody,
+  isHeaderValue,
+  NoResponse,
+  type ResponseHead,
+  readWholeBody,
+} from './http-channel.ts'
+import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
+import { createHttpChannel } from './http1/channel.ts'
+import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
+import {
+  closedByUs,
+  connectionLost,
+  noResponse,
+  rejectedRequest,
+  rejectedSession,
+  sessionEnded,
+  type TransportState,
+} from './transport-errors.ts'
 
-export interface HttpOptions {
+export interface HttpTransportOptions {
   readonly name: string
   readonly url: string
   readonly headers: Readonly<Record<string, string | undefined>>
   /** Where the credential changes while the line is open. */
-  readonly authorize?: Authorize | undefined
+  readonly authorize?: RequestAuthorizer | undefined
   readonly clock: Clock
   readonly log: Log
 }
@@ -34,18 +50,18 @@ const checkMs = 2_000
 const sessionCheck = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method":"ping"}')
 
 /** Streamable HTTP of the revisions with sessions: one POST for each message, and one stream for the server's own. */
-export function httpTransport(options: HttpOptions): Transport {
+export function httpTransport(options: HttpTransportOptions): Transport {
   const { name, clock, log } = options
   const url = new URL(options.url)
   const path = url.pathname + url.search
   const configured = configuredHeaders(url, options.headers)
-  const plain = createChannel(url.origin, clock)
+  const plain = createHttpChannel(url.origin, clock)
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const listening = new AbortController()
   const disposal = new AbortController()
   const underWay = new Set<number>()
   const idle = Promise.withResolvers<void>()
-  let receiver: Receiver | undefined
+  let receiver: TransportReceiver | undefined
   let session: string | undefined
   let version: string | undefined
   let headers: { readonly post: Headers; readonly get: Headers } = { post: {}, get: {} }
@@ -74,7 +90,7 @@ export function httpTransport(options: HttpOptions): Transport {
       version = protocolVersion
       remember()
       if (era === 'modern') return
-      void listen({
+      void keepServerStream({
         server: name,
         clock,
         log,
@@ -90,7 +106,7 @@ export function httpTransport(options: HttpOptions): Transport {
     },
   }
 
-  async function send(message: Outgoing): Promise<void> {
+  async function send(message: OutgoingMessage): Promise<void> {
     if (over) throw over
     const { exchange } = message
     if (exchange !== undefined) underWay.add(exchange)
@@ -100,29 +116,32 @@ export function httpTransport(options: HttpOptions): Transport {
       await post(message, message.signal ?? limit?.signal)
     } catch (thrown) {
       settled(exchange)
-      const error = noAnswer(place(), thrown)
+      const error = noResponse(place(), thrown)
       // A server that cannot even be reached is down, and whoever comes next should know.
-      const down = version !== undefined && thrown instanceof NoAnswer && !thrown.written
+      const down = version !== undefined && thrown instanceof NoResponse && !thrown.written
       if (down && error instanceof ToolwayError) endLine(error)
       throw error
     }
   }
 
-  async function post({ body, exchange, signal, ...message }: Outgoing, until: AbortSignal | undefined): Promise<void> {
+  async function post(
+    { body, exchange, signal, ...message }: OutgoingMessage,
+    until: AbortSignal | undefined,
+  ): Promise<void> {
     const within = session
     const all = message.headers ? { ...headers.post, ...message.headers } : headers.post
     const { head, said } = await asked(body, all, until, (head) => answer(head, exchange, signal))
     if (head.status < 300) {
       if (exchange !== undefined && !isReadable(head))
-        throw lost(place(), `answered with ${what(head)} instead of a message`)
+        throw connectionLost(place(), `answered with ${what(head)} instead of a message`)
       return
     }
     const forgotten = within !== undefined && forgets(head, said)
     if (!forgotten && passOn(said, body, exchange)) return
     settled(exchange)
-    if (!forgotten) throw refused(place(), head, said?.toString('latin1'))
+    if (!forgotten) throw rejectedRequest(place(), head, said?.toString('latin1'))
     const { repeatable } = message
-    const error = refusedSession(place(), head, { fresh, repeatable })
+    const error = rejectedSession(place(), head, { fresh, repeatable })
     endSession()
     throw error
   }
@@ -132,15 +151,15 @@ export function httpTransport(options: HttpOptions): Transport {
     body: Buffer,
     headers: Headers,
     signal: AbortSignal | undefined,
-    receive: (head: Head) => Body,
-  ): Promise<{ readonly head: Head; readonly said: Buffer | undefined }> {
+    receive: (head: ResponseHead) => BodyReader,
+  ): Promise<{ readonly head: ResponseHead; readonly said: Buffer | undefined }> {
     let refusal: Promise<Buffer | undefined> | undefined
-    const head = await channel.ask({ method: 'POST', path, headers, body, signal }, (head) => {
+    const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
       if (head.status < 300) return receive(head)
       const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
       refusal = promise
       const nothing = () => resolve(undefined)
-      return whole(head, { maxLength: maxRefusal, done: resolve, lost: nothing, tooLong: nothing })
+      return readWholeBody(head, { maxLength: maxRefusal, done: resolve, lost: nothing, tooLong: nothing })
     })
     if (head.status < 300) return { head, said: undefined }
     const prompt = refusal !== undefined && (await settles(refusal, promptlyMs, clock))
@@ -152,7 +171,7 @@ export function httpTransport(options: HttpOptions): Transport {
    * A server that was restarted has forgotten the session, and closed every connection of it. That is found out before
    * a request that must not run twice is sent: once that is refused, nobody knows whether it has run.
    */
-  function mustCheck({ exchange, repeatable }: Outgoing): boolean {
+  function mustCheck({ exchange, repeatable }: OutgoingMessage): boolean {
     return exchange !== undefined && !repeatable && !fresh && session !== undefined && !channel.connected
   }
 
@@ -168,12 +187,12 @@ export function httpTransport(options: HttpOptions): Transport {
 
   async function check(): Promise<void> {
     using limit = deadline(clock, checkMs, tooSlow)
-    const { head, said } = await asked(sessionCheck, headers.post, limit.signal, (head) => ignored(head, clock))
+    const { head, said } = await asked(sessionCheck, headers.post, limit.signal, (head) => discardBody(head, clock))
     if (head.status >= 300 && forgets(head, said)) endSession()
   }
 
   /** Chooses who reads an answer that was not refused. */
-  function answer(head: Head, exchange: number | undefined, signal: AbortSignal | undefined): Body {
+  function answer(head: ResponseHead, exchange: number | undefined, signal: AbortSignal | undefined): BodyReader {
     const id = head.header('mcp-session-id')
     if (version === undefined && session === undefined && isHeaderValue(id)) {
       session = id
@@ -182,14 +201,14 @@ export function httpTransport(options: HttpOptions): Transport {
     if (exchange !== undefined && version !== undefined) fresh = false
     if (exchange === undefined || !isReadable(head) || head.status === 202) {
       settled(exchange)
-      return ignored(head, clock)
+      return discardBody(head, clock)
     }
     const done = (failure?: string, cause?: unknown): void => {
       settled(exchange)
-      if (failure !== undefined && !signal?.aborted) receiver?.failed(exchange, lost(place(), failure, cause))
+      if (failure !== undefined && !signal?.aborted) receiver?.failed(exchange, connectionLost(place(), failure, cause))
     }
     if (isStream(head)) {
-      return readExchange(head, {
+      return readResponseStream(head, {
         clock,
         signal: () => (signal ? AbortSignal.any([signal, disposal.signal]) : disposal.signal),
         deliver: (data) => receiver?.message(data, exchange),
@@ -197,10 +216,10 @@ export function httpTransport(options: HttpOptions): Transport {
         done,
       })
     }
-    return whole(head, {
+    return readWholeBody(head, {
       maxLength: maxMessage,
       done(bytes) {
-        if (!isAnswer(bytes)) return done('answered with something that is no message')
+        if (!isResponse(bytes)) return done('answered with something that is no message')
         receiver?.message(bytes, exchange)
         done()
       },
@@ -220,9 +239,13 @@ export function httpTransport(options: HttpOptions): Transport {
     return true
   }
 
-  function get(lastEventId: string | undefined, receive: (head: Head) => Body, signal?: AbortSignal): Promise<Head> {
+  function get(
+    lastEventId: string | undefined,
+    receive: (head: ResponseHead) => BodyReader,
+    signal?: AbortSignal,
+  ): Promise<ResponseHead> {
     const all = isHeaderValue(lastEventId) ? { ...headers.get, 'last-event-id': lastEventId } : headers.get
-    return channel.ask({ method: 'GET', path, headers: all, signal }, receive)
+    return channel.request({ method: 'GET', path, headers: all, signal }, receive)
   }
 
   function endSession(): void {
@@ -237,7 +260,7 @@ export function httpTransport(options: HttpOptions): Transport {
     listening.abort()
     if (underWay.size === 0) idle.resolve()
     void settles(idle.promise, goodbyeMs, clock).then(() => {
-      for (const exchange of underWay) receiver?.failed(exchange, lost(place(), 'went away'))
+      for (const exchange of underWay) receiver?.failed(exchange, connectionLost(place(), 'went away'))
       // Those who have just been refused hear of it first.
       setImmediate(() => receiver?.closed(error))
     })
@@ -256,7 +279,7 @@ export function httpTransport(options: HttpOptions): Transport {
     if (session !== undefined) {
       const request = { method: 'DELETE', path, headers: headers.get } as const
       await settles(
-        channel.ask(request, (head) => ignored(head, clock)),
+        channel.request(request, (head) => discardBody(head, clock)),
         goodbyeMs,
         clock,
       )
@@ -277,12 +300,12 @@ export function httpTransport(options: HttpOptions): Transport {
     }
   }
 
-  function place(): Place {
+  function place(): TransportState {
     return { name, origin: url.origin, established: version !== undefined }
   }
 
   function tooSlow(): ToolwayError {
-    return lost(place(), `did not take a notification within ${promptlyMs / 1000} s (a fixed limit)`)
+    return connectionLost(place(), `did not take a notification within ${promptlyMs / 1000} s (a fixed limit)`)
   }
 }
 
@@ -290,7 +313,7 @@ export function httpTransport(options: HttpOptions): Transport {
  * Whether a refusal means that the server does not know our session, and not that it dislikes one request. Many say 400
  * where the protocol wants 404, and some say 404 for a method that they do not know.
  */
-function forgets({ status }: Head, said: Buffer = Buffer.alloc(0)): boolean {
+function forgets({ status }: ResponseHead, said: Buffer = Buffer.alloc(0)): boolean {
   const message = readMessage(said)
   if (message.kind === 'error' && message.id !== null) {
     return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound
@@ -301,8 +324,9 @@ function forgets({ status }: Head, said: Buffer = Buffer.alloc(0)): boolean {
 const methodNotFound = -32601
 
 /** An answer that holds messages, or promises them for later. */
-const isReadable = (head: Head): boolean =>
+const isReadable = (head: ResponseHead): boolean =>
   head.status === 202 ||
   (head.status === 200 && (head.type === 'application/json' || head.type === 'text/event-stream'))
 
-const what = (head: Head): string => (head.status === 200 ? head.type || 'something unnamed' : `HTTP ${head.status}`)
+const what = (head: ResponseHead): string =>
+  head.status === 200 ? head.type || 'something unnamed' : `HTTP ${head.status}`

@@ -14,7 +14,7 @@ export interface Outbox {
   close(): void
 }
 
-interface Letter {
+interface QueuedMessage {
   readonly body: Buffer
   readonly signal: AbortSignal | undefined
   resolve(): void
@@ -30,7 +30,7 @@ const atomicBytes = 4096
 /** `refuse` gets the way to reject a message that surely was not read, and says why and when. */
 export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void): Outbox {
   /** What waits, and what ends the waiting where it may be long. */
-  const queue = new Map<Letter, (() => void) | undefined>()
+  const queue = new Map<QueuedMessage, (() => void) | undefined>()
   let queued = 0
   let scheduled = false
   let closed = false
@@ -51,7 +51,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     close,
   }
 
-  function wait(letter: Letter): void {
+  function wait(letter: QueuedMessage): void {
     const long = pipe.writableLength > 0
     queue.set(letter, long ? calledOff : undefined)
     queued += letter.body.length
@@ -63,7 +63,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     }
   }
 
-  function take(letter: Letter): void {
+  function take(letter: QueuedMessage): void {
     const calledOff = queue.get(letter)
     if (calledOff) letter.signal?.removeEventListener('abort', calledOff)
     queue.delete(letter)
@@ -88,8 +88,8 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
   }
 
   /** The first letters, as many as may leave together. */
-  function bundle(): Letter[] {
-    const letters: Letter[] = []
+  function bundle(): QueuedMessage[] {
+    const letters: QueuedMessage[] = []
     let bytes = 0
     for (const letter of queue.keys()) {
       const { body, signal, reject } = letter
@@ -103,7 +103,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     return letters
   }
 
-  function write(letters: readonly Letter[]): void {
+  function write(letters: readonly QueuedMessage[]): void {
     const written = (error?: Error | null) => {
       if (error) {
         for (const { reject } of letters) refuse(reject)
@@ -116,7 +116,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     const resolve = () => {
       for (const letter of letters) letter.resolve()
     }
-    const [first] = letters as [Letter]
+    const [first] = letters as [QueuedMessage]
     if (first.body.length < atomicBytes) pipe.write(joined(letters), written)
     else {
       pipe.cork()
@@ -138,7 +138,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
 }
 
 /** All lines, each with its end. */
-function joined(letters: readonly Letter[]): Buffer {
+function joined(letters: readonly QueuedMessage[]): Buffer {
   const bytes = letters.reduce((sum, { body }) => sum + body.length + 1, 0)
   const lines = Buffer.allocUnsafe(bytes)
   let at = 0

@@ -2,12 +2,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Message, readMessage, requestBytes } from '../../wire/message.ts'
-import type { Receiver, Transport } from './transport.ts'
+import type { Transport, TransportReceiver } from './transport.ts'
 
 export type Heard = Message & { readonly exchange: number | undefined }
 
 /** A receiver that remembers what it was told, and can be waited for. */
-export interface Collector extends Receiver {
+export interface Collector extends TransportReceiver {
   readonly heard: Heard[]
   readonly failures: Map<number, ToolwayError>
   /** The error that the line was closed with. */

@@ -3,30 +3,30 @@ import { ToolwayError } from '../../core/errors.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel } from '../oauth/authorization.ts'
-import type { HttpOptions } from './http.ts'
-import { type Body, configuredHeaders, type Head, ignored } from './http-channel.ts'
+import type { HttpTransportOptions } from './http.ts'
+import { type BodyReader, configuredHeaders, discardBody, type ResponseHead } from './http-channel.ts'
 import { isStream } from './http-streams.ts'
-import { createChannel } from './http1/channel.ts'
-import { type Outgoing, type Receiver, settles, type Transport } from './transport.ts'
-import { closedByUs, lost, noAnswer, type Place, refused } from './transport-errors.ts'
+import { createHttpChannel } from './http1/channel.ts'
+import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
+import { closedByUs, connectionLost, noResponse, rejectedRequest, type TransportState } from './transport-errors.ts'
 
 /** Messages are only taken here, never worked on, so that takes no time. */
 const promptlyMs = 10_000
 const goodbyeMs = 1_000
 
 /** The older HTTP+SSE: one stream on which the server says all it has to say, and an address that it names for POST. */
-export function sseTransport(options: HttpOptions): Transport {
+export function sseTransport(options: HttpTransportOptions): Transport {
   const { name, clock } = options
   const url = new URL(options.url)
   const configured = configuredHeaders(url, options.headers)
-  const plain = createChannel(url.origin, clock)
+  const plain = createHttpChannel(url.origin, clock)
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
   // It may be rejected while nobody waits for it.
   endpoint.promise.catch(() => {})
   let path: string | undefined
-  let receiver: Receiver | undefined
+  let receiver: TransportReceiver | undefined
   let established = false
   let disposing: Promise<void> | undefined
   /** Why nothing can be sent any more. */
@@ -48,7 +48,7 @@ export function sseTransport(options: HttpOptions): Transport {
     },
   }
 
-  async function open(given: Receiver, signal: AbortSignal): Promise<void> {
+  async function open(given: TransportReceiver, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const stop = () => {
       stream.abort(signal.reason)
@@ -63,20 +63,21 @@ export function sseTransport(options: HttpOptions): Transport {
     } as const
     try {
       receiver = given
-      const head = await channel.ask(request, (head) => (isStream(head) ? read(head) : ignored(head, clock)))
-      if (head.status !== 200) throw refused(place(), head)
-      if (!isStream(head)) throw lost(place(), `answered with ${head.type || 'something unnamed'} instead of events`)
+      const head = await channel.request(request, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
+      if (head.status !== 200) throw rejectedRequest(place(), head)
+      if (!isStream(head))
+        throw connectionLost(place(), `answered with ${head.type || 'something unnamed'} instead of events`)
       path = await endpoint.promise
     } catch (thrown) {
       receiver = undefined
       stream.abort()
-      throw noAnswer(place(), thrown)
+      throw noResponse(place(), thrown)
     } finally {
       signal.removeEventListener('abort', stop)
     }
   }
 
-  function read(head: Head): Body {
+  function read(head: ResponseHead): BodyReader {
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ event, data }) {
@@ -108,29 +109,29 @@ export function sseTransport(options: HttpOptions): Transport {
     endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
   }
 
-  async function send({ body, signal, headers: more }: Outgoing): Promise<void> {
+  async function send({ body, signal, headers: more }: OutgoingMessage): Promise<void> {
     if (over) throw over
     if (path === undefined) throw unavailable('is not open yet')
     using limit = deadline(
       clock,
       promptlyMs,
-      () => lost(place(), `did not take a message within ${promptlyMs / 1000} s (a fixed limit)`),
+      () => connectionLost(place(), `did not take a message within ${promptlyMs / 1000} s (a fixed limit)`),
       signal,
     )
     const headers = { ...configured, ...more, 'content-type': 'application/json' }
     try {
-      const head = await channel.ask({ method: 'POST', path, headers, body, signal: limit.signal }, (head) =>
-        ignored(head, clock),
+      const head = await channel.request({ method: 'POST', path, headers, body, signal: limit.signal }, (head) =>
+        discardBody(head, clock),
       )
-      if (head.status >= 300) throw refused(place(), head)
+      if (head.status >= 300) throw rejectedRequest(place(), head)
     } catch (thrown) {
-      throw noAnswer(place(), thrown)
+      throw noResponse(place(), thrown)
     }
   }
 
   function down(what: string, cause?: unknown): void {
     if (over) return
-    const error = lost(place(), what, cause)
+    const error = connectionLost(place(), what, cause)
     over = unavailable(`${what}; call again`)
     endpoint.reject(error)
     setImmediate(() => {
@@ -150,7 +151,7 @@ export function sseTransport(options: HttpOptions): Transport {
     return new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}.`, { server: name, unsent: true })
   }
 
-  function place(): Place {
+  function place(): TransportState {
     return { name, origin: url.origin, established }
   }
 }

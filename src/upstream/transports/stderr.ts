@@ -2,14 +2,14 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 
 /** What a process writes beside the protocol: logged at debug, bounded in length and in pace, without its secrets. */
-export interface Chatter {
+export interface ProcessOutput {
   /** The last line of stderr that had something to say, fit for a sentence. */
   readonly last: string
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
 
 /** Takes out of a text what nobody may see. */
-export type Redact = (text: string) => string
+export type RedactText = (text: string) => string
 
 /** How much of a child's stderr is kept: enough for a stack trace and its cause. */
 export const maxStderr = 64 * 1024
@@ -24,16 +24,16 @@ const beyond = 2 * 1024
 /** Shorter values are words such as "true" or "8080", which would turn up everywhere. */
 const minSecretLength = 8
 
-export function createChatter(options: {
+export function createProcessOutput(options: {
   readonly server: string
   readonly secrets: readonly string[]
   /** Takes secrets out of a text, however they are spelt there; the values themselves are taken out in any case. */
-  readonly redact?: Redact | undefined
+  readonly redact?: RedactText | undefined
   /** Hears the lines of stderr that are logged, as they are logged. */
   readonly wrote?: ((line: string) => void) | undefined
   readonly clock: Clock
   readonly log: Log
-}): Chatter {
+}): ProcessOutput {
   const { server, redact = asItIs, clock, log } = options
   const secrets = options.secrets
     .filter((secret) => secret.length >= minSecretLength)
@@ -82,7 +82,7 @@ export function createChatter(options: {
   }
 }
 
-const asItIs: Redact = (text) => text
+const asItIs: RedactText = (text) => text
 
 const textOf = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)
 
@@ -105,7 +105,7 @@ const plain = (text: string): string =>
     .trim()
 
 /** The last lines of a text without end; they outlive the process that wrote them, because they may say why it is gone. */
-interface LastWords {
+interface RecentLines {
   push(line: string): void
   /** Oldest first. */
   lines(): readonly string[]
@@ -114,7 +114,7 @@ interface LastWords {
 /** Enough for a stack trace and what led to it. */
 const maxLines = 200
 
-export function createLastWords(most = maxLines): LastWords {
+export function createRecentLines(most = maxLines): RecentLines {
   let kept: string[] = []
   return {
     push(line) {
@@ -127,12 +127,12 @@ export function createLastWords(most = maxLines): LastWords {
 }
 
 /** The last bytes of an endless stream, in a space that never grows. */
-interface Tail {
+interface ByteTail {
   push(chunk: Buffer): void
   text(): string
 }
 
-export function createTail(size: number): Tail {
+export function createByteTail(size: number): ByteTail {
   const ring = Buffer.alloc(size)
   let total = 0
   return {

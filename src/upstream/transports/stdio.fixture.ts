@@ -4,7 +4,7 @@ import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { requestBytes } from '../../wire/message.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
-import { type StdioOptions, type StdioTransport, stdioTransport } from './stdio.ts'
+import { type StdioTransport, type StdioTransportOptions, stdioTransport } from './stdio.ts'
 
 /** The server that misbehaves on command. */
 export const rogue = fileURLToPath(new URL('../../../tests/fixtures/rogue-stdio.ts', import.meta.url))
@@ -12,7 +12,7 @@ export const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientIn
 export const never = new AbortController().signal
 
 /** A transport to it, for one test. */
-export function make(options: Partial<StdioOptions> = {}): StdioTransport {
+export function make(options: Partial<StdioTransportOptions> = {}): StdioTransport {
   const transport = stdioTransport({
     name: 'rogue',
     command: process.execPath,
@@ -27,7 +27,7 @@ export function make(options: Partial<StdioOptions> = {}): StdioTransport {
   return transport
 }
 
-export async function started(options?: Partial<StdioOptions>) {
+export async function started(options?: Partial<StdioTransportOptions>) {
   const transport = make(options)
   const heard = collector()
   await transport.open(heard, never)
@@ -45,7 +45,7 @@ export async function started(options?: Partial<StdioOptions>) {
   return { transport, heard, pid: transport.pid as number, call, start }
 }
 
-export async function established(options?: Partial<StdioOptions>) {
+export async function established(options?: Partial<StdioTransportOptions>) {
   const all = await started(options)
   await ask(all.transport, all.heard, 0, 'initialize', hello)
   all.transport.established('2025-11-25')

@@ -5,7 +5,7 @@ import { silentLog } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
 import { ask, collector, isRunning } from './receiver.fixture.ts'
 import { bytesOf, established, gone, hello, make, never, rogue, started } from './stdio.fixture.ts'
-import type { StdioOptions } from './stdio.ts'
+import type { StdioTransportOptions } from './stdio.ts'
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 
@@ -41,7 +41,7 @@ describe('a well-behaved server', () => {
 })
 
 describe('starting', () => {
-  const opening = (options: Partial<StdioOptions>) => make(options).open(collector(), never)
+  const opening = (options: Partial<StdioTransportOptions>) => make(options).open(collector(), never)
 
   test.each([
     [

@@ -1,18 +1,18 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { oneLine } from '../../wire/bytes.ts'
+import { toOneLine } from '../../wire/bytes.ts'
 import { createLineReader } from '../../wire/line-reader.ts'
 import { maxMessage } from '../../wire/message.ts'
-import { type Child, type ChildOptions, startChild } from './child-process.ts'
+import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
-import { createChatter, createTail, maxStderr, type Redact } from './stderr.ts'
-import { type Outgoing, type Receiver, settles, type Transport } from './transport.ts'
-import { brokenLine, closedByUs, mayHaveRun } from './transport-errors.ts'
+import { createByteTail, createProcessOutput, maxStderr, type RedactText } from './stderr.ts'
+import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
+import { brokenConnectionCode, closedByUs, mayHaveRun } from './transport-errors.ts'
 
-export interface StdioOptions extends ChildOptions {
+export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
   /** For what the process writes beside the protocol, before it reaches an error or the log. */
-  readonly redact?: Redact | undefined
+  readonly redact?: RedactText | undefined
   /** Hears what it wrote to stderr, line by line, redacted. */
   readonly wrote?: ((line: string) => void) | undefined
 }
@@ -27,14 +27,14 @@ export interface StdioTransport extends Transport {
 const graceMs = 250
 
 /** A server as a child process, speaking in lines on stdin and stdout. */
-export function stdioTransport(options: StdioOptions): StdioTransport {
+export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   const { name, redact, wrote, clock, log } = options
-  const chatter = createChatter({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
-  const tail = createTail(maxStderr)
-  let starting: Promise<Child> | undefined
-  let child: Child | undefined
+  const chatter = createProcessOutput({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
+  const tail = createByteTail(maxStderr)
+  let starting: Promise<ServerProcessHandle> | undefined
+  let child: ServerProcessHandle | undefined
   let outbox: Outbox | undefined
-  let receiver: Receiver | undefined
+  let receiver: TransportReceiver | undefined
   let established = false
   let disposing: Promise<void> | undefined
   /** Why nothing can be sent any more. */
@@ -60,9 +60,9 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     },
   }
 
-  async function open(given: Receiver, signal: AbortSignal): Promise<void> {
+  async function open(given: TransportReceiver, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    starting = startChild(options)
+    starting = startServerProcess(options)
     child = await starting
     if (!signal.aborted && !disposing) {
       receiver = given
@@ -74,7 +74,7 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     throw signal.reason ?? closedByUs(name)
   }
 
-  function listen({ streams, ended, drained }: Child): void {
+  function listen({ streams, ended, drained }: ServerProcessHandle): void {
     const { stdin, stdout, stderr } = streams
     const lines = createLineReader({
       maxLength: maxMessage,
@@ -119,11 +119,11 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     })
   }
 
-  function send({ body, signal }: Outgoing): Promise<void> {
+  function send({ body, signal }: OutgoingMessage): Promise<void> {
     if (over) return Promise.reject(over)
     const { waiting, send } = outbox as Outbox
     if (waiting > maxMessage) return Promise.reject(unavailable('does not read what it is sent'))
-    return send(oneLine(body), signal)
+    return send(toOneLine(body), signal)
   }
 
   /** Often the first to notice that the process has died: whoever comes next needs another one. */
@@ -154,7 +154,9 @@ export function stdioTransport(options: StdioOptions): StdioTransport {
     if (!told || disposing) return
     const lastWords = chatter.last === '' ? '' : ` It last wrote: "${chatter.last}".`
     const advice = established ? mayHaveRun : 'Run its command by hand to see why.'
-    const error = new ToolwayError(brokenLine(established), `${name} ${what}.${lastWords} ${advice}`, { server: name })
+    const error = new ToolwayError(brokenConnectionCode(established), `${name} ${what}.${lastWords} ${advice}`, {
+      server: name,
+    })
     setImmediate(() => {
       if (!disposing) told.closed(error)
     })

@@ -1,10 +1,10 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
-import { ConnectTimeout, type Head, NoAnswer } from './http-channel.ts'
+import { ConnectTimeout, NoResponse, type ResponseHead } from './http-channel.ts'
 
 /** Where a line stands: its server's name, its address, and whether the handshake is over. */
-export interface Place {
+export interface TransportState {
   readonly name: string
   readonly origin: string
   readonly established: boolean
@@ -25,7 +25,8 @@ class HttpStatus extends Error {
  * What a line that broke means for the calls that were under way. During the handshake nothing of a caller's
  * has been sent, so that the server is simply not there; afterwards a call may have run.
  */
-export const brokenLine = (established: boolean): ErrorCode => (established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE')
+export const brokenConnectionCode = (established: boolean): ErrorCode =>
+  established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'
 
 /** The end of a sentence about a call that may have run. */
 export const mayHaveRun = 'Whether the call took effect is not known: look before you repeat it.'
@@ -37,30 +38,30 @@ export const closedByUs = (name: string): ToolwayError =>
   })
 
 /** A request that was written, and nothing tells what became of it. */
-export function lost({ name, established }: Place, what: string, cause?: unknown): ToolwayError {
+export function connectionLost({ name, established }: TransportState, what: string, cause?: unknown): ToolwayError {
   const advice = established ? mayHaveRun : `Check mcpServers.${name}.url.`
-  return new ToolwayError(brokenLine(established), `${name} ${what}. ${advice}`, { server: name, cause })
+  return new ToolwayError(brokenConnectionCode(established), `${name} ${what}. ${advice}`, { server: name, cause })
 }
 
 /** A request to which no answer began. Anything that is not about the connection stays as it is. */
-export function noAnswer(place: Place, thrown: unknown): unknown {
-  if (!(thrown instanceof NoAnswer)) return thrown
+export function noResponse(place: TransportState, thrown: unknown): unknown {
+  if (!(thrown instanceof NoResponse)) return thrown
   const { name, origin } = place
   if (thrown.cause instanceof ProxyFailure) {
     const details = { server: name, unsent: true, cause: thrown.cause } as const
     return new ToolwayError('SERVER_UNAVAILABLE', `Could not reach ${name}: ${thrown.cause.message}`, details)
   }
   const why = reason(thrown.cause)
-  if (thrown.written) return lost(place, `broke off before it answered (${why})`, thrown.cause)
+  if (thrown.written) return connectionLost(place, `broke off before it answered (${why})`, thrown.cause)
   const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it runs and that mcpServers.${name}.url and its headers are right.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, unsent: true, cause: thrown.cause })
 }
 
 /** An answer that says by its status that there will be no other; `said` is what came with it. */
-export function refused(place: Place, head: Head, said = ''): ToolwayError {
+export function rejectedRequest(place: TransportState, head: ResponseHead, said = ''): ToolwayError {
   const { name, established } = place
   const { status } = head
-  const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenLine(established)
+  const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
   const relayed = head.relay === undefined ? '' : ` It may be the proxy ${head.relay} that says so.`
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, {
@@ -71,13 +72,13 @@ export function refused(place: Place, head: Head, said = ''): ToolwayError {
 }
 
 /** For requests that come after the server has ended the session: nothing of them was sent. */
-export const sessionEnded = ({ name }: Place): ToolwayError =>
+export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name, unsent: true })
 
 /** For a request that was sent and refused because the server does not know its session; some servers run it first. */
-export function refusedSession(
-  { name }: Place,
-  { status }: Head,
+export function rejectedSession(
+  { name }: TransportState,
+  { status }: ResponseHead,
   { fresh, repeatable }: { readonly fresh: boolean; readonly repeatable: boolean | undefined },
 ): ToolwayError {
   const what = fresh
@@ -110,7 +111,7 @@ const didNotRun = (status: number, said: string): boolean =>
   (status === 503 && !said.includes('reset before headers')) ||
   status === 505
 
-function sentence({ name, established }: Place, head: Head, said: string): string {
+function sentence({ name, established }: TransportState, head: ResponseHead, said: string): string {
   const { status } = head
   const setting = `mcpServers.${name}`
   if (status < 300)

@@ -11,17 +11,17 @@ export interface Transport extends AsyncDisposable {
   /** Of the process, where the server is one of ours and runs. */
   readonly pid?: number | undefined
   /** Opens the line; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
-  open(receiver: Receiver, signal: AbortSignal): Promise<void>
+  open(receiver: TransportReceiver, signal: AbortSignal): Promise<void>
   /**
    * Sends one message. Rejects with SERVER_UNAVAILABLE if it surely was not acted on: with `unsent` where the server
    * cannot have read it, without where it said so itself. Rejects with OUTCOME_UNKNOWN if it may have been.
    */
-  send(message: Outgoing): Promise<void>
+  send(message: OutgoingMessage): Promise<void>
   /** Told once it is known what the server speaks: HTTP names it in every header, and in the era with sessions opens the server's own stream. */
   established(protocolVersion: string, era?: 'legacy' | 'modern'): void
 }
 
-export interface Outgoing {
+export interface OutgoingMessage {
   readonly body: Buffer
   /** For transports that have headers. */
   readonly headers?: Readonly<Record<string, string>>
@@ -33,7 +33,7 @@ export interface Outgoing {
   readonly repeatable?: boolean | undefined
 }
 
-export interface Receiver {
+export interface TransportReceiver {
   /** One complete line or event; `exchange` is the request on whose stream it came, where the wire can tell. */
   message(body: Buffer, exchange?: number): void
   /** This request will get no answer, the line as a whole is fine. */

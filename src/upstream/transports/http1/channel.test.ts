@@ -8,9 +8,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
 import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { systemClock } from '../../../core/clock.ts'
-import { type Channel, type Head, type HttpRequest, NoAnswer, whole } from '../http-channel.ts'
-import { noAnswer } from '../transport-errors.ts'
-import { createChannel } from './channel.ts'
+import { type ChannelRequest, type HttpChannel, NoResponse, type ResponseHead, readWholeBody } from '../http-channel.ts'
+import { noResponse } from '../transport-errors.ts'
+import { createHttpChannel } from './channel.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -27,13 +27,13 @@ async function serving(answer: Answer, options = {}) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, sockets }
 }
 
-function open(url: string, clock = systemClock): Channel {
-  const channel = createChannel(url, clock)
+function open(url: string, clock = systemClock): HttpChannel {
+  const channel = createHttpChannel(url, clock)
   onTestFinished(() => channel[Symbol.asyncDispose]() as Promise<void>)
   return channel
 }
 
-const post = (body = 'ping', more: Partial<HttpRequest> = {}): HttpRequest => ({
+const post = (body = 'ping', more: Partial<ChannelRequest> = {}): ChannelRequest => ({
   method: 'POST',
   path: '/mcp?a=b',
   headers: { 'content-type': 'text/plain' },
@@ -42,11 +42,16 @@ const post = (body = 'ping', more: Partial<HttpRequest> = {}): HttpRequest => ({
 })
 
 /** The whole answer. */
-async function ask(channel: Channel, request = post()): Promise<{ head: Head; text: string }> {
+async function ask(channel: HttpChannel, request = post()): Promise<{ head: ResponseHead; text: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const read = (head: Head) =>
-    whole(head, { maxLength: 4 << 20, done: (bytes) => resolve(bytes.toString()), lost: reject, tooLong: reject })
-  const head = await channel.ask(request, read)
+  const read = (head: ResponseHead) =>
+    readWholeBody(head, {
+      maxLength: 4 << 20,
+      done: (bytes) => resolve(bytes.toString()),
+      lost: reject,
+      tooLong: reject,
+    })
+  const head = await channel.request(request, read)
   return { head, text: await promise }
 }
 
@@ -60,8 +65,8 @@ const echo: Answer = async (request, response) => {
 describe('G1: HTTP to a server', () => {
   test('security: a server that keeps its connections busy gets no more of them than others could need', async () => {
     const { url, sockets } = await serving((_, response) => response.writeHead(200).write('and so on'))
-    await using channel = createChannel(url, systemClock, { most: 2 })
-    const endless = () => channel.ask(post(), () => ({ data() {}, end() {}, lost() {} }))
+    await using channel = createHttpChannel(url, systemClock, { most: 2 })
+    const endless = () => channel.request(post(), () => ({ data() {}, end() {}, lost() {} }))
     const [first] = [await endless(), await endless()]
     await expect(endless()).rejects.toMatchObject({ written: false, cause: { code: 'EMFILE' } })
     first.abort()
@@ -81,7 +86,7 @@ describe('G1: HTTP to a server', () => {
     clock.advance(10_000)
     const thrown = await failure
     expect(thrown).toMatchObject({ written: false, cause: { code: 'ETIMEDOUT' } })
-    expect(noAnswer({ name: 's', origin, established: false }, thrown)).toMatchObject({
+    expect(noResponse({ name: 's', origin, established: false }, thrown)).toMatchObject({
       code: 'SERVER_UNAVAILABLE',
       message: expect.stringContaining('within 10 s, a fixed limit'),
     })
@@ -171,7 +176,7 @@ describe('G1: HTTP to a server', () => {
     await expect(ask(open(`http://127.0.0.1:${port}`))).rejects.toMatchObject({ written: false })
     await expect(ask(open(rude.url))).rejects.toMatchObject({ written: true })
     const bad = post('ping', { headers: { 'x-evil': 'a\r\nx-other: b' } })
-    await expect(ask(open(url), bad)).rejects.toSatisfy((error) => error instanceof NoAnswer && !error.written)
+    await expect(ask(open(url), bad)).rejects.toSatisfy((error) => error instanceof NoResponse && !error.written)
   })
 
   test('F10: an aborted request closes its connection, and no other', async () => {
@@ -247,11 +252,11 @@ describe('G1: HTTP to a server', () => {
 
   test('a channel that is closed closes everything, at once', async () => {
     const { url, sockets } = await serving(() => {})
-    const channel = createChannel(url, systemClock)
+    const channel = createHttpChannel(url, systemClock)
     const waiting = ask(channel)
     await expect.poll(() => sockets.length).toBe(1)
     await channel[Symbol.asyncDispose]()
-    await expect(waiting).rejects.toThrow(NoAnswer)
-    await expect(ask(channel)).rejects.toThrow(NoAnswer)
+    await expect(waiting).rejects.toThrow(NoResponse)
+    await expect(ask(channel)).rejects.toThrow(NoResponse)
   })
 })

@@ -1,12 +1,12 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
 import { proxyFor, type WebProxy } from '../../../outbound/proxy.ts'
-import { type Channel, ConnectTimeout, NoAnswer } from '../http-channel.ts'
-import { type Connection, openConnection } from './connection.ts'
+import { ConnectTimeout, type HttpChannel, NoResponse } from '../http-channel.ts'
+import { type HttpConnection, openHttpConnection } from './connection.ts'
 
 /** A connection that is not in use, and until when it may be used again. */
 interface Idle {
-  readonly connection: Connection
+  readonly connection: HttpConnection
   readonly until: number
 }
 
@@ -30,18 +30,18 @@ export interface ChannelOptions {
  * As many connections as there are requests at a time; those that become free are used again. Throws where the
  * environment names a proxy that cannot be used.
  */
-export function createChannel(address: string, clock: Clock, options: ChannelOptions = {}): Channel {
+export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
   const origin = new URL(address)
   const { most = maxConnections, proxy = proxyFor(origin, process.env) } = options
   const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
-  const open = new Set<Connection>()
+  const open = new Set<HttpConnection>()
   /** The one used last comes last, and is the next to be used. */
   let idle: Idle[] = []
   let sweeping: Disposable | undefined
   let closed = false
   let gaps = 0
 
-  const reuse = (): Connection | undefined => {
+  const reuse = (): HttpConnection | undefined => {
     for (;;) {
       const last = idle.pop()
       if (last === undefined || last.until > clock.monotonic()) return last?.connection
@@ -49,8 +49,8 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
     }
   }
 
-  const connect = (tls: typeof TlsConnect | undefined): Connection => {
-    const connection = openConnection({
+  const connect = (tls: typeof TlsConnect | undefined): HttpConnection => {
+    const connection = openHttpConnection({
       origin,
       tls,
       proxy,
@@ -92,14 +92,14 @@ export function createChannel(address: string, clock: Clock, options: ChannelOpt
     get gaps() {
       return gaps
     },
-    async ask(request, receive) {
+    async request(request, receive) {
       request.signal?.throwIfAborted()
       const known = reuse()
       if (known) return known.ask(request, receive)
       // Loaded where it is needed: many servers are neighbours.
       const tls = encrypted ? (await import('node:tls')).connect : undefined
-      if (closed) throw new NoAnswer(false, new Error('the channel is closed'))
-      if (open.size >= most) throw new NoAnswer(false, tooMany())
+      if (closed) throw new NoResponse(false, new Error('the channel is closed'))
+      if (open.size >= most) throw new NoResponse(false, tooMany())
       return connect(tls).ask(request, receive)
     },
     async [Symbol.asyncDispose]() {

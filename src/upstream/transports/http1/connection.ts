@@ -2,29 +2,29 @@ import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
 import type { WebProxy } from '../../../outbound/proxy.ts'
 import { proxyRefused, proxyUnreachable } from '../../../outbound/proxy-failure.ts'
-import { type Body, type Head, type HttpRequest, NoAnswer } from '../http-channel.ts'
+import { type BodyReader, type ChannelRequest, NoResponse, type ResponseHead } from '../http-channel.ts'
 import {
-  type AnswerHead,
-  BadAnswer,
-  createAnswerReader,
+  createResponseReader,
   headLength,
+  MalformedResponse,
   maxHead,
+  type ParsedHead,
   readHead,
   refuseBareLf,
 } from './response-reader.ts'
 
 /** One connection to a server, for one request at a time. */
-export interface Connection {
+export interface HttpConnection {
   /** How long the server lets it be idle, where it says so. */
   readonly keepAliveMs: number | undefined
   /** Whether an answer has begun on it. */
   readonly answered: boolean
-  ask(request: HttpRequest, receive: (head: Head) => Body): Promise<Head>
+  ask(request: ChannelRequest, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
   /** Ends it; whoever waits for an answer is told why. */
   lose(why: Error): void
 }
 
-export interface ConnectionOptions {
+export interface HttpConnectionOptions {
   readonly origin: URL
   /** Where a connection is to be encrypted. */
   readonly tls: typeof TlsConnect | undefined
@@ -39,11 +39,11 @@ export interface ConnectionOptions {
 
 /** One request, and whoever reads its answer. */
 interface Work {
-  readonly receive: (head: Head) => Body
-  readonly settled: PromiseWithResolvers<Head>
+  readonly receive: (head: ResponseHead) => BodyReader
+  readonly settled: PromiseWithResolvers<ResponseHead>
   readonly signal: AbortSignal | undefined
   readonly stop: () => void
-  body?: Body
+  body?: BodyReader
   written: boolean
 }
 
@@ -51,7 +51,7 @@ interface Work {
 const room = 64 * 1024
 
 /** Sockets are read without streams in between: bytes come into a buffer of ours, or right into a long answer. */
-export function openConnection({ origin, tls, proxy, ...told }: ConnectionOptions): Connection {
+export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnectionOptions): HttpConnection {
   const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
   /** A proxy that is handed each request, since many open tunnels to encrypted servers only. */
   const relay = tunnelled ? undefined : proxy
@@ -60,17 +60,17 @@ export function openConnection({ origin, tls, proxy, ...told }: ConnectionOption
   const buffer: Buffer = Buffer.allocUnsafeSlow(room)
   let into: Buffer = buffer
   let work: Work | undefined
-  let waiting: HttpRequest | undefined
+  let waiting: ChannelRequest | undefined
   let connected = false
   let over = false
   let reuse = false
   let keepAliveMs: number | undefined
   let answered = false
 
-  const reader = createAnswerReader({
+  const reader = createResponseReader({
     head(answer) {
       const mine = work
-      if (mine === undefined) throw new BadAnswer('it speaks unasked')
+      if (mine === undefined) throw new MalformedResponse('it speaks unasked')
       if (relay && answer.status === 407) {
         mine.written = false
         throw proxyRefused(relay, origin, 407)
@@ -126,7 +126,7 @@ export function openConnection({ origin, tls, proxy, ...told }: ConnectionOption
     },
     ask(request, receive) {
       const { signal } = request
-      const settled = Promise.withResolvers<Head>()
+      const settled = Promise.withResolvers<ResponseHead>()
       const stop = () => {
         settled.reject(signal?.reason)
         lose(new Error('nobody waits for the answer any more'))
@@ -171,7 +171,7 @@ export function openConnection({ origin, tls, proxy, ...told }: ConnectionOption
     }
   }
 
-  function write(request: HttpRequest): void {
+  function write(request: ChannelRequest): void {
     try {
       const pieces = requestPieces(origin.host, relay ? proxied(request, origin, relay) : request)
       if (work) work.written = true
@@ -198,11 +198,15 @@ export function openConnection({ origin, tls, proxy, ...told }: ConnectionOption
     socket.destroy()
     told.closed()
     if (left?.body) left.body.lost(why)
-    else left?.settled.reject(new NoAnswer(left.written, ahead ? proxyUnreachable(ahead, origin, why) : why))
+    else left?.settled.reject(new NoResponse(left.written, ahead ? proxyUnreachable(ahead, origin, why) : why))
   }
 }
 
-function headOf({ status, headers, repeated }: AnswerHead, relay: WebProxy | undefined, abort: () => void): Head {
+function headOf(
+  { status, headers, repeated }: ParsedHead,
+  relay: WebProxy | undefined,
+  abort: () => void,
+): ResponseHead {
   const type = headers.get('content-type') ?? ''
   const end = type.indexOf(';')
   return {
@@ -226,7 +230,7 @@ const prepared = new WeakMap<Readonly<Record<string, string>>, { readonly to: st
 const small = 64 * 1024
 
 /** A request as it is sent: in one piece, or the head and a large body. Throws where a header could be read as two. */
-function requestPieces(host: string, { method, path, headers, body }: HttpRequest): readonly Buffer[] {
+function requestPieces(host: string, { method, path, headers, body }: ChannelRequest): readonly Buffer[] {
   const to = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`
   let known = prepared.get(headers)
   if (known?.to !== to) {
@@ -248,7 +252,7 @@ function requestPieces(host: string, { method, path, headers, body }: HttpReques
 }
 
 /** A request as a proxy wants it that passes it on: with the whole address, and the credential for the proxy. */
-function proxied(request: HttpRequest, { origin }: URL, { authorization }: WebProxy): HttpRequest {
+function proxied(request: ChannelRequest, { origin }: URL, { authorization }: WebProxy): ChannelRequest {
   const headers = authorization ? { ...request.headers, 'proxy-authorization': authorization } : request.headers
   return { ...request, path: origin + request.path, headers }
 }
@@ -305,13 +309,13 @@ function openTunnel(
       const length = headLength(said, 0)
       if (length === 0) {
         refuseBareLf(said, 0)
-        if (said.length > maxHead) throw new BadAnswer('its head is too long')
+        if (said.length > maxHead) throw new MalformedResponse('its head is too long')
         return
       }
       const { status } = readHead(said.toString('latin1', 0, length))
       if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
       // Whoever is at the other end waits for us to speak first.
-      if (said.length > length) throw new BadAnswer('it speaks unasked')
+      if (said.length > length) throw new MalformedResponse('it speaks unasked')
       // From here on whoever takes it over hears of its end, after all that came through it.
       socket.off('data', read).off('close', closed).pause()
       opened(socket)

@@ -8,9 +8,9 @@ import { selfSigned } from '../../../../tests/fixtures/self-signed.ts'
 import { until } from '../../../../tests/fixtures/until.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { proxyFor } from '../../../outbound/proxy.ts'
-import { type Channel, type Head, whole } from '../http-channel.ts'
-import { noAnswer, refused } from '../transport-errors.ts'
-import { createChannel } from './channel.ts'
+import { type HttpChannel, type ResponseHead, readWholeBody } from '../http-channel.ts'
+import { noResponse, rejectedRequest } from '../transport-errors.ts'
+import { createHttpChannel } from './channel.ts'
 
 /** A server at a name that only a proxy knows. It says where and how it was asked. */
 async function serving(pair?: { key: string; cert: string }) {
@@ -30,19 +30,28 @@ async function serving(pair?: { key: string; cert: string }) {
 }
 
 /** A channel as it is in an environment with this proxy. */
-function behind(proxy: string, url: string): Channel {
+function behind(proxy: string, url: string): HttpChannel {
   const env = { HTTPS_PROXY: proxy, HTTP_PROXY: proxy }
-  const channel = createChannel(url, systemClock, { proxy: proxyFor(new URL(url), env) })
+  const channel = createHttpChannel(url, systemClock, { proxy: proxyFor(new URL(url), env) })
   onTestFinished(() => channel[Symbol.asyncDispose]() as Promise<void>)
   return channel
 }
 
-async function ask(channel: Channel, body = 'ping', signal?: AbortSignal): Promise<{ head: Head; said: unknown }> {
+async function ask(
+  channel: HttpChannel,
+  body = 'ping',
+  signal?: AbortSignal,
+): Promise<{ head: ResponseHead; said: unknown }> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const head = await channel.ask(
+  const head = await channel.request(
     { method: 'POST', path: '/mcp?a=b', headers: { accept: '*/*' }, body: Buffer.from(body), signal },
     (head) =>
-      whole(head, { maxLength: 1 << 20, done: (bytes) => resolve(String(bytes)), lost: reject, tooLong: reject }),
+      readWholeBody(head, {
+        maxLength: 1 << 20,
+        done: (bytes) => resolve(String(bytes)),
+        lost: reject,
+        tooLong: reject,
+      }),
   )
   const text = await promise
   return { head, said: text.startsWith('{') ? JSON.parse(text) : text }
@@ -55,13 +64,13 @@ function trust(...certificates: string[]): void {
 }
 
 /** What whoever calls is told, and what must never be. */
-async function sentence(channel: Channel): Promise<string> {
+async function sentence(channel: HttpChannel): Promise<string> {
   const thrown = await ask(channel).then(
     () => undefined,
     (error) => error,
   )
   const place = { name: 'files', origin: 'https://mcp.example.test', established: true }
-  const told = noAnswer(place, thrown) as Error & { code: string }
+  const told = noResponse(place, thrown) as Error & { code: string }
   expect(told).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
   expect(told.message).not.toContain('s3cret')
   return told.message
@@ -136,7 +145,7 @@ describe('G1: servers behind the proxy of a company', () => {
     // Without TLS nobody can tell whether the server or the proxy says no.
     const { head } = await ask(behind(strict.url, 'http://mcp.example.test/mcp'))
     const place = { name: 'files', origin: 'http://mcp.example.test', established: false }
-    expect(refused(place, head).message).toContain(`It may be the proxy ${strict.url} that says so.`)
+    expect(rejectedRequest(place, head).message).toContain(`It may be the proxy ${strict.url} that says so.`)
   })
 
   test('F10: whoever stops waiting for a proxy leaves no connection behind', async () => {

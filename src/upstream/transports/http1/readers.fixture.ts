@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { Duplex } from 'node:stream'
 import { Client, type Dispatcher } from 'undici'
-import { type AnswerHead, createAnswerReader } from './response-reader.ts'
+import { createResponseReader, type ParsedHead } from './response-reader.ts'
 
 /** A response as a reader of HTTP understands it: names in lower case and in order, each character a byte. */
 export interface Understood {
@@ -18,10 +18,10 @@ const lineOf = (name: string, value: string): string => `${name.toLowerCase()}: 
 
 /** Our own reader, and what it has understood so far. */
 function ourReader() {
-  let head: AnswerHead | undefined
+  let head: ParsedHead | undefined
   let body = ''
   let done: Understood | undefined
-  const reader = createAnswerReader({
+  const reader = createResponseReader({
     head(told) {
       head ??= told
       return 0
@@ -30,7 +30,7 @@ function ourReader() {
       if (!done) body += chunk.toString('latin1')
     },
     end() {
-      const { status, headers, repeated } = head as AnswerHead
+      const { status, headers, repeated } = head as ParsedHead
       const lines = [...headers, ...repeated].map(([name, value]) => lineOf(name, value))
       done ??= { status, headers: lines.sort(), body }
     },

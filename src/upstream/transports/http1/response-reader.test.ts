@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type AnswerHead, createAnswerReader } from './response-reader.ts'
+import { createResponseReader, type ParsedHead } from './response-reader.ts'
 
 interface Told {
-  readonly head: AnswerHead
+  readonly head: ParsedHead
   readonly body: string
   readonly pieces: number
 }
@@ -11,16 +11,16 @@ interface Told {
 /** What is told of these bytes when they come in these pieces. */
 function read(pieces: readonly (string | Buffer)[], { whole = 0, ended = true } = {}) {
   const answers: Told[] = []
-  let head: AnswerHead | undefined
+  let head: ParsedHead | undefined
   let body: Buffer[] = []
-  const reader = createAnswerReader({
+  const reader = createResponseReader({
     head(told) {
       head = told
       return whole
     },
     data: (chunk) => void body.push(chunk),
     end() {
-      answers.push({ head: head as AnswerHead, body: Buffer.concat(body).toString('latin1'), pieces: body.length })
+      answers.push({ head: head as ParsedHead, body: Buffer.concat(body).toString('latin1'), pieces: body.length })
       body = []
       head = undefined
     },

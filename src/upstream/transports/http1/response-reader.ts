@@ -1,14 +1,14 @@
 /** What is told of answers as their bytes arrive, one answer after another. */
-export interface AnswerListener {
+export interface ResponseListener {
   /** Gives the length up to which the body is wanted in one piece; 0 where pieces will do. */
-  head(head: AnswerHead): number
+  head(head: ParsedHead): number
   data(chunk: Buffer): void
   /** The answer is whole. */
   end(): void
 }
 
 /** Reads the answers that come over one connection. */
-export interface AnswerReader {
+export interface ResponseReader {
   /** Throws `BadAnswer` where the bytes are no answer, or none that is wanted. The chunk may be written to afterwards. */
   push(chunk: Buffer): void
   /** Where the next bytes are best put: a long answer that is wanted in one piece is read right into its place. */
@@ -29,7 +29,7 @@ const long = 32 * 1024
 
 const nothing = Buffer.alloc(0)
 
-export function createAnswerReader(listener: AnswerListener): AnswerReader {
+export function createResponseReader(listener: ResponseListener): ResponseReader {
   let part: Part = 'head'
   /** The beginning of something that is read whole: a head, a line. */
   let begun: Buffer = nothing
@@ -38,13 +38,13 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
   /** A body that is read into its place. */
   let whole: Buffer | undefined
 
-  const start = (head: AnswerHead) => {
+  const start = (head: ParsedHead) => {
     // Tells that another one follows.
     if (head.status < 200) {
-      if (head.status === 101) throw new BadAnswer('it wants to speak another protocol')
+      if (head.status === 101) throw new MalformedResponse('it wants to speak another protocol')
       // As undici does: nobody has asked whether to go on.
-      if (head.status === 100) throw new BadAnswer('it says that we may go on, which was not asked')
-      if (!head.reuse) throw new BadAnswer('it announces an answer, and that none follows')
+      if (head.status === 100) throw new MalformedResponse('it says that we may go on, which was not asked')
+      if (!head.reuse) throw new MalformedResponse('it announces an answer, and that none follows')
       return
     }
     part = head.body === 'chunked' ? 'chunk size' : head.body === 'until end' ? 'until end' : 'length'
@@ -70,9 +70,9 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
   /** The next line, where it is whole, and where it ends. */
   const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
     const end = bytes.indexOf(10, at)
-    if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new BadAnswer('a line ends with LF alone')
+    if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new MalformedResponse('a line ends with LF alone')
     if (end === -1) {
-      if (bytes.length - at > maxLine) throw new BadAnswer('a line is too long')
+      if (bytes.length - at > maxLine) throw new MalformedResponse('a line is too long')
       begun = Buffer.from(bytes.subarray(at))
       return undefined
     }
@@ -87,13 +87,13 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
       if (part === 'head') {
         const length = headLength(bytes, at)
         if (length === 0) {
-          if (!beginsWell(bytes, at)) throw new BadAnswer('it does not begin like an answer')
+          if (!beginsWell(bytes, at)) throw new MalformedResponse('it does not begin like an answer')
           refuseBareLf(bytes, at)
-          if (bytes.length - at > maxHead) throw new BadAnswer('its head is too long')
+          if (bytes.length - at > maxHead) throw new MalformedResponse('its head is too long')
           begun = Buffer.from(bytes.subarray(at))
           return
         }
-        if (length > maxHead) throw new BadAnswer('its head is too long')
+        if (length > maxHead) throw new MalformedResponse('its head is too long')
         const head = readHead(bytes.toString('latin1', at, at + length))
         at += length
         start(head)
@@ -122,7 +122,7 @@ export function createAnswerReader(listener: AnswerListener): AnswerReader {
           left = chunkSize(found.text)
           part = left === 0 ? 'trailer' : 'chunk'
         } else if (part === 'chunk end') {
-          if (found.text !== '') throw new BadAnswer('a chunk is longer than it says')
+          if (found.text !== '') throw new MalformedResponse('a chunk is longer than it says')
           part = 'chunk size'
         } else if (found.text === '') finish()
         else checkTrailer(found.text)
@@ -155,18 +155,19 @@ const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|
 /** Extensions of chunks mean nothing to us, but have a form. */
 function chunkSize(line: string): number {
   const digits = chunkLine.exec(line)?.[1]
-  if (digits === undefined) throw new BadAnswer('the size of a chunk is no number')
+  if (digits === undefined) throw new MalformedResponse('the size of a chunk is no number')
   return Number.parseInt(digits, 16)
 }
 
 /** Nothing in a trailer is used; what would change how the body was read is refused. */
 function checkTrailer(line: string): void {
   const [name] = readField(line)
-  if (name === 'content-length' || name === 'transfer-encoding') throw new BadAnswer('it says twice how long it is')
+  if (name === 'content-length' || name === 'transfer-encoding')
+    throw new MalformedResponse('it says twice how long it is')
 }
 
 /** The head of an answer. */
-export interface AnswerHead {
+export interface ParsedHead {
   readonly status: number
   /** By their names in lower case; of several with one name, the first. */
   readonly headers: ReadonlyMap<string, string>
@@ -197,7 +198,7 @@ const valueForm = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Throws where a line ends with LF alone: nothing that follows can make a head of it. */
 export function refuseBareLf(bytes: Buffer, from: number): void {
   for (let at = bytes.indexOf(10, from); at !== -1; at = bytes.indexOf(10, at + 1)) {
-    if (at === from || bytes[at - 1] !== 13) throw new BadAnswer('a line ends with LF alone')
+    if (at === from || bytes[at - 1] !== 13) throw new MalformedResponse('a line ends with LF alone')
   }
 }
 
@@ -205,9 +206,9 @@ export function refuseBareLf(bytes: Buffer, from: number): void {
 function readField(line: string): readonly [name: string, value: string] {
   const colon = line.indexOf(':')
   const name = line.slice(0, Math.max(0, colon)).toLowerCase()
-  if (!nameForm.test(name)) throw new BadAnswer('a header has no name')
+  if (!nameForm.test(name)) throw new MalformedResponse('a header has no name')
   const value = line.slice(colon + 1).replace(/^[ \t]+/, '')
-  if (!valueForm.test(value)) throw new BadAnswer(`the header ${name} has a character that none may have`)
+  if (!valueForm.test(value)) throw new MalformedResponse(`the header ${name} has a character that none may have`)
   return [name, value]
 }
 
@@ -215,10 +216,10 @@ function readField(line: string): readonly [name: string, value: string] {
  * Reads a head, and takes nothing that undici or node:http would refuse, or read otherwise: whoever stands between may
  * read like one of them. A few things that both take are refused as well; `compare.fixture.ts` lists them.
  */
-export function readHead(text: string): AnswerHead {
+export function readHead(text: string): ParsedHead {
   let at = text.indexOf('\r\n')
   const [, minor, code] = statusLine.exec(text.slice(0, at)) ?? []
-  if (code === undefined) throw new BadAnswer('it does not begin like an answer')
+  if (code === undefined) throw new MalformedResponse('it does not begin like an answer')
   const status = Number(code)
   const headers = new Map<string, string>()
   const repeated: (readonly [string, string])[] = []
@@ -236,12 +237,12 @@ export function readHead(text: string): AnswerHead {
   const coding = headers.get('transfer-encoding')
   const length = headers.get('content-length')
   if (repeated.some(([name]) => name === 'content-length' || name === 'transfer-encoding')) {
-    throw new BadAnswer('it says twice how long it is')
+    throw new MalformedResponse('it says twice how long it is')
   }
-  if (coding !== undefined && length !== undefined) throw new BadAnswer('it has a length and a transfer coding')
-  if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) throw new BadAnswer('its length is no number')
+  if (coding !== undefined && length !== undefined) throw new MalformedResponse('it has a length and a transfer coding')
+  if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) throw new MalformedResponse('its length is no number')
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    throw new BadAnswer('it is coded in a way that was not asked for')
+    throw new MalformedResponse('it is coded in a way that was not asked for')
   }
   const none = status === 204 || status === 304 || status < 200
   const body = none ? 0 : coding !== undefined ? 'chunked' : length === undefined ? 'until end' : Number(length)
@@ -262,7 +263,7 @@ function keepAlive(value: string | undefined): number | undefined {
 }
 
 /** What a server sent is not HTTP/1.1 as we know it. */
-export class BadAnswer extends Error {
+export class MalformedResponse extends Error {
   override readonly name = 'BadAnswer'
   readonly code = 'BAD_HTTP'
 }
