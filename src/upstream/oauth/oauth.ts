@@ -13,7 +13,6 @@ import { beginSignIn, knownPort, type SignIn, sameState } from './sign-in.ts'
 import type { OAuthSettings } from './tokens.ts'
 import { createOAuthHttp, type PlaceOf } from './web.ts'
 
-export type { RequestAuthorizer as Authorize } from './authorization.ts'
 export type { SignIn } from './sign-in.ts'
 
 /** Tokens for servers that want OAuth: kept, renewed, and asked for. */
