@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { parseExactly } from '../lib/exact-number.ts'
-import { acceptedBy, type Schema } from './input-schema.ts'
+import { acceptedBy, type InputSchema } from './input-schema.ts'
 import { type Shell, UsageError } from './kit.ts'
 
 const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)
@@ -66,7 +66,7 @@ function split(argument: string): Pair {
  */
 export function readArguments(
   words: readonly string[],
-  schema: Schema | undefined,
+  schema: InputSchema | undefined,
   base: Json<Record<string, unknown>> = Json.of({}),
 ): Json<Record<string, unknown>> {
   if (words.length === 0) return base

@@ -42,7 +42,7 @@ function describe(thrown: unknown, command: string): Failure {
 }
 
 /** Tells what went wrong: in a few lines on stderr, or as JSON on stdout. */
-export function report(thrown: unknown, output: Output, surroundings: Surroundings): void {
+export function report(thrown: unknown, output: Output, surroundings: ReportContext): void {
   const { code, message, hint, more } = describe(thrown, surroundings.command)
   if (output.json) {
     output.value({ error: { code: code ?? 'INTERNAL', message, ...more, ...(hint !== undefined && { hint }) } })
@@ -55,7 +55,7 @@ export function report(thrown: unknown, output: Output, surroundings: Surroundin
   if (surroundings.debug && thrown instanceof Error) output.note(printable(stackOf(thrown)))
 }
 
-export interface Surroundings {
+interface ReportContext {
   /** How the user spells the command line. */
   readonly command: string
   readonly cwd: string

@@ -1,12 +1,12 @@
 import { concealPatterns } from '../audit/redact/patterns.ts'
 import { isCommonplace, isPath, isRandom, isSecret } from '../audit/redact/secrets.ts'
-import { type FindSecrets, type Secret, textAt } from '../clients/secrets.ts'
-import type { Definition } from '../config/import/read-servers.ts'
+import { type FindSecrets, type SecretSpan, textAt } from '../clients/secrets.ts'
+import type { ServerDefinition } from '../config/import/read-servers.ts'
 import type { Path } from '../config/tree.ts'
 import { isSecretName } from '../core/secret-name.ts'
 
 /** A stretch of one text that is a secret, and what it is called. */
-type Stretch = Omit<Secret, 'path'>
+type Stretch = Omit<SecretSpan, 'path'>
 
 /** What in a server's definition must not be copied: the same that is kept out of logs and audit, and short ones, too. */
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
@@ -18,17 +18,17 @@ export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
 ]
 
 /** The secrets of a server as texts. */
-export const secretTexts = (definition: Definition): string[] =>
+export const secretTexts = (definition: ServerDefinition): string[] =>
   findSecrets(definition).map((secret) => textAt(definition, secret))
 
-function named(section: unknown, path: Path, of: (name: string, value: string) => readonly Stretch[]): Secret[] {
+function named(section: unknown, path: Path, of: (name: string, value: string) => readonly Stretch[]): SecretSpan[] {
   if (typeof section !== 'object' || section === null) return []
   return Object.entries(section).flatMap(([name, value]) =>
     typeof value === 'string' && !isReference(value) ? at([...path, name], of(name, value)) : [],
   )
 }
 
-const at = (path: Path, stretches: readonly Stretch[]): Secret[] =>
+const at = (path: Path, stretches: readonly Stretch[]): SecretSpan[] =>
   stretches.filter(({ start, end }) => end > start).map((stretch) => ({ path, ...stretch }))
 
 /** What already refers to something else holds no secret itself. */

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import type { Clock } from '../core/clock.ts'
 
 /** How a process is, as far as its memory goes. */
-export interface Footing {
+interface ProcessMemory {
   /** Processor time since it began, in milliseconds. */
   cpuMs(): number
   /** Memory that is held and not in use, in bytes. */
@@ -26,7 +26,7 @@ const maxMs = 300_000
  * its heap to, and somebody's laptop has better uses for it. Not at once where there was much to do: with the memory goes
  * what was compiled, and whoever pauses for a moment would find everything cold.
  */
-export function releaseWhenIdle(clock: Clock, footing: Footing = thisProcess()): Disposable {
+export function releaseWhenIdle(clock: Clock, footing: ProcessMemory = thisProcess()): Disposable {
   let before = footing.cpuMs()
   let released = before
   let idleMs = 0
@@ -48,7 +48,7 @@ export function releaseWhenIdle(clock: Clock, footing: Footing = thisProcess()):
 /** How much garbage may lie about before it is collected, in percent of what is in use. */
 const untidy = 300
 
-function thisProcess(): Footing {
+function thisProcess(): ProcessMemory {
   // Results of a mebibyte had all of the heap looked through every few calls, which took longer than the calls. What a
   // busy time piles up is given back when it is over.
   setFlagsFromString(`--heap-growing-percent=${untidy}`)

@@ -1,12 +1,12 @@
-export type Schema = Readonly<Record<string, unknown>>
+export type InputSchema = Readonly<Record<string, unknown>>
 
-const isSchema = (value: unknown): value is Schema =>
+const isSchema = (value: unknown): value is InputSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** References are followed this many times, because a schema may refer to itself. */
 const deepest = 8
 
-function follow(root: Schema, schema: unknown, depth: number): readonly Schema[] {
+function follow(root: InputSchema, schema: unknown, depth: number): readonly InputSchema[] {
   if (!isSchema(schema) || depth > deepest) return []
   const reference = schema.$ref
   const target =
@@ -25,7 +25,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-const typesOf = (schemas: readonly Schema[]): ReadonlySet<string> =>
+const typesOf = (schemas: readonly InputSchema[]): ReadonlySet<string> =>
   new Set(
     schemas.flatMap(({ type, enum: options, const: only }) => {
       if (typeof type === 'string') return [type]
@@ -36,7 +36,7 @@ const typesOf = (schemas: readonly Schema[]): ReadonlySet<string> =>
 
 /** Which JSON types a property of a tool's arguments may have, and its elements; empty where the schema does not say. */
 export function acceptedBy(
-  root: Schema | undefined,
+  root: InputSchema | undefined,
   key: string,
 ): { types: ReadonlySet<string>; items: ReadonlySet<string> } {
   if (root === undefined) return { types: new Set(), items: new Set() }
@@ -46,7 +46,7 @@ export function acceptedBy(
   return { types: typesOf(property), items: typesOf(property.flatMap(({ items }) => follow(root, items, 0))) }
 }
 
-export interface Property {
+interface Property {
   readonly name: string
   readonly type: string
   readonly required: boolean
@@ -54,7 +54,7 @@ export interface Property {
 }
 
 /** The arguments that a tool takes, for people. */
-export function properties(root: Schema | undefined): readonly Property[] {
+export function properties(root: InputSchema | undefined): readonly Property[] {
   if (root === undefined || !isSchema(root.properties)) return []
   const required = Array.isArray(root.required) ? root.required : []
   return Object.entries(root.properties).map(([name, property]) => {

@@ -23,11 +23,12 @@ export interface Shell {
 }
 
 /** How the user can call us again: npm scripts of the checkout have no `toolway` in their path. */
-export const spelling = (env: Shell['env']): string =>
+export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
 /** A text about files, with those below the current folder named from there. */
-export const near = (text: string, cwd: string): string => text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
+export const relativeTo = (text: string, cwd: string): string =>
+  text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
 
 /** The command line was understood, but cannot be followed as it is. */
 export class UsageError extends Error {
@@ -150,12 +151,12 @@ export async function confirm(shell: Shell, question: string): Promise<boolean> 
 }
 
 /** One line on stderr that says what is being waited for; it vanishes when disposed of. */
-export interface Progress extends Disposable {
+export interface ProgressLine extends Disposable {
   show(text: string): void
 }
 
 /** Progress for people only: without a terminal it shows nothing. */
-export function createProgress({ stderr }: Pick<Shell, 'stderr'>): Progress {
+export function createProgress({ stderr }: Pick<Shell, 'stderr'>): ProgressLine {
   if (stderr.isTTY !== true) return { show() {}, [Symbol.dispose]() {} }
   let shown = ''
   return {
@@ -169,18 +170,18 @@ export function createProgress({ stderr }: Pick<Shell, 'stderr'>): Progress {
 }
 
 /** A path as people write it: from the current folder, or from home. */
-export function short(path: string, { cwd, env }: Pick<Shell, 'cwd' | 'env'>): string {
+export function shortPath(path: string, { cwd, env }: Pick<Shell, 'cwd' | 'env'>): string {
   const home = homeOf(env)
   if (cwd !== home && path.startsWith(cwd + sep)) return path.slice(cwd.length + 1)
-  return inTilde(path, home)
+  return tildePath(path, home)
 }
 
 /** `~/…` where a path lies at home. */
-export const inTilde = (path: string, home: string): string =>
+export const tildePath = (path: string, home: string): string =>
   path.startsWith(home + sep) ? `~/${path.slice(home.length + 1).replaceAll(sep, '/')}` : path
 
 /** What is wrong with a file is for the user to mend. */
-export async function told<T>(work: () => Promise<T>): Promise<T> {
+export async function withFileProblems<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (thrown) {
@@ -189,7 +190,7 @@ export async function told<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Edits a text; what stands in the way is said of its file. */
-export function edited<T>(file: string, edit: () => T): T {
+export function editText<T>(file: string, edit: () => T): T {
   try {
     return edit()
   } catch (thrown) {

@@ -1,5 +1,5 @@
 import { createRedactor } from '../audit/redact/redactor.ts'
-import type { Definition } from '../config/import/read-servers.ts'
+import type { ServerDefinition } from '../config/import/read-servers.ts'
 import { secretTexts } from './find-secrets.ts'
 import type { Output } from './kit.ts'
 import { printable } from './table.ts'
@@ -11,7 +11,7 @@ const keys = ['*token*', '*secret*', '*password*', '*authorization*', '*api_key*
 export function printDiff(
   before: string,
   after: string,
-  servers: readonly Definition[],
+  servers: readonly ServerDefinition[],
   { print, paint }: Pick<Output, 'print' | 'paint'>,
 ): void {
   const redactor = createRedactor({ secrets: servers.flatMap(secretTexts), keys })

@@ -3,7 +3,7 @@ import { clientKinds } from '../config/import/client-kind.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
 import { count, filtered, placed } from './commands/audit/options.ts'
-import { type ExitCode, exitCodeHelp, type Shell, spelling } from './kit.ts'
+import { commandName, type ExitCode, exitCodeHelp, type Shell } from './kit.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -38,7 +38,7 @@ type Run = (shell: Shell, ...given: never[]) => Promise<ExitCode>
 
 /** The commands and their options. What a command does is loaded only when it runs. */
 export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
-  const name = spelling(shell.env)
+  const name = commandName(shell.env)
   const action =
     (runner: () => Promise<Run>) =>
     async (...given: unknown[]): Promise<void> => {
@@ -304,7 +304,7 @@ export function lifetimeMs(text: string): number {
 }
 
 /** Loads what a command does when it runs. */
-export type Action = (
+type Action = (
   runner: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>,
 ) => (...given: unknown[]) => Promise<void>
 

@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { createOutput, type ExitCode, exit, exitCodeOf, type Shell, spelling, UsageError } from './kit.ts'
+import { commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 
 /** Prints and fails through the shell it was given, not through the process. Applies to all subcommands. */
@@ -45,7 +45,7 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exit.ok
     const { json, log } = program.opts<{ json?: boolean; log?: string }>()
     if (thrown instanceof CommanderError && thrown.code === 'commander.help' && !json) return exit.usage
-    const command = spelling(shell.env)
+    const command = commandName(shell.env)
     const failure = thrown instanceof CommanderError ? usageError(thrown, command, program.args[0]) : thrown
     // Over stdio, stdout belongs to the client.
     const output = createOutput(shell, json && program.args[0] !== 'stdio')

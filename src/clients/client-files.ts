@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { type ClientKind, clientKinds } from '../config/import/client-kind.ts'
 import { readServers, type ServersFile } from '../config/import/read-servers.ts'
-import type { Environment } from '../config/interpolate.ts'
+import type { EnvVars } from '../config/interpolate.ts'
 import { folder, isFile } from '../config/locate.ts'
 import { homeOf } from '../core/home.ts'
 
 /** Where we are: decides where clients keep their files. */
-export interface Surroundings {
-  readonly env: Environment
+export interface HostEnvironment {
+  readonly env: EnvVars
   readonly cwd: string
   readonly platform: NodeJS.Platform
 }
@@ -20,7 +20,7 @@ export interface ClientFile {
 }
 
 /** Where programs keep the user's settings; Linux follows XDG. */
-function settingsFolder({ env, platform }: Surroundings): string {
+function settingsFolder({ env, platform }: HostEnvironment): string {
   const home = homeOf(env)
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')
   if (platform === 'win32') return env.APPDATA || join(home, 'AppData', 'Roaming')
@@ -30,7 +30,7 @@ function settingsFolder({ env, platform }: Surroundings): string {
 const clineName = 'cline_mcp_settings.json'
 
 /** The files of the user, of each client the likeliest first. */
-function userFiles(around: Surroundings): Record<ClientKind, readonly string[]> {
+function userFiles(around: HostEnvironment): Record<ClientKind, readonly string[]> {
   const { env, platform } = around
   const home = homeOf(env)
   const settings = settingsFolder(around)
@@ -69,7 +69,7 @@ const projectNames: Partial<Record<ClientKind, readonly string[]>> = {
 }
 
 /** Every place where one of the clients may keep servers, whether there is a file or not. */
-export function clientFiles(around: Surroundings, clients: readonly ClientKind[] = clientKinds): ClientFile[] {
+export function clientFiles(around: HostEnvironment, clients: readonly ClientKind[] = clientKinds): ClientFile[] {
   const user = userFiles(around)
   const all = clients.flatMap((client): ClientFile[] => [
     ...user[client].map((path) => ({ client, path, scope: 'user' as const })),
@@ -89,7 +89,7 @@ export interface FoundFile extends ClientFile {
 }
 
 /** Finds the files of these clients, or of all, and reads their servers. */
-export async function discover(around: Surroundings, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
+export async function discover(around: HostEnvironment, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   for (const file of clientFiles(around, clients)) {
     if (await isFile(file.path))

@@ -2,16 +2,20 @@ import { describe, expect, test } from 'vitest'
 import { type ClientKind, clientKinds, clientLabels } from '../config/import/client-kind.ts'
 import { translate } from '../config/import/dialect.ts'
 import { parseDocument } from '../config/parse/document.ts'
-import { clientText, entryFor, ownName, type Way } from './entry.ts'
+import { type ClientTransport, clientText, entryFor, ownName } from './entry.ts'
 
-const stdio: Way = { kind: 'stdio', command: '/usr/bin/node', args: ['main.js', 'stdio', '--config', '/x.yaml'] }
-const http: Way = {
+const stdio: ClientTransport = {
+  kind: 'stdio',
+  command: '/usr/bin/node',
+  args: ['main.js', 'stdio', '--config', '/x.yaml'],
+}
+const http: ClientTransport = {
   kind: 'http',
   url: 'http://127.0.0.1:4322/mcp',
   headers: { 'Toolway-Agent': 'me' },
   token: { variable: 'TOOLWAY_TOKEN', file: '/state/token' },
 }
-const entry = (client: ClientKind, way: Way) => entryFor(client, clientLabels[client], way)
+const entry = (client: ClientKind, way: ClientTransport) => entryFor(client, clientLabels[client], way)
 
 describe('B11: our entry in the form of each client', () => {
   test.each(clientKinds)('%s: what it starts is this program, in its own form', async (client) => {
@@ -46,7 +50,7 @@ describe('B11: our entry in the form of each client', () => {
   test('who cannot refer to a token needs to be told to have it in the file', () => {
     for (const client of ['zed', 'cline'] as const) {
       expect(() => entry(client, http)).toThrow('cannot refer to a token that stands elsewhere')
-      const literal: Way = { ...http, token: { variable: 'X', literal: 'tw_1' } }
+      const literal: ClientTransport = { ...http, token: { variable: 'X', literal: 'tw_1' } }
       expect(entry(client, literal)).toMatchObject({ headers: { Authorization: 'Bearer tw_1' } })
     }
     expect(() => entry('claude-desktop', http)).toThrow('Claude Desktop only starts programs')

@@ -3,7 +3,7 @@ import { FileProblem } from './file.ts'
 import { isSection, type Section, sectionText, valueAt } from './section-text.ts'
 
 /** How a client reaches us: by starting a program, or at an address. */
-export type Way =
+export type ClientTransport =
   | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
   | {
       readonly kind: 'http'
@@ -11,11 +11,11 @@ export type Way =
       /** Headers beside the credential. */
       readonly headers: Readonly<Record<string, string>>
       /** Absent where nobody asks for one. */
-      readonly token?: TokenPlace
+      readonly token?: TokenLocation
     }
 
 /** Where a client finds the token. */
-export interface TokenPlace {
+interface TokenLocation {
   readonly variable: string
   /** Absent where it is in no file of its own. */
   readonly file?: string
@@ -23,17 +23,17 @@ export interface TokenPlace {
   readonly literal?: string
 }
 
-type Http = Extract<Way, { kind: 'http' }>
+type Http = Extract<ClientTransport, { kind: 'http' }>
 
 /** Our entry as each client writes servers. */
-export interface Shape {
+interface EntryFormat {
   /** Where servers stand in its file. */
   readonly servers: readonly string[]
-  readonly stdio: (way: Extract<Way, { kind: 'stdio' }>) => object
+  readonly stdio: (way: Extract<ClientTransport, { kind: 'stdio' }>) => object
   /** Absent where a client starts programs only. */
   readonly http?: (way: Http, bearer: string | undefined) => object
   /** How it refers to a token that stands elsewhere; absent where it cannot. */
-  readonly reference?: (token: TokenPlace) => string | undefined
+  readonly reference?: (token: TokenLocation) => string | undefined
 }
 
 const started = ({ command, args }: { command: string; args: readonly string[] }) => ({ command, args: [...args] })
@@ -44,7 +44,7 @@ const withBearer = ({ headers }: Http, bearer: string | undefined): { headers?: 
   return Object.keys(all).length > 0 ? { headers: all } : {}
 }
 
-export const shapes: Readonly<Record<ClientKind, Shape>> = {
+export const shapes: Readonly<Record<ClientKind, EntryFormat>> = {
   'claude-code': {
     servers: ['mcpServers'],
     stdio: (way) => ({ type: 'stdio', ...started(way) }),
@@ -107,7 +107,7 @@ export const shapes: Readonly<Record<ClientKind, Shape>> = {
 }
 
 /** Our entry for a client. */
-export function entryFor(client: ClientKind, label: string, way: Way): object {
+export function entryFor(client: ClientKind, label: string, way: ClientTransport): object {
   const shape = shapes[client]
   if (way.kind === 'stdio') return shape.stdio(way)
   if (!shape.http) throw new FileProblem(`${label} only starts programs.`, 'Leave out --http.')

@@ -1,12 +1,12 @@
 import { chmod, lstat, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { look, replace } from './file.ts'
+import { readSnapshot, replaceFile } from './file.ts'
 import { place } from './place.fixture.ts'
 
 test('B11: a file is replaced whole, keeps its mode, and leaves no draft behind', async () => {
   const { at, folder } = await place({ 'a.json': 'old' })
   await chmod(at('a.json'), 0o640)
-  await replace(await look(at('a.json')), Buffer.from('new'))
+  await replaceFile(await readSnapshot(at('a.json')), Buffer.from('new'))
   expect(await readFile(at('a.json'), 'utf8')).toBe('new')
   expect((await stat(at('a.json'))).mode & 0o777).toBe(0o640)
   expect(await readdir(folder)).toEqual(['a.json'])
@@ -17,7 +17,7 @@ test('B11: behind a symbolic link the file changes and the link stays, also wher
   await symlink('dotfiles/real.json', at('link.json'))
   await symlink('dotfiles/later.json', at('dangling.json'))
   for (const name of ['link.json', 'dangling.json']) {
-    await replace(await look(at(name)), Buffer.from('new'))
+    await replaceFile(await readSnapshot(at(name)), Buffer.from('new'))
     expect((await lstat(at(name))).isSymbolicLink()).toBe(true)
     expect(await readFile(at(name), 'utf8')).toBe('new')
   }
@@ -26,11 +26,13 @@ test('B11: behind a symbolic link the file changes and the link stays, also wher
 
 test('B11: a file that has changed between the look and the writing is left alone', async () => {
   const { at } = await place({ 'a.json': 'old' })
-  const [before, none] = [await look(at('a.json')), await look(at('b.json'))]
+  const [before, none] = [await readSnapshot(at('a.json')), await readSnapshot(at('b.json'))]
   await writeFile(at('a.json'), 'theirs')
   await writeFile(at('b.json'), 'theirs')
   for (const snapshot of [before, none]) {
-    await expect(replace(snapshot, Buffer.from('ours'))).rejects.toThrow('has changed meanwhile; nothing was written')
+    await expect(replaceFile(snapshot, Buffer.from('ours'))).rejects.toThrow(
+      'has changed meanwhile; nothing was written',
+    )
     expect(await readFile(snapshot.path, 'utf8')).toBe('theirs')
   }
 })
@@ -39,15 +41,18 @@ test('B11: what cannot be read is said, with its reason', async () => {
   const { at } = await place({ 'latin.json': Buffer.from([0x7b, 0xff, 0x7d]), file: '' })
   await mkdir(at('folder'))
   await symlink('loop', at('loop'))
-  await expect(look(at('latin.json'))).rejects.toThrow('is not UTF-8 text')
-  await expect(look(at('folder'))).rejects.toThrow('is not a regular file')
-  await expect(look(at('loop'))).rejects.toThrow('leads back to itself')
-  await expect(look(at('file', 'below'))).rejects.toThrow('a part of its path is a file')
+  await expect(readSnapshot(at('latin.json'))).rejects.toThrow('is not UTF-8 text')
+  await expect(readSnapshot(at('folder'))).rejects.toThrow('is not a regular file')
+  await expect(readSnapshot(at('loop'))).rejects.toThrow('leads back to itself')
+  await expect(readSnapshot(at('file', 'below'))).rejects.toThrow('a part of its path is a file')
 })
 
 test('B11: a byte order mark is set aside, and a new file is private', async () => {
   const { at } = await place({ 'mark.json': '\ufeff{}' })
-  expect(await look(at('mark.json'))).toMatchObject({ text: '{}', mark: '\ufeff' })
-  expect(await replace(await look(at('x', 'y', 'new.json')), Buffer.from('{}'))).toEqual([at('x', 'y'), at('x')])
+  expect(await readSnapshot(at('mark.json'))).toMatchObject({ text: '{}', mark: '\ufeff' })
+  expect(await replaceFile(await readSnapshot(at('x', 'y', 'new.json')), Buffer.from('{}'))).toEqual([
+    at('x', 'y'),
+    at('x'),
+  ])
   expect((await stat(at('x', 'y', 'new.json'))).mode & 0o777).toBe(0o600)
 })

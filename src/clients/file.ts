@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { writeAtomic } from '../lib/atomic-write.ts'
 
 /** A file as it was when we looked at it; writing compares with that. */
-export interface Snapshot {
+export interface FileSnapshot {
   /** Where it was asked for. */
   readonly path: string
   /** Where it really is: links stay links. */
@@ -36,7 +36,7 @@ function because(path: string, doing: string, thrown: unknown): FileProblem {
 }
 
 /** Looks at a file, following links; that there is none is no fault. */
-export async function look(path: string): Promise<Snapshot> {
+export async function readSnapshot(path: string): Promise<FileSnapshot> {
   try {
     const target = await targetOf(path)
     const facts = await stat(target).catch((thrown: NodeJS.ErrnoException) => {
@@ -78,7 +78,7 @@ function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
  * Puts new content in the place of what was looked at, whole or not at all, with the same mode, behind the same links.
  * A file that somebody else has changed meanwhile is left alone. Answers with the folders that had to be made.
  */
-export async function replace(before: Snapshot, bytes: Buffer): Promise<readonly string[]> {
+export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<readonly string[]> {
   await refuseChanged(before)
   const folder = dirname(before.target)
   try {
@@ -91,15 +91,15 @@ export async function replace(before: Snapshot, bytes: Buffer): Promise<readonly
 }
 
 /** Takes a file away that was looked at. */
-export async function remove(before: Snapshot): Promise<void> {
+export async function remove(before: FileSnapshot): Promise<void> {
   await refuseChanged(before)
   await rm(before.target, { force: true }).catch((thrown) => {
     throw because(before.path, 'removed', thrown)
   })
 }
 
-async function refuseChanged(before: Snapshot): Promise<void> {
-  const now = await look(before.path)
+async function refuseChanged(before: FileSnapshot): Promise<void> {
+  const now = await readSnapshot(before.path)
   const same =
     now.target === before.target && (now.bytes ? before.bytes?.equals(now.bytes) : before.bytes === undefined)
   if (!same) throw new FileProblem(`${before.path} has changed meanwhile; nothing was written.`, 'Try again.')

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Definition } from '../config/import/read-servers.ts'
+import type { ServerDefinition } from '../config/import/read-servers.ts'
 import { planImport } from './import-plan.ts'
 
-const planned = (servers: Readonly<Record<string, Definition>>) =>
+const planned = (servers: Readonly<Record<string, ServerDefinition>>) =>
   planImport(
     Object.entries(servers).map(([name, definition]) => ({
       ...{ name, definition },

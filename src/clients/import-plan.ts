@@ -1,17 +1,17 @@
 import { dirname } from 'node:path'
 import { type ClientKind, clientLabels, folderOf } from '../config/import/client-kind.ts'
 import { dependsOnFolder, fingerprint } from '../config/import/fingerprint.ts'
-import type { Definition, ReadServer } from '../config/import/read-servers.ts'
+import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
 import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
-import { type FindSecrets, type Keep, withoutSecrets } from './secrets.ts'
+import { type FindSecrets, type StoreSecret, withoutSecrets } from './secrets.ts'
 
 export interface ImportOptions {
   /** The servers that the configuration has already. */
-  readonly known: ReadonlyMap<string, Definition>
+  readonly known: ReadonlyMap<string, ServerDefinition>
   readonly find: FindSecrets
-  readonly keep: Keep
+  readonly keep: StoreSecret
   /** Variables and files that a server of a client refers to and that are not there. */
-  readonly missing: (definition: Definition) => readonly string[]
+  readonly missing: (definition: ServerDefinition) => readonly string[]
 }
 
 /** A server to be added. */
@@ -61,14 +61,14 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
 }
 
 /** Clients start a server for themselves alone; one that keeps state must stay so. */
-const withSession = (definition: Definition): Definition =>
+const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
 
 /** What a server is comes first, then how to reach it, then the rest as it stood. */
 const order = ['description', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'transport', 'headers', 'auth']
 
 /** A definition as somebody would have written it: in a sensible order, without what goes without saying. */
-function tidy(definition: Definition): Definition {
+function tidy(definition: ServerDefinition): ServerDefinition {
   const rank = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length)
   const told = Object.entries(definition).filter(([key, value]) => !goesWithoutSaying(key, value, definition))
   return Object.fromEntries(
@@ -83,7 +83,7 @@ function rounded(time: unknown): unknown {
   return count % 1000 === 0 ? `${count / 1000}s` : time
 }
 
-function goesWithoutSaying(key: string, value: unknown, { url }: Definition): boolean {
+function goesWithoutSaying(key: string, value: unknown, { url }: ServerDefinition): boolean {
   if (key === 'disabled') return value === false
   if (key === 'transport') return value === 'stdio' || (value === 'http' && !/\/sse\/?(\?|#|$)/.test(String(url)))
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
@@ -99,14 +99,14 @@ interface Origin {
 /** A server that was found, on its way into a configuration of ours. */
 export interface FoundServer {
   readonly name: string
-  readonly definition: Definition
+  readonly definition: ServerDefinition
   readonly origin: Origin
 }
 
 /** One server of the configuration to be. */
 interface MergedServer {
   readonly name: string
-  readonly definition: Definition
+  readonly definition: ServerDefinition
   /** Every place that has it, the first one first. */
   readonly origins: readonly Origin[]
 }
@@ -142,7 +142,7 @@ export function merge(found: readonly FoundServer[]): Merged {
 }
 
 /** In use in one place is in use; whoever has more patience has a reason for it. */
-function joined(twin: MergedServer, definition: Definition, origin: Origin): MergedServer {
+function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin): MergedServer {
   const { disabled: _, timeout: __, ...rest } = twin.definition
   const disabled = twin.definition.disabled === true && definition.disabled === true
   const timeout = longer(twin.definition.timeout, definition.timeout)
@@ -178,7 +178,7 @@ function freeName(name: string, { client, path }: Origin, taken: (name: string) 
  * A server as it stands in a configuration at `into`. A folder that nobody wrote is carried over only where it may
  * matter: for the servers of a project, and for words that mean something else elsewhere.
  */
-export function placed(server: ReadServer, origin: Origin, into: string): FoundServer {
+export function adaptServer(server: ReadServer, origin: Origin, into: string): FoundServer {
   const { cwd, ...rest } = server.definition
   const { impliedFolder } = server
   const where = impliedFolder ?? cwd

@@ -2,7 +2,7 @@ import { type Node, type ParseError, parseTree } from 'jsonc-parser'
 import { FileProblem } from './file.ts'
 
 /** The text of a JSON file, with comments or without, in which a member is set or removed and nothing else changes. */
-export interface JsonText {
+interface JsonText {
   /** `value` at `path`, in the file's own style; sections on the way are made. */
   set(path: readonly string[], value: unknown): string
   /** Without the member at `path`. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { ClientKind } from '../config/import/client-kind.ts'
-import type { Definition, ReadServer } from '../config/import/read-servers.ts'
-import { type FoundServer, merge, placed } from './import-plan.ts'
+import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
+import { adaptServer, type FoundServer, merge } from './import-plan.ts'
 
-const found = (name: string, definition: Definition, client: ClientKind): FoundServer => ({
+const found = (name: string, definition: ServerDefinition, client: ClientKind): FoundServer => ({
   name,
   definition,
   origin: { client, path: `/home/me/${client}`, scope: 'user' },
@@ -49,7 +49,7 @@ describe('B11: servers of several clients become one list', () => {
 })
 
 describe('B11: the folder that a server starts in', () => {
-  const server = (definition: Definition, impliedFolder?: string): ReadServer => ({
+  const server = (definition: ServerDefinition, impliedFolder?: string): ReadServer => ({
     name: 'a',
     definition,
     key: 'mcpServers.a',
@@ -83,6 +83,6 @@ describe('B11: the folder that a server starts in', () => {
     ],
     ['is nothing to a server elsewhere', server({ url: 'https://x' }), project, undefined],
   ])('%s', (_, read, origin, cwd) => {
-    expect(placed(read, origin, into).definition.cwd).toBe(cwd)
+    expect(adaptServer(read, origin, into).definition.cwd).toBe(cwd)
   })
 })

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
-  fileKeeper,
+  fileSecretStore,
   filesIn,
-  type Secret,
-  variableKeeper,
+  type SecretSpan,
+  variableSecretStore,
   variablesIn,
   withoutSecrets,
   writeSecrets,
@@ -17,7 +17,12 @@ const definition = {
   args: ['--header', 'Authorization: Bearer hunter2hunter2', 'e'],
   env: { TOKEN: 'hunter2hunter2', PIN: 'e', SHELL: 'a $${B}' },
 }
-const at = (path: Secret['path'], start: number, end: number, key: string): Secret => ({ path, start, end, key })
+const at = (path: SecretSpan['path'], start: number, end: number, key: string): SecretSpan => ({
+  path,
+  start,
+  end,
+  key,
+})
 const find = () => [
   at(['env', 'TOKEN'], 0, 14, 'TOKEN'),
   at(['env', 'PIN'], 0, 1, 'PIN'),
@@ -46,7 +51,7 @@ describe('B11: secrets are moved, never copied', () => {
   test('each goes into a file that only its owner can read; one that is there already is used', async () => {
     await using place = await mkdtempDisposable(join(tmpdir(), 'toolway-secrets-'))
     const folder = join(place.path, 'secrets')
-    const keeper = fileKeeper(folder, '~/secrets')
+    const keeper = fileSecretStore(folder, '~/secrets')
     expect(await keeper.keep('one', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN}')
     expect(await keeper.keep('one', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN}')
     expect(await keeper.keep('two', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN-2}')
@@ -54,13 +59,13 @@ describe('B11: secrets are moved, never copied', () => {
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
     expect((await stat(join(folder, 'my-server.TOKEN'))).mode & 0o777).toBe(0o600)
     expect(await readFile(join(folder, 'my-server.TOKEN-2'), 'utf8')).toBe('two\n')
-    const again = fileKeeper(folder, '~/secrets')
+    const again = fileSecretStore(folder, '~/secrets')
     expect(await again.keep('two', 'my server', 'TOKEN')).toBe('${file:~/secrets/my-server.TOKEN-2}')
     expect(again.files).toEqual([])
   })
 
   test('or stays where it is, and a variable is referred to that somebody sets', async () => {
-    const { keep } = variableKeeper()
+    const { keep } = variableSecretStore()
     expect(await keep('one', 'github', 'GITHUB_TOKEN')).toBe('${GITHUB_TOKEN}')
     expect(await keep('one', 'other', 'GITHUB_TOKEN')).toBe('${GITHUB_TOKEN}')
     expect(await keep('two', 'other', 'GITHUB_TOKEN')).toBe('${OTHER_GITHUB_TOKEN}')

@@ -1,10 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Definition } from '../config/import/read-servers.ts'
+import type { ServerDefinition } from '../config/import/read-servers.ts'
 import type { Path } from '../config/tree.ts'
 
 /** A stretch of a text inside a definition that must not be copied. */
-export interface Secret {
+export interface SecretSpan {
   readonly path: Path
   readonly start: number
   readonly end: number
@@ -13,10 +13,10 @@ export interface Secret {
 }
 
 /** Finds the secrets of a server. Handed in: what secrets look like is known where they are kept out of logs. */
-export type FindSecrets = (definition: Definition) => readonly Secret[]
+export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
 /** Puts a secret somewhere and says how to refer to it. */
-export type Keep = (secret: string, server: string, key: string) => Promise<string>
+export type StoreSecret = (secret: string, server: string, key: string) => Promise<string>
 
 /** What is shorter may stand in other texts by chance. */
 const unmistakable = 8
@@ -24,12 +24,12 @@ const unmistakable = 8
 /** The same server with a reference in the place of each secret, wherever else it may stand in it, too. */
 export async function withoutSecrets(
   server: string,
-  definition: Definition,
+  definition: ServerDefinition,
   find: FindSecrets,
-  keep: Keep,
-): Promise<{ readonly definition: Definition; readonly moved: number }> {
+  keep: StoreSecret,
+): Promise<{ readonly definition: ServerDefinition; readonly moved: number }> {
   const references = new Map<string, string>()
-  const spans = new Map<string, Secret[]>()
+  const spans = new Map<string, SecretSpan[]>()
   for (const secret of find(definition)) {
     const place = JSON.stringify(secret.path)
     const text = textAt(definition, secret)
@@ -62,11 +62,11 @@ export async function withoutSecrets(
     }
     return result + elsewhere(text.slice(done))
   }
-  return { definition: mapTexts(definition, replaced) as Definition, moved: references.size }
+  return { definition: mapTexts(definition, replaced) as ServerDefinition, moved: references.size }
 }
 
 /** The stretch itself. */
-export function textAt(definition: Definition, { path, start, end }: Secret): string {
+export function textAt(definition: ServerDefinition, { path, start, end }: SecretSpan): string {
   const found = path.reduce<unknown>((part, key) => (part as Record<string | number, unknown>)[key], definition)
   return String(found).slice(start, end)
 }
@@ -101,16 +101,16 @@ interface SecretFile {
 }
 
 interface FileKeeper {
-  readonly keep: Keep
+  readonly keep: StoreSecret
   /** What has to be written for the references to hold; a file that has the secret already is not among them. */
   readonly files: readonly SecretFile[]
 }
 
 /** Each secret in a file of its own in `folder`, which references spell as `spelt`. Nothing is written yet. */
-export function fileKeeper(folder: string, spelt: string): FileKeeper {
+export function fileSecretStore(folder: string, spelt: string): FileKeeper {
   const taken = new Map<string, string>()
   const files: SecretFile[] = []
-  const keep: Keep = async (secret, server, key) => {
+  const keep: StoreSecret = async (secret, server, key) => {
     const stem = `${server}.${key}`.replace(/[^\w.-]+/g, '-').slice(0, 120)
     for (let number = 1; ; number++) {
       const name = number === 1 ? stem : `${stem}-${number}`
@@ -134,9 +134,9 @@ async function present(path: string): Promise<string | undefined> {
 }
 
 /** Each secret in a variable that somebody else sets: nothing is copied at all. */
-export function variableKeeper(): { readonly keep: Keep } {
+export function variableSecretStore(): { readonly keep: StoreSecret } {
   const taken = new Map<string, string>()
-  const keep: Keep = async (secret, server, key) => {
+  const keep: StoreSecret = async (secret, server, key) => {
     for (const name of namesFor(server, key)) {
       const known = taken.get(name)
       if (known !== undefined && known !== secret) continue

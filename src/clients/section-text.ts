@@ -11,7 +11,7 @@ import { addServers, documentOf, type NewServer, removeServer, replaceServer } f
 export type Section = Readonly<Record<string, unknown>>
 
 /** A section of a JSON or TOML file, as text that can be changed without touching anything else. */
-export interface SectionText {
+interface SectionText {
   /** What stands in it, by name. */
   readonly members: Section
   /** Where it stands. */

@@ -9,7 +9,7 @@ interface Part {
 }
 
 /** The text of a TOML file in which tables are set or removed and nothing else changes. */
-export interface TomlText {
+interface TomlText {
   /** A table at `path` with these lines; in the place of the one that is there, else at the end. */
   set(path: readonly string[], values: Readonly<Record<string, unknown>>): string
   /** Without the table at `path` and those below it, however they are written. */

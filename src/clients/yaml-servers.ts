@@ -11,13 +11,13 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml'
-import type { Definition } from '../config/import/read-servers.ts'
+import type { ServerDefinition } from '../config/import/read-servers.ts'
 import { FileProblem } from './file.ts'
 
 /** A server to write into a configuration. */
 export interface NewServer {
   readonly name: string
-  readonly definition: Definition
+  readonly definition: ServerDefinition
   /** Where it comes from, for whoever reads the file. */
   readonly comment?: string
 }
@@ -52,7 +52,7 @@ export function addServers(text: string, servers: readonly NewServer[]): string 
   if (servers.length === 0) return text
   const document = documentOf(text)
   const changed = inserted(text, document.contents, servers, eolOf(text))
-  const before: Definition = document.toJS()?.mcpServers ?? {}
+  const before: ServerDefinition = document.toJS()?.mcpServers ?? {}
   const wanted = { ...before, ...Object.fromEntries(servers.map((one) => [one.name, one.definition])) }
   if (saysExactly(changed, document, wanted)) return changed
   throw new FileProblem('it is written in a way that cannot be added to safely', 'Put the servers in by hand.')
@@ -67,7 +67,7 @@ export function documentOf(text: string): Document.Parsed {
 }
 
 /** Whatever somebody may have written there: either it says exactly this now, or it is left alone. */
-function saysExactly(changed: string, before: Document, mcpServers: Definition): boolean {
+function saysExactly(changed: string, before: Document, mcpServers: ServerDefinition): boolean {
   try {
     const wanted = { ...before.toJS(), mcpServers }
     return isDeepStrictEqual(documentOf(changed).toJS(), JSON.parse(JSON.stringify(wanted)))
@@ -93,7 +93,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
   if (isMap(value) && !value.flow) {
     const first = value.items[0]?.key as ParsedNode
     const indent = text.slice(text.lastIndexOf('\n', first.range[0] - 1) + 1, first.range[0])
-    return splice(text, endOfEntry(text, value.items.at(-1) as Entry, indent.length), lines(indent), eol)
+    return splice(text, endOfEntry(text, value.items.at(-1) as YamlEntry, indent.length), lines(indent), eol)
   }
   if (isSeq(value) || (isScalar(value) && value.value !== null)) {
     throw new FileProblem('its mcpServers is no section', 'Put the servers in by hand.')
@@ -106,7 +106,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
 }
 
 function intoBraces(text: string, map: YAMLMap, servers: readonly NewServer[]): string {
-  const at = endOf(map.items.at(-1) as Entry)
+  const at = endOf(map.items.at(-1) as YamlEntry)
   return text.slice(0, at) + servers.map((server) => `, ${inBraces(server)}`).join('') + text.slice(at)
 }
 
@@ -114,16 +114,16 @@ function intoBraces(text: string, map: YAMLMap, servers: readonly NewServer[]): 
 const inBraces = ({ name, definition }: NewServer): string => `${JSON.stringify(name)}: ${JSON.stringify(definition)}`
 
 /** A member of a section as it was read. */
-export type Entry = Pair<ParsedNode, ParsedNode | null>
+type YamlEntry = Pair<ParsedNode, ParsedNode | null>
 
-const memberOf = ({ items }: YAMLMap, name: string): Entry | undefined =>
-  items.find(({ key }) => isScalar(key) && key.value === name) as Entry | undefined
+const memberOf = ({ items }: YAMLMap, name: string): YamlEntry | undefined =>
+  items.find(({ key }) => isScalar(key) && key.value === name) as YamlEntry | undefined
 
 /** Where what an entry says ends. */
-const endOf = ({ key, value }: Entry): number => value?.range[1] ?? key.range[1]
+const endOf = ({ key, value }: YamlEntry): number => value?.range[1] ?? key.range[1]
 
 /** Behind the line that an entry ends in, and behind comments that are indented like a part of it. */
-function endOfEntry(text: string, entry: Entry, indent: number): number {
+function endOfEntry(text: string, entry: YamlEntry, indent: number): number {
   const end = endOf(entry)
   const lineAfter = (offset: number) => {
     const found = text.indexOf('\n', offset)
@@ -158,9 +158,9 @@ function changed(text: string, name: string, server?: NewServer): string {
   throw new FileProblem('it is written in a way that cannot be edited safely', 'Change it by hand.')
 }
 
-function withinBraces(text: string, { items }: YAMLMap, entry: Entry, server: NewServer | undefined): string {
+function withinBraces(text: string, { items }: YAMLMap, entry: YamlEntry, server: NewServer | undefined): string {
   const index = items.indexOf(entry)
-  const [before, next] = [items[index - 1], items[index + 1]] as (Entry | undefined)[]
+  const [before, next] = [items[index - 1], items[index + 1]] as (YamlEntry | undefined)[]
   const [start, end] = [entry.key.range[0], endOf(entry)]
   if (server) return text.slice(0, start) + inBraces(server) + text.slice(end)
   if (next) return text.slice(0, start) + text.slice(next.key.range[0])
@@ -170,7 +170,13 @@ function withinBraces(text: string, { items }: YAMLMap, entry: Entry, server: Ne
 /** What we say ourselves above a server goes with it; what somebody else says there may be about more than that one. */
 const ownComment = /(?<=^|\n)[ \t]*# (?:from|disabled until there is) [^\n]*\n$/
 
-function withinLines(text: string, section: Entry, map: YAMLMap, entry: Entry, server: NewServer | undefined): string {
+function withinLines(
+  text: string,
+  section: YamlEntry,
+  map: YAMLMap,
+  entry: YamlEntry,
+  server: NewServer | undefined,
+): string {
   const lineStart = text.lastIndexOf('\n', entry.key.range[0] - 1) + 1
   const indent = text.slice(lineStart, entry.key.range[0])
   const head = text.slice(0, lineStart).replace(ownComment, '')

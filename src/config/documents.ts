@@ -1,24 +1,24 @@
 import { dirname, join, resolve } from 'node:path'
-import { type Dialect, isForeign, type Translation, translate } from './import/dialect.ts'
+import { type ConfigDialect, isForeign, type Translation, translate } from './import/dialect.ts'
 import { rulesName, withCallerSessions } from './import/gateway-rules.ts'
 import { withPlainNames } from './import/plain-names.ts'
-import type { Environment } from './interpolate.ts'
+import type { EnvVars } from './interpolate.ts'
 import { isFile, readSource } from './locate.ts'
 import { parseDocument } from './parse/document.ts'
 import { ConfigError, type ConfigProblem, fileProblem } from './problems.ts'
 
 /** A file that was read, in our own shape. */
-export interface Document extends Translation {
+export interface ConfigDocument extends Translation {
   readonly path: string
 }
 
-export interface Documents {
-  readonly documents: readonly Document[]
+interface Documents {
+  readonly documents: readonly ConfigDocument[]
   readonly warnings: readonly string[]
 }
 
-export interface ReadOptions {
-  readonly env: Environment
+interface ReadOptions {
+  readonly env: EnvVars
   readonly cwd: string
   readonly home: string
   /** An empty file is then a fault: somebody is just writing it. */
@@ -45,17 +45,20 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
 }
 
 /** Servers that rules speak of keep their names: under another one, no rule would hold. */
-function finished(document: Document, paired: boolean): Document {
+function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
   const { dialect, tree } = document
   if (paired && takesRules(dialect)) return { ...document, tree: withCallerSessions(tree) }
   return isForeign(dialect) ? { ...document, tree: withPlainNames(tree, document) } : document
 }
 
-const takesRules = (dialect: Dialect) => dialect === 'mcpServers'
+const takesRules = (dialect: ConfigDialect) => dialect === 'mcpServers'
 
-async function readAll(paths: readonly string[], { whileRunning, home, drafts }: ReadOptions): Promise<Document[]> {
+async function readAll(
+  paths: readonly string[],
+  { whileRunning, home, drafts }: ReadOptions,
+): Promise<ConfigDocument[]> {
   const problems: ConfigProblem[] = []
-  const documents: Document[] = []
+  const documents: ConfigDocument[] = []
   for (const path of paths) {
     const draft = drafts?.get(path)
     const source = draft === undefined ? await readSource(path) : { path, text: draft }
@@ -76,11 +79,11 @@ async function readAll(paths: readonly string[], { whileRunning, home, drafts }:
 }
 
 /** Where rules may lie that belong to files in these places. */
-export const rulePlaces = (places: readonly string[], env: Environment, cwd: string): string[] =>
+export const rulePlaces = (places: readonly string[], env: EnvVars, cwd: string): string[] =>
   env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : places.map((path) => join(dirname(path), rulesName))
 
 /** Rules named by GATEWAY_RULES or lying beside a plain mcpServers file. */
-async function findRules(documents: readonly Document[], env: Environment, cwd: string): Promise<string | undefined> {
+async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd: string): Promise<string | undefined> {
   const servers = documents.filter(({ dialect }) => takesRules(dialect))
   if (servers.length === 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')) return undefined
   if (env.GATEWAY_RULES) return resolve(cwd, env.GATEWAY_RULES)

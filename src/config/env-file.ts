@@ -1,22 +1,32 @@
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { inHome } from './absolute-paths.ts'
-import { type Environment, expand, isDisabled } from './interpolate.ts'
+import { type EnvVars, expand, isDisabled } from './interpolate.ts'
 import { readSource } from './locate.ts'
+import { inHome } from './paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { type Branch, branch, find, type Leaf, leaf, type Member, mapServers, member, withMember } from './tree.ts'
+import {
+  type BranchNode,
+  branch,
+  find,
+  type LeafNode,
+  leaf,
+  mapServers,
+  member,
+  type TreeMember,
+  withMember,
+} from './tree.ts'
 
 interface WithEnvFiles {
-  readonly tree: Branch
+  readonly tree: BranchNode
   readonly problems: readonly ConfigProblem[]
   /** The files that were named: a change of one may mean another configuration. */
   readonly files: readonly string[]
 }
 
 /** Puts the variables of each server's `envFile` under its `env`; what stands there already wins. */
-export async function withEnvFiles(tree: Branch, env: Environment, home: string): Promise<WithEnvFiles> {
+export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string): Promise<WithEnvFiles> {
   const problems: ConfigProblem[] = []
-  const read = new Map<Leaf, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
+  const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
   for (const named of envFiles(tree)) {
     const expansion = expand(String(named.value), env)
     if (!('text' in expansion)) {
@@ -36,8 +46,8 @@ export async function withEnvFiles(tree: Branch, env: Environment, home: string)
   return { tree: changed, problems, files: [...read.values()].map(({ path }) => path) }
 }
 
-function envFiles(tree: Branch): Leaf[] {
-  const found: Leaf[] = []
+function envFiles(tree: BranchNode): LeafNode[] {
+  const found: LeafNode[] = []
   mapServers(tree, (server) => {
     const named = server.members.get('envFile')?.value
     if (named?.kind === 'leaf' && typeof named.value === 'string' && !isDisabled(server)) found.push(named)
@@ -46,14 +56,14 @@ function envFiles(tree: Branch): Leaf[] {
   return found
 }
 
-function withVariables(server: Branch, named: Leaf, variables: NodeJS.Dict<string>): Branch {
+function withVariables(server: BranchNode, named: LeafNode, variables: NodeJS.Dict<string>): BranchNode {
   const members = new Map(server.members)
   members.delete('envFile')
   const rest = branch(server.at, members)
   const written = find(server, ['env'])
   // Something else under env is for the schema to complain about.
   if (written !== undefined && written.kind !== 'branch') return rest
-  const env = new Map<string, Member>()
+  const env = new Map<string, TreeMember>()
   for (const [name, value] of Object.entries(variables)) {
     env.set(
       name,

@@ -1,19 +1,19 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isSecretName } from '../core/secret-name.ts'
-import { inHome } from './absolute-paths.ts'
+import { inHome } from './paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { type Branch, branch, keyPath, type Leaf, type Path, type Tree } from './tree.ts'
+import { type BranchNode, branch, type ConfigTree, keyPath, type LeafNode, type Path } from './tree.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type EnvVars = Readonly<Record<string, string | undefined>>
 
 /** Text with its variables filled in, or why that is impossible. */
-export type Expansion = { readonly text: string } | { readonly fault: string; readonly unset?: string }
+type Expansion = { readonly text: string } | { readonly fault: string; readonly unset?: string }
 
 type Found = { readonly text: string } | { readonly fault: string }
 
 /** Where else than in the environment values come from; what is left out is not understood. */
-export interface Providers {
+interface Providers {
   /** What stands in a file that is named by `${file:PATH}`. */
   file?(path: string): Found
   /** What a command prints that is named by `${exec:COMMAND}`. */
@@ -26,7 +26,7 @@ const variable = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
  * Fills in `${VAR}`, `${VAR:-default}`, `${env:VAR}` and, where there are such, `${file:PATH}` and `${exec:COMMAND}`;
  * once: what a variable, a file or a command says is never looked at again.
  */
-export function expand(text: string, env: Environment, providers: Providers = {}): Expansion {
+export function expand(text: string, env: EnvVars, providers: Providers = {}): Expansion {
   let expanded = ''
   let from = 0
   for (;;) {
@@ -54,7 +54,7 @@ export const referencesIn = (text: string): string[] =>
 export const variableOf = (body: string): string | undefined => variable.exec(body)?.[1]
 
 /** What one `${…}` stands for. */
-function meaning(body: string, env: Environment, providers: Providers): Expansion {
+function meaning(body: string, env: EnvVars, providers: Providers): Expansion {
   const [, scheme, named = ''] = /^(file|exec):(.+)$/s.exec(body) ?? []
   const provider = scheme === undefined ? undefined : providers[scheme as keyof Providers]
   if (provider) return provider(named)
@@ -78,7 +78,7 @@ function foreign(body: string): string {
 
 /** A document with its variables filled in. */
 interface Interpolated {
-  readonly tree: Branch
+  readonly tree: BranchNode
   readonly problems: readonly ConfigProblem[]
   /** The files that were read for `${file:PATH}`: a change of one may mean another configuration. */
   readonly files: readonly string[]
@@ -90,7 +90,7 @@ interface Interpolated {
 export type RunCommand = (line: string, file: string) => Found
 
 /** Fills in the variables of a document; those of a disabled section need not be set. */
-export function interpolate(tree: Branch, env: Environment, home = '', run?: RunCommand): Interpolated {
+export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: RunCommand): Interpolated {
   const problems: ConfigProblem[] = []
   const files = new Set<string>()
   const secrets = new Set<string>()
@@ -99,7 +99,7 @@ export function interpolate(tree: Branch, env: Environment, home = '', run?: Run
     return found
   }
 
-  const fill = (leaf: Leaf, path: Path, disabled: boolean): Leaf => {
+  const fill = (leaf: LeafNode, path: Path, disabled: boolean): LeafNode => {
     if (typeof leaf.value !== 'string') return leaf
     const finish = leaf.finish ?? ((text: string) => text)
     const expansion = expand(leaf.value, env, {
@@ -122,7 +122,7 @@ export function interpolate(tree: Branch, env: Environment, home = '', run?: Run
     return { ...leaf, variables: 'left' }
   }
 
-  const walk = (part: Tree, path: Path, disabled: boolean): Tree => {
+  const walk = (part: ConfigTree, path: Path, disabled: boolean): ConfigTree => {
     if (part.kind === 'leaf') return fill(part, path, disabled)
     if (part.kind === 'list')
       return { ...part, items: part.items.map((item, index) => walk(item, [...path, index], disabled)) }
@@ -133,11 +133,11 @@ export function interpolate(tree: Branch, env: Environment, home = '', run?: Run
     return branch(part.at, members)
   }
 
-  return { tree: walk(tree, [], false) as Branch, problems, files: [...files], secrets: [...secrets] }
+  return { tree: walk(tree, [], false) as BranchNode, problems, files: [...files], secrets: [...secrets] }
 }
 
 /** Whether a section says of itself that it is not in use. */
-export function isDisabled(part: Tree, env: Environment = {}): boolean {
+export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
   if (part.kind !== 'branch') return false
   const says = (key: string, wanted: boolean) => {
     const value = part.members.get(key)?.value

@@ -3,27 +3,27 @@ import { basename, dirname, join } from 'node:path'
 import type * as z from 'zod'
 import { homeOf } from '../core/home.ts'
 import { proxySecrets } from '../outbound/proxy.ts'
-import { absolutePaths } from './absolute-paths.ts'
-import { type Document, readDocuments, rulePlaces } from './documents.ts'
+import { type ConfigDocument, readDocuments, rulePlaces } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
-import type { Dialect } from './import/dialect.ts'
-import { type Environment, interpolate } from './interpolate.ts'
+import type { ConfigDialect } from './import/dialect.ts'
+import { type EnvVars, interpolate } from './interpolate.ts'
 import { folder, locate } from './locate.ts'
+import { absolutePaths } from './paths.ts'
 import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
 import type { Config, configSchema } from './schema.ts'
 import { runCommands } from './secret-command.ts'
-import { type Branch, branch, keyPath, leaf, member, type Path, placeOf, type Tree } from './tree.ts'
+import { type BranchNode, branch, type ConfigTree, keyPath, leaf, locationOf, member, type Path } from './tree.ts'
 import { refuseUnauthenticated } from './unauthenticated.ts'
 import { validate } from './validate.ts'
-import { doubts } from './warnings.ts'
+import { configWarnings } from './warnings.ts'
 
-export type { Dialect } from './import/dialect.ts'
+export type { ConfigDialect as Dialect } from './import/dialect.ts'
 
 /** A configuration and what there is to say about it. */
 export interface LoadedConfig {
   readonly config: Config
   /** The files it was read from, in the order in which they were merged. */
-  readonly files: readonly { readonly path: string; readonly dialect: Dialect }[]
+  readonly files: readonly { readonly path: string; readonly dialect: ConfigDialect }[]
   /** Where a change may mean another configuration: files that were read or looked for, rules, secrets. */
   readonly places: readonly string[]
   /** What files, commands, secret variables and addresses of proxies gave, wherever it stands now: none of it is to be written down. */
@@ -36,10 +36,10 @@ export interface LoadedConfig {
   problemAt(path: Path, message: string): ConfigProblem
 }
 
-export interface LoadOptions {
+interface LoadConfigOptions {
   /** Files to merge, later ones win; looked for in the usual places when there are none. */
   readonly paths?: readonly string[]
-  readonly env: Environment
+  readonly env: EnvVars
   readonly cwd: string
   /** Whether an empty file is one that somebody is just writing, and not a wish for defaults. */
   readonly whileRunning?: boolean
@@ -52,7 +52,7 @@ const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path))
 
 /** Finds, reads, merges and checks the configuration; throws a ConfigError with everything that is wrong. */
-export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { paths = [], env, cwd, whileRunning = false, drafts } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
@@ -88,16 +88,16 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
       ...located.warnings,
       ...read.warnings,
       ...documents.flatMap(({ warnings }) => warnings),
-      ...doubts(config, merged),
+      ...configWarnings(config, merged),
     ],
-    problemAt: (path, message) => problemAt(placeOf(merged, path), message, { key: keyPath(path) }),
+    problemAt: (path, message) => problemAt(locationOf(merged, path), message, { key: keyPath(path) }),
   }
   refuseUnauthenticated(loaded)
   return loaded
 }
 
 /** A variable says who callers are by default; the older one counts only beside the rules that it belongs to. */
-function withDefaultAgent(tree: Branch, documents: readonly Document[], env: Environment): Branch {
+function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[], env: EnvVars): BranchNode {
   const ruled = documents.some(({ dialect }) => dialect === 'gateway-rules')
   const name = env.TOOLWAY_DEFAULT_AGENT ? 'TOOLWAY_DEFAULT_AGENT' : ruled ? 'GATEWAY_DEFAULT_AGENT' : undefined
   const agent = name === undefined ? undefined : env[name]
@@ -112,7 +112,7 @@ function withDefaultAgent(tree: Branch, documents: readonly Document[], env: Env
 }
 
 /** Lays one document over another: objects merge, everything else is replaced; null takes a value away. */
-function merge(base: Branch, over: Branch): Branch {
+function merge(base: BranchNode, over: BranchNode): BranchNode {
   const members = new Map(base.members)
   for (const [key, entry] of over.members) {
     const known = base.members.get(key)
@@ -121,15 +121,15 @@ function merge(base: Branch, over: Branch): Branch {
   return branch(over.at, members)
 }
 
-const overlay = (base: Tree, over: Tree): Tree =>
+const overlay = (base: ConfigTree, over: ConfigTree): ConfigTree =>
   base.kind === 'branch' && over.kind === 'branch' ? merge(base, over) : over
 
 type Checked = z.output<typeof configSchema>
 
 interface Surroundings {
-  readonly tree: Tree
+  readonly tree: ConfigTree
   readonly paths: readonly string[]
-  readonly env: Environment
+  readonly env: EnvVars
   readonly home: string
 }
 
@@ -151,10 +151,10 @@ const nameOf = (paths: readonly string[]): string =>
   paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
 
 /** A program starts in the folder of the file that names it, wherever the gateway itself was started. */
-function withWorkingFolders(servers: Checked['mcpServers'], tree: Tree): Checked['mcpServers'] {
+function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): Checked['mcpServers'] {
   const placed = Object.entries(servers).map(([name, server]) => {
     if (server.transport !== 'stdio' || server.cwd !== undefined) return [name, server] as const
-    return [name, { ...server, cwd: dirname(placeOf(tree, ['mcpServers', name, 'command']).file.path) }] as const
+    return [name, { ...server, cwd: dirname(locationOf(tree, ['mcpServers', name, 'command']).file.path) }] as const
   })
   return Object.fromEntries(placed)
 }

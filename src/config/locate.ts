@@ -2,12 +2,12 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import type { Environment } from './interpolate.ts'
+import type { EnvVars } from './interpolate.ts'
 import { type ConfigProblem, fileProblem } from './problems.ts'
 import type { SourceFile } from './tree.ts'
 
 /** Which files make up the configuration. */
-export interface Located {
+interface LocatedConfig {
   readonly paths: readonly string[]
   /** Where it was looked for: what comes to be or changes there may change the configuration. */
   readonly places: readonly string[]
@@ -20,8 +20,13 @@ const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `to
  * Where the configuration is: what was named, else TOOLWAY_CONFIG, else GATEWAY_MCP_CONFIG of an agent gateway, else
  * the first file found in this folder or in the user's configuration folder. Nothing at all means the defaults.
  */
-export async function locate(named: readonly string[], env: Environment, cwd: string, home: string): Promise<Located> {
-  const all = (names: readonly string[]): Located => {
+export async function locate(
+  named: readonly string[],
+  env: EnvVars,
+  cwd: string,
+  home: string,
+): Promise<LocatedConfig> {
+  const all = (names: readonly string[]): LocatedConfig => {
     const paths = names.map((path) => resolve(cwd, path))
     return { paths, places: paths, warnings: [] }
   }

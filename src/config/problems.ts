@@ -1,5 +1,5 @@
 import { relative } from 'node:path'
-import type { Place } from './tree.ts'
+import type { SourceLocation } from './tree.ts'
 
 /** One thing that is wrong with a configuration. */
 export interface ConfigProblem {
@@ -29,7 +29,7 @@ export const mayHoldSecret = (text: string): boolean =>
   text.length > 200 || secretWords.test(text) || secretLook.test(text)
 
 /** A problem at a place in a file. */
-export function problemAt(place: Place, message: string, facts: Facts = {}): ConfigProblem {
+export function problemAt(place: SourceLocation, message: string, facts: Facts = {}): ConfigProblem {
   const { text, path } = place.file
   const before = text.slice(0, place.offset)
   const lineStart = before.lastIndexOf('\n') + 1

@@ -2,16 +2,16 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import type { Environment } from './interpolate.ts'
+import type { EnvVars } from './interpolate.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 
 export interface Project {
   readonly folder: string
   at(...parts: string[]): string
-  load(options?: { paths?: readonly string[]; env?: Environment; cwd?: string }): Promise<LoadedConfig>
+  load(options?: { paths?: readonly string[]; env?: EnvVars; cwd?: string }): Promise<LoadedConfig>
   /** The problems of a configuration that must not load. */
-  problems(options?: { paths?: readonly string[]; env?: Environment }): Promise<readonly ConfigProblem[]>
+  problems(options?: { paths?: readonly string[]; env?: EnvVars }): Promise<readonly ConfigProblem[]>
 }
 
 /** A folder of its own with these files, gone when the test is over. Its home folder is `home` inside it. */

@@ -61,7 +61,6 @@ export type HttpConfig = Config['server']
 export type ServerConfig = Config['mcpServers'][string]
 export type NamingConfig = Config['naming']
 export type AgentConfig = Config['agents'][string]
-export type Exposure = Config['defaults']['expose']
 export type PolicyConfig = Config['policy']
 export type AuthConfig = Config['auth']
 export type JwtConfig = NonNullable<AuthConfig['jwt']>

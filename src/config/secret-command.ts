@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process'
 import { constants, lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import { type Environment, interpolate, type RunCommand } from './interpolate.ts'
-import { type Branch, mapLeaves } from './tree.ts'
+import { type EnvVars, interpolate, type RunCommand } from './interpolate.ts'
+import { type BranchNode, mapLeaves } from './tree.ts'
 
 /** What a command printed, or why there is nothing. */
-export type CommandOutcome = { readonly text: string } | { readonly fault: string }
+type CommandOutcome = { readonly text: string } | { readonly fault: string }
 
-export interface SecretCommand {
+interface SecretCommand {
   /** As it stands in the configuration. */
   readonly line: string
   /** The folder of the file that it stands in. */
@@ -26,7 +26,7 @@ const usualMs = 5_000
  */
 export async function runSecretCommand(
   { line, folder }: SecretCommand,
-  env: Environment,
+  env: EnvVars,
   withinMs = usualMs,
 ): Promise<CommandOutcome> {
   const words = wordsOf(line)
@@ -103,11 +103,7 @@ function end(pid: number | undefined): void {
  * Why a program must not be run for a secret: other users of this machine could change it, a folder on its path, or a
  * file among its arguments, such as the script of an interpreter. Undefined where nobody can.
  */
-async function changeableByOthers(
-  words: readonly string[],
-  folder: string,
-  env: Environment,
-): Promise<string | undefined> {
+async function changeableByOthers(words: readonly string[], folder: string, env: EnvVars): Promise<string | undefined> {
   // Other systems have no modes to go by.
   if (process.platform === 'win32') return undefined
   const [program = '', ...args] = words
@@ -124,7 +120,7 @@ async function changeableByOthers(
   return undefined
 }
 
-async function searched(program: string, env: Environment): Promise<string | undefined> {
+async function searched(program: string, env: EnvVars): Promise<string | undefined> {
   for (const folder of (env.PATH ?? '').split(delimiter)) {
     const path = join(folder, program)
     const runnable = await access(path, constants.X_OK).then(
@@ -177,8 +173,8 @@ const foreign =
  * read in earnest. `trusted` are the files of the operator: others may lie in any folder that somebody has checked out.
  */
 export async function runCommands(
-  tree: Branch,
-  env: Environment,
+  tree: BranchNode,
+  env: EnvVars,
   trusted: ReadonlySet<string>,
 ): Promise<RunCommand | undefined> {
   if (!namesCommands(tree)) return undefined
@@ -194,7 +190,7 @@ export async function runCommands(
   return (line, file) => outcomes.get(keyOf(line, file)) ?? { fault: 'the command was not run' }
 }
 
-function namesCommands(tree: Branch): boolean {
+function namesCommands(tree: BranchNode): boolean {
   let found = false
   mapLeaves(tree, (leaf) => {
     found ||= typeof leaf.value === 'string' && leaf.value.includes('${exec:')

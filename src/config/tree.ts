@@ -5,7 +5,7 @@ export interface SourceFile {
 }
 
 /** Where something was written: errors point at it even after files were translated and merged. */
-export interface Place {
+export interface SourceLocation {
   readonly file: SourceFile
   readonly offset: number
   /** The key path as the file spells it. */
@@ -15,9 +15,9 @@ export interface Place {
 export type Scalar = string | number | boolean | null
 export type Path = readonly (string | number)[]
 
-export interface Leaf {
+export interface LeafNode {
   readonly kind: 'leaf'
-  readonly at: Place
+  readonly at: SourceLocation
   readonly value: Scalar
   /** As the file spells it, so that 1.10 stays 1.10 where text is wanted. */
   readonly written: string
@@ -27,39 +27,44 @@ export interface Leaf {
   readonly variables?: 'filled' | 'left'
 }
 
-export interface List {
+export interface ListNode {
   readonly kind: 'list'
-  readonly at: Place
-  readonly items: readonly Tree[]
+  readonly at: SourceLocation
+  readonly items: readonly ConfigTree[]
 }
 
-export interface Member {
+export interface TreeMember {
   /** Place of the key. */
-  readonly at: Place
-  readonly value: Tree
+  readonly at: SourceLocation
+  readonly value: ConfigTree
 }
 
-export interface Branch {
+export interface BranchNode {
   readonly kind: 'branch'
-  readonly at: Place
-  readonly members: ReadonlyMap<string, Member>
+  readonly at: SourceLocation
+  readonly members: ReadonlyMap<string, TreeMember>
 }
 
 /** A document in which every part knows where it was written. */
-export type Tree = Branch | List | Leaf
+export type ConfigTree = BranchNode | ListNode | LeafNode
 
-export const leaf = (at: Place, value: Scalar, written = String(value)): Leaf => ({ kind: 'leaf', at, value, written })
+export const leaf = (at: SourceLocation, value: Scalar, written = String(value)): LeafNode => ({
+  kind: 'leaf',
+  at,
+  value,
+  written,
+})
 
-export const branch = (at: Place, members: Iterable<readonly [string, Member]> = []): Branch => ({
+export const branch = (at: SourceLocation, members: Iterable<readonly [string, TreeMember]> = []): BranchNode => ({
   kind: 'branch',
   at,
   members: new Map(members),
 })
 
-export const list = (at: Place, items: readonly Tree[]): List => ({ kind: 'list', at, items })
+export const list = (at: SourceLocation, items: readonly ConfigTree[]): ListNode => ({ kind: 'list', at, items })
 
 /** A member whose key was written where its value was. */
-export const member = (value: Tree, at: Place = value.at): Member => ({ at, value })
+export const member = (value: ConfigTree, at: SourceLocation = value.at): TreeMember => ({ at, value })
 
 /** `mcpServers.files.args[0]`; keys that are no plain words are quoted. */
 export function keyPath(path: Path): string {
@@ -73,7 +78,7 @@ export function keyPath(path: Path): string {
 }
 
 /** The part at this path, if there is one. */
-export function find(tree: Tree | undefined, path: Path): Tree | undefined {
+export function find(tree: ConfigTree | undefined, path: Path): ConfigTree | undefined {
   let current = tree
   for (const part of path) {
     if (current?.kind === 'branch') current = current.members.get(String(part))?.value
@@ -84,12 +89,12 @@ export function find(tree: Tree | undefined, path: Path): Tree | undefined {
 }
 
 /** Where the key at this path was written, or else the nearest thing around it. */
-export function placeOf(tree: Tree, path: Path): Place {
-  let current: Tree | undefined = tree
+export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
+  let current: ConfigTree | undefined = tree
   let place = tree.at
   for (const part of path) {
     if (current?.kind === 'branch') {
-      const found: Member | undefined = current.members.get(String(part))
+      const found: TreeMember | undefined = current.members.get(String(part))
       if (!found) return place
       place = found.at
       current = found.value
@@ -103,7 +108,11 @@ export function placeOf(tree: Tree, path: Path): Place {
 }
 
 /** The same tree with each leaf replaced; `path` is where the leaf stands now. */
-export function mapLeaves(tree: Tree, change: (leaf: Leaf, path: Path) => Tree, path: Path = []): Tree {
+export function mapLeaves(
+  tree: ConfigTree,
+  change: (leaf: LeafNode, path: Path) => ConfigTree,
+  path: Path = [],
+): ConfigTree {
   if (tree.kind === 'leaf') return change(tree, path)
   if (tree.kind === 'list') {
     return { ...tree, items: tree.items.map((item, index) => mapLeaves(item, change, [...path, index])) }
@@ -115,30 +124,33 @@ export function mapLeaves(tree: Tree, change: (leaf: Leaf, path: Path) => Tree, 
 }
 
 /** Whether `path` is the one that the pattern describes; `*` stands for any one part. */
-export function fits(pattern: string, path: Path): boolean {
+export function matchesPath(pattern: string, path: Path): boolean {
   const parts = pattern.split('.')
   return parts.length === path.length && parts.every((part, index) => part === '*' || part === String(path[index]))
 }
 
 /** The plain value. A member without a value (null) is left out, so that an empty section is no section. */
-export function plain(tree: Tree, path: Path = []): unknown {
+export function toPlain(tree: ConfigTree, path: Path = []): unknown {
   if (tree.kind === 'leaf') return tree.value
-  if (tree.kind === 'list') return tree.items.map((item, index) => plain(item, [...path, index]))
+  if (tree.kind === 'list') return tree.items.map((item, index) => toPlain(item, [...path, index]))
   const keepNull = path[0] === 'sinks' && path[2] === 'arguments'
   const value: Record<string, unknown> = {}
   for (const [key, { value: part }] of tree.members) {
     if (part.kind === 'leaf' && part.value === null && !keepNull) continue
-    value[key] = plain(part, [...path, key])
+    value[key] = toPlain(part, [...path, key])
   }
   return value
 }
 
 /** The same section with one more member, or another one in its place. */
-export const withMember = (section: Branch, key: string, value: Member): Branch =>
+export const withMember = (section: BranchNode, key: string, value: TreeMember): BranchNode =>
   branch(section.at, [...section.members, [key, value]])
 
 /** The same document with each of its servers changed; `at` is where the server's name was written. */
-export function mapServers(tree: Branch, change: (server: Branch, name: string, at: Place) => Branch): Branch {
+export function mapServers(
+  tree: BranchNode,
+  change: (server: BranchNode, name: string, at: SourceLocation) => BranchNode,
+): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch') return tree
   const changed = [...servers.value.members].map(([name, { at, value }]) => {
@@ -148,7 +160,7 @@ export function mapServers(tree: Branch, change: (server: Branch, name: string, 
 }
 
 /** How many servers a document has. */
-export function countServers(tree: Branch): number {
+export function countServers(tree: BranchNode): number {
   const servers = tree.members.get('mcpServers')?.value
   return servers?.kind === 'branch' ? servers.members.size : 0
 }

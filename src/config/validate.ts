@@ -3,7 +3,18 @@ import { nearMiss } from '../core/near.ts'
 import { isSecretName } from '../core/secret-name.ts'
 import { type ConfigProblem, mayHoldSecret, problemAt } from './problems.ts'
 import { configSchema } from './schema.ts'
-import { branch, find, fits, keyPath, type Leaf, mapLeaves, type Path, placeOf, plain, type Tree } from './tree.ts'
+import {
+  branch,
+  type ConfigTree,
+  find,
+  keyPath,
+  type LeafNode,
+  locationOf,
+  mapLeaves,
+  matchesPath,
+  type Path,
+  toPlain,
+} from './tree.ts'
 
 type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly problems: readonly ConfigProblem[] }
 
@@ -11,16 +22,17 @@ type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly p
 const textKeys = ['mcpServers.*.args.*', 'mcpServers.*.env.*', 'mcpServers.*.headers.*', 'sinks.*.headers.*']
 
 /** A leaf as programs get it, where they want text. */
-export const asText = (part: Leaf, path: Path): Leaf =>
-  (typeof part.value === 'number' || typeof part.value === 'boolean') && textKeys.some((pattern) => fits(pattern, path))
+export const asText = (part: LeafNode, path: Path): LeafNode =>
+  (typeof part.value === 'number' || typeof part.value === 'boolean') &&
+  textKeys.some((pattern) => matchesPath(pattern, path))
     ? { ...part, value: part.written }
     : part
 
 /** Checks a document against the schema and fills in every default. */
-export function validate(document: Tree): Outcome {
+export function validate(document: ConfigTree): Outcome {
   const tree = mapLeaves(document, asText)
   // Compiling the schema takes longer than reading the few documents of a run with it as it is.
-  const parsed = configSchema.safeParse(plain(tree), { jitless: true })
+  const parsed = configSchema.safeParse(toPlain(tree), { jitless: true })
   if (parsed.success) return { config: parsed.data }
   const unknown = unknownValues(tree)
   const faulty = parsed.error.issues.filter(({ path }) => unknown.has(placeKey(path as Path)))
@@ -31,7 +43,7 @@ export function validate(document: Tree): Outcome {
 
 const placeKey = (path: Path) => path.join('\0')
 
-function unknownValues(tree: Tree): Set<string> {
+function unknownValues(tree: ConfigTree): Set<string> {
   const paths = new Set<string>()
   mapLeaves(tree, (part, path) => {
     if (part.variables === 'left') paths.add(placeKey(path))
@@ -40,7 +52,7 @@ function unknownValues(tree: Tree): Set<string> {
   return paths
 }
 
-function without(tree: Tree, paths: ReadonlySet<string>, path: Path = []): Tree {
+function without(tree: ConfigTree, paths: ReadonlySet<string>, path: Path = []): ConfigTree {
   const kept = (key: string | number) => !paths.has(placeKey([...path, key]))
   if (tree.kind === 'leaf') return tree
   if (tree.kind === 'list') {
@@ -63,7 +75,7 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** What the schema objects to, as sentences about the files that people wrote. */
-function problemsOf(issues: readonly Issue[], tree: Tree, schema: z.core.$ZodType): ConfigProblem[] {
+function problemsOf(issues: readonly Issue[], tree: ConfigTree, schema: z.core.$ZodType): ConfigProblem[] {
   const misspelt = new Set(
     issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => keyPath(path as Path)),
   )
@@ -76,9 +88,9 @@ function problemsOf(issues: readonly Issue[], tree: Tree, schema: z.core.$ZodTyp
   })
 }
 
-function unknownKey(tree: Tree, schema: z.core.$ZodType, path: Path, key: string): ConfigProblem {
+function unknownKey(tree: ConfigTree, schema: z.core.$ZodType, path: Path, key: string): ConfigProblem {
   const known = keysAt(schema, path)
-  return unknownKeyAt(placeOf(tree, [...path, key]), key, known, keyPath([...path, key]))
+  return unknownKeyAt(locationOf(tree, [...path, key]), key, known, keyPath([...path, key]))
 }
 
 /** The complaint about a key that nobody knows. */
@@ -99,13 +111,13 @@ export function unknownKeyAt(
   })
 }
 
-function wrongValue(issue: Issue, tree: Tree, path: Path): ConfigProblem {
+function wrongValue(issue: Issue, tree: ConfigTree, path: Path): ConfigProblem {
   const key = keyPath(path)
   const expected = expectation(issue)
   const found = issue.code === 'invalid_key' ? JSON.stringify(path.at(-1)) : shown(tree, path)
   const suggestion = suggest(issue, tree, path)
   const help = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-  return problemAt(placeOf(tree, path), `expected ${expected}, found ${found}${help}`, {
+  return problemAt(locationOf(tree, path), `expected ${expected}, found ${found}${help}`, {
     key,
     expected,
     found,
@@ -129,7 +141,7 @@ function optionsOf(issue: Issue): readonly unknown[] | undefined {
   return issue.code === 'invalid_union' && 'options' in issue ? (issue.options as readonly unknown[]) : undefined
 }
 
-function suggest(issue: Issue, tree: Tree, path: Path): string | undefined {
+function suggest(issue: Issue, tree: ConfigTree, path: Path): string | undefined {
   if (issue.code === 'custom') return issue.params?.hint as string | undefined
   if (issue.code === 'invalid_key' && path.length === 2 && path[0] === 'mcpServers') return plainName(String(path[1]))
   const options = optionsOf(issue)
@@ -148,7 +160,7 @@ export function plainName(name: string): string | undefined {
 }
 
 /** A value as errors show it: never what a variable held, nor what is likely to be a secret. */
-function shown(tree: Tree, path: Path): string {
+function shown(tree: ConfigTree, path: Path): string {
   const found = find(tree, path)
   if (found === undefined) return 'nothing'
   if (found.kind === 'list') return 'a list'

@@ -1,11 +1,11 @@
 import { isSecretName } from '../core/secret-name.ts'
 import { referencesIn, variableOf } from './interpolate.ts'
 import type { Config, ServerConfig } from './schema.ts'
-import { find, keyPath, type Tree } from './tree.ts'
+import { type ConfigTree, find, keyPath } from './tree.ts'
 import { isOpenToOthers } from './unauthenticated.ts'
 
 /** What is valid but hardly meant; rules and limits are policy's to doubt. */
-export function doubts(config: Config, tree: Tree): string[] {
+export function configWarnings(config: Config, tree: ConfigTree): string[] {
   return [
     ...openToAll(config),
     ...unknownModel(config),
@@ -28,7 +28,7 @@ function unknownModel({ models, chat }: Config): string[] {
 }
 
 /** A program has no headers, and a server elsewhere has no environment of ours. */
-function withoutEffect({ mcpServers }: Config, tree: Tree): string[] {
+function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, { transport }]) => {
     const unused = transport === 'stdio' ? ['headers'] : ['args', 'env', 'cwd']
     const why = transport === 'stdio' ? 'a program that is started' : 'a server with a url'
@@ -44,7 +44,7 @@ function withoutEffect({ mcpServers }: Config, tree: Tree): string[] {
 }
 
 /** Whoever is on the machine can list its processes with all their arguments (B6). */
-function inArguments({ mcpServers }: Config, tree: Tree): string[] {
+function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, server]) => {
     if (server.transport !== 'stdio' || server.disabled) return []
     const env = keyPath(['mcpServers', name, 'env'])
@@ -60,7 +60,7 @@ function inArguments({ mcpServers }: Config, tree: Tree): string[] {
 }
 
 /** The reference in an argument that gives a secret: it leads to one, has such a name, or stands where one belongs. */
-function secretAt(args: readonly string[], index: number, written: Tree | undefined): string | undefined {
+function secretAt(args: readonly string[], index: number, written: ConfigTree | undefined): string | undefined {
   if (written?.kind !== 'leaf') return undefined
   const word = String(written.value)
   const option = /^--?([A-Za-z][\w-]*)$/.exec(args[index - 1] ?? '')?.[1] ?? ''

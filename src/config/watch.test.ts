@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { until } from '../../tests/fixtures/until.ts'
 import { systemClock } from '../core/clock.ts'
-import { watchPlaces } from './watch.ts'
+import { watchFiles } from './watch.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -16,7 +16,7 @@ afterEach(() => rm(folder, { recursive: true }))
 function watching(...names: string[]) {
   let changes = 0
   const places = names.map((name) => join(folder, name))
-  const watch = watchPlaces(places, systemClock, () => changes++)
+  const watch = watchFiles(places, systemClock, () => changes++)
   return {
     changes: () => changes,
     follow: (...others: string[]) => watch.follow(others.map((name) => join(folder, name))),
@@ -44,7 +44,7 @@ test('G8: a change that comes while another configuration is being put into forc
   const file = join(folder, 'a.yaml')
   await writeFile(file, '1')
   let changes = 0
-  using watch = watchPlaces([file], clock, () => changes++)
+  using watch = watchFiles([file], clock, () => changes++)
   await writeFile(file, 'longer')
   watch.follow([file, join(folder, 'b')])
   clock.advance(1_000)
@@ -92,7 +92,7 @@ test('G8: what else happens in the folder is no change, and a burst is one', asy
 test('G8: a folder that is not there yet is looked for now and then; nothing is left when it is over', async () => {
   const clock = createManualClock()
   let changes = 0
-  const watch = watchPlaces([join(folder, 'later', 'a.yaml')], clock, () => changes++)
+  const watch = watchFiles([join(folder, 'later', 'a.yaml')], clock, () => changes++)
   await mkdir(join(folder, 'later'))
   await writeFile(join(folder, 'later', 'a.yaml'), '1')
   clock.advance(2_000)

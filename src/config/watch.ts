@@ -12,7 +12,7 @@ const quietMs = 100
 const lookMs = 2_000
 
 /** Files that are watched. */
-export interface Watch extends Disposable {
+interface FileWatcher extends Disposable {
   /** Watches these from now on, and no others. */
   follow(places: readonly string[]): void
 }
@@ -21,7 +21,7 @@ export interface Watch extends Disposable {
  * Tells when one of these files has come, gone or changed. Folders are watched rather than files: editors replace
  * files, and mounted configurations swap whole folders behind a link. Any news from there leads to a look at the files.
  */
-export function watchPlaces(first: readonly string[], clock: Clock, changed: () => void): Watch {
+export function watchFiles(first: readonly string[], clock: Clock, changed: () => void): FileWatcher {
   let places = first
   const watchers = new Map<string, FSWatcher>()
   /** The state that was told last, and the one that was seen last. */

@@ -1,4 +1,5 @@
-import type { Config, Exposure } from '../config/schema.ts'
+import type { Config } from '../config/schema.ts'
+import type { Exposure } from '../core/access.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'

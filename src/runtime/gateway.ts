@@ -5,7 +5,7 @@ import { reloadableChat } from '../chat/reloadable-chat.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problems.ts'
 import { refuseUnauthenticated } from '../config/unauthenticated.ts'
-import { watchPlaces } from '../config/watch.ts'
+import { watchFiles } from '../config/watch.ts'
 import type { Access } from '../core/access.ts'
 import type { Caller, Handler } from '../core/call.ts'
 import type { Chat } from '../core/chat.ts'
@@ -218,7 +218,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const cluster = open.use(createCluster({ pubSub, breakers, current, reload: reload.now, clock, log }))
   const watching: GenerationListeners = { current, cache, changed: tell, serverAdded: cluster.watch, log }
   const files = options.watch
-    ? open.use(watchPlaces(placesOf(generations.current), clock, () => void reload.now()))
+    ? open.use(watchFiles(placesOf(generations.current), clock, () => void reload.now()))
     : undefined
   await startGeneration(generations.current, undefined, watching)
 

@@ -5,10 +5,10 @@ import { cut, oneLine, printable } from '../table.ts'
 import type { Person } from './person.ts'
 
 /** How answers are wanted, for a whole conversation. */
-export type Wish = Pick<ChatRequest, 'model' | 'mode' | 'toolChoice' | 'only'>
+export type ChatPreferences = Pick<ChatRequest, 'model' | 'mode' | 'toolChoice' | 'only'>
 
 /** One answer, and all that led to it. */
-export interface Answer {
+interface CompletedAnswer {
   /** Joins its calls in audit and traces. */
   readonly id: string
   readonly content: string
@@ -16,19 +16,19 @@ export interface Answer {
   readonly calls: readonly object[]
 }
 
-export interface Asking {
+export interface ChatContext {
   readonly chat: Chat
   readonly person: Person
-  readonly wish: Wish
+  readonly wish: ChatPreferences
 }
 
 /** Asks, and tells each event as it comes. */
 async function answerTo(
-  { chat, person, wish }: Asking,
+  { chat, person, wish }: ChatContext,
   messages: readonly ChatMessage[],
   signal: AbortSignal,
   tell: (event: ChatEvent, id: string) => void,
-): Promise<Answer> {
+): Promise<CompletedAnswer> {
   const id = `chat-${randomUUID().slice(19)}`
   let content = ''
   let end: ChatEnd | undefined
@@ -49,7 +49,7 @@ async function answerTo(
 /** Answers one message: as text while it comes, as one JSON document, or as events, one a line. */
 export async function answerOnce(
   shell: Shell,
-  asking: Asking,
+  asking: ChatContext,
   messages: readonly ChatMessage[],
   form: 'text' | 'document' | 'events',
 ): Promise<ExitCode> {
@@ -72,7 +72,7 @@ export async function answerOnce(
 /** Prints an answer while it comes; what of it was printed is kept even where it is cancelled. */
 export async function printAnswer(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
-  asking: Asking,
+  asking: ChatContext,
   messages: readonly ChatMessage[],
   signal: AbortSignal,
 ): Promise<string> {

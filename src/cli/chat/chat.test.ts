@@ -7,7 +7,7 @@ import { Json } from '../../core/json.ts'
 import { aborted, call, createTestChat, endOf, result, usual } from '../../serve/openai/chat.fixture.ts'
 import { folder } from '../folder.fixture.ts'
 import { recordedShell, type Surroundings, toolway } from '../kit.fixture.ts'
-import { type ChatOptions, talk } from './chat.ts'
+import { type ChatCommandOptions, talk } from './chat.ts'
 
 type Script = Parameters<typeof createTestChat>[0]
 
@@ -15,7 +15,7 @@ type Script = Parameters<typeof createTestChat>[0]
 function start(
   script: Script,
   message: string | undefined,
-  options: Partial<ChatOptions> = {},
+  options: Partial<ChatCommandOptions> = {},
   more: Surroundings = {},
 ) {
   const chat = createTestChat(script)

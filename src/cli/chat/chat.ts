@@ -6,11 +6,11 @@ import type { Gateway } from '../../runtime/gateway.ts'
 import { type ExitCode, isInteractive, type Shell, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
-import { answerOnce, type Wish } from './answer.ts'
+import { answerOnce, type ChatPreferences } from './answer.ts'
 import { converse } from './conversation.ts'
-import { personAt, type Question } from './person.ts'
+import { type AskPerson, personAt } from './person.ts'
 
-export interface ChatOptions extends CommonOptions {
+export interface ChatCommandOptions extends CommonOptions {
   readonly model?: string
   readonly mode?: 'staged' | 'agent'
   readonly agent?: string
@@ -24,7 +24,7 @@ export interface ChatOptions extends CommonOptions {
 }
 
 /** Answers a message with the help of the tools, or talks with whoever sits at the terminal. */
-export async function chat(shell: Shell, words: readonly string[], options: ChatOptions): Promise<ExitCode> {
+export async function chat(shell: Shell, words: readonly string[], options: ChatCommandOptions): Promise<ExitCode> {
   const message = await given(shell, words, options)
   await using gateway = await openBriefly(shell, options)
   // Not before it is over is the gateway closed.
@@ -36,13 +36,13 @@ export async function talk(
   shell: Shell,
   gateway: Pick<Gateway, 'localAs'> & { readonly chat?: Chat | undefined },
   message: string | undefined,
-  options: ChatOptions,
+  options: ChatCommandOptions,
 ): Promise<ExitCode> {
   const chat = chosen(gateway.chat, options.model)
   const caller = gateway.localAs(options.agent)
   const wish = wishOf(options)
   const system: ChatMessage[] = options.system === undefined ? [] : [{ role: 'system', content: options.system }]
-  const begin = (question: Question | undefined) => ({ chat, wish, person: personAt(caller, question) })
+  const begin = (question: AskPerson | undefined) => ({ chat, wish, person: personAt(caller, question) })
   if (message === undefined) return converse(shell, begin, system)
   const form = options.json ? (options.stream ? 'events' : 'document') : 'text'
   const asking = begin(isInteractive(shell) ? questionAt(shell) : undefined)
@@ -50,7 +50,11 @@ export async function talk(
 }
 
 /** The words of the command line; `-` among them stands for standard input, and so does nothing at all in a pipe. */
-async function given(shell: Shell, words: readonly string[], { json }: ChatOptions): Promise<string | undefined> {
+async function given(
+  shell: Shell,
+  words: readonly string[],
+  { json }: ChatCommandOptions,
+): Promise<string | undefined> {
   if (words.length === 0 && isInteractive(shell)) {
     if (json) throw new UsageError('With --json a message is needed.', 'Write it behind the command, or pipe it in.')
     return undefined
@@ -74,7 +78,7 @@ function chosen(chat: Chat | undefined, model: string | undefined): Chat {
   throw new UsageError(`There is no model "${model}"${didYouMean(model, known)}`, `There is ${known.join(', ')}.`)
 }
 
-const wishOf = ({ model, mode, tools, only }: ChatOptions): Wish => ({
+const wishOf = ({ model, mode, tools, only }: ChatCommandOptions): ChatPreferences => ({
   ...(model !== undefined && { model }),
   ...(mode !== undefined && { mode }),
   ...(only !== undefined && { only }),
@@ -83,7 +87,7 @@ const wishOf = ({ model, mode, tools, only }: ChatOptions): Wish => ({
 
 /** For one question there is one reader: between questions the input is left alone. */
 const questionAt =
-  ({ stdin, stderr }: Shell): Question =>
+  ({ stdin, stderr }: Shell): AskPerson =>
   async (question, signal) => {
     using lines = createInterface({ input: stdin, output: stderr })
     return await lines.question(question, { signal })

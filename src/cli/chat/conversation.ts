@@ -2,16 +2,16 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import type { ChatMessage } from '../../core/chat.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { report } from '../failure.ts'
-import { createOutput, type ExitCode, exit, type Shell, spelling } from '../kit.ts'
-import { type Asking, printAnswer } from './answer.ts'
-import type { Question } from './person.ts'
+import { commandName, createOutput, type ExitCode, exit, type Shell } from '../kit.ts'
+import { type ChatContext, printAnswer } from './answer.ts'
+import type { AskPerson } from './person.ts'
 
 const help = 'Ctrl-C stops an answer, then leaves. /new forgets what was said, /exit leaves.'
 
 /** Talks with a person at a terminal until they leave. What was said before is part of what is asked. */
 export async function converse(
   shell: Shell,
-  begin: (question: Question) => Asking,
+  begin: (question: AskPerson) => ChatContext,
   system: readonly ChatMessage[],
 ): Promise<ExitCode> {
   const { stdin, stderr, interrupted } = shell
@@ -71,7 +71,7 @@ export async function converse(
   }
 
   function complain(thrown: unknown): void {
-    report(thrown, createOutput(shell), { command: spelling(shell.env), cwd: shell.cwd, debug: false })
+    report(thrown, createOutput(shell), { command: commandName(shell.env), cwd: shell.cwd, debug: false })
   }
 }
 

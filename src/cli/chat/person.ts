@@ -4,7 +4,7 @@ import { Json } from '../../core/json.ts'
 import { oneLine } from '../table.ts'
 
 /** Puts a question to the person at the terminal. Rejects when the signal says that nobody waits any more. */
-export type Question = (text: string, signal: AbortSignal) => Promise<string>
+export type AskPerson = (text: string, signal: AbortSignal) => Promise<string>
 
 /** The person at the terminal as a caller: they can say yes, and nothing that takes a form. */
 export interface Person {
@@ -18,7 +18,7 @@ interface Elicitation {
 }
 
 /** Without a terminal nobody can be asked, and what needs a yes is refused. */
-export function personAt(caller: Caller, question: Question | undefined): Person {
+export function personAt(caller: Caller, question: AskPerson | undefined): Person {
   // Tools that run at the same time ask one after the other: a person can only read one question at a time.
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -27,7 +27,7 @@ export function personAt(caller: Caller, question: Question | undefined): Person
     return mine
   }
 
-  const elicit = async (question: Question, { message, requestedSchema }: Elicitation, signal: AbortSignal) => {
+  const elicit = async (question: AskPerson, { message, requestedSchema }: Elicitation, signal: AbortSignal) => {
     const fields = Object.entries(requestedSchema?.properties ?? {})
     const [name, schema] = fields[0] ?? []
     if (name === undefined || fields.length > 1 || schema?.type !== 'boolean') return { action: 'decline' }

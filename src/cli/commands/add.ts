@@ -1,23 +1,23 @@
 import { join } from 'node:path'
-import { type PlannedServer, placed } from '../../clients/import-plan.ts'
+import { adaptServer, type PlannedServer } from '../../clients/import-plan.ts'
 import { type NewServer, serversBlock } from '../../clients/yaml-servers.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
-import type { Definition } from '../../config/import/read-servers.ts'
+import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { serverName } from '../../config/schema/mcp-servers.ts'
 import { keyPath } from '../../config/tree.ts'
 import { plainName } from '../../config/validate.ts'
 import { didYouMean } from '../../core/near.ts'
 import {
+  commandName,
   createOutput,
   type ExitCode,
-  edited,
+  editText,
   exit,
   type Output,
   type Shell,
-  spelling,
-  told,
   UsageError,
+  withFileProblems,
 } from '../kit.ts'
 import {
   type ConfigFile,
@@ -30,9 +30,9 @@ import {
   takenOver,
   writeConfig,
 } from './config-file.ts'
-import { noteOf, type Prepared, prepare } from './import-prepare.ts'
+import { noteOf, type PreparedImport, prepareImport } from './prepare-import.ts'
 
-export interface AddOptions extends EditConfigOptions, DefinitionOptions {
+interface AddOptions extends EditConfigOptions, DefinitionOptions {
   readonly force?: boolean
 }
 
@@ -42,7 +42,7 @@ export const addServer = (
   name: string,
   words: readonly string[],
   options: AddOptions,
-): Promise<ExitCode> => told(() => add(shell, name, words, options))
+): Promise<ExitCode> => withFileProblems(() => add(shell, name, words, options))
 
 async function add(shell: Shell, name: string, words: readonly string[], options: AddOptions): Promise<ExitCode> {
   const { json, dryRun, force } = options
@@ -73,7 +73,7 @@ async function add(shell: Shell, name: string, words: readonly string[], options
     tell(file, addition, output)
     const config = options.config ? ` --config ${file.named}` : ''
     if (written && addition.server.waiting.length === 0) {
-      output.note(`Try it: ${spelling(shell.env)} doctor --server ${name}${config}`)
+      output.note(`Try it: ${commandName(shell.env)} doctor --server ${name}${config}`)
     }
   }
   return exit.ok
@@ -110,7 +110,7 @@ const said = ['command', 'args', 'env', 'url', 'transport', 'headers', 'cwd']
 /** Settings of the server that was there and that nobody has said again. */
 function settingsLost(
   { servers }: ConfigFile,
-  { name, definition }: { name: string; definition: Definition },
+  { name, definition }: { name: string; definition: ServerDefinition },
 ): string[] {
   return Object.keys(servers.get(name) ?? {}).filter((key) => !said.includes(key) && !Object.hasOwn(definition, key))
 }
@@ -136,7 +136,7 @@ function refuseName(name: string): void {
 const isAddress = (word: string): boolean => /^[a-z][a-z\d+.-]*:\/\//i.test(word)
 
 /** The server that somebody describes: at an address, or a program with its words. */
-function definitionOf([first = '', ...rest]: readonly string[], options: DefinitionOptions): Definition {
+function definitionOf([first = '', ...rest]: readonly string[], options: DefinitionOptions): ServerDefinition {
   const { transport } = options
   const given = transport && { transport }
   if (isAddress(first)) {
@@ -175,18 +175,23 @@ function header(text: string): Pair {
 /** A server on its way into a file: checked, and not yet written. */
 interface Addition {
   readonly server: PlannedServer
-  readonly prepared: Prepared
+  readonly prepared: PreparedImport
   readonly after: string
 }
 
 /** Thinks it through: where its secrets go, what the file will say, and whether that is a configuration. */
-async function planAddition(shell: Shell, file: ConfigFile, name: string, definition: Definition): Promise<Addition> {
+async function planAddition(
+  shell: Shell,
+  file: ConfigFile,
+  name: string,
+  definition: ServerDefinition,
+): Promise<Addition> {
   const origin = { path: join(shell.cwd, 'toolway'), scope: 'user' as const }
-  const found = placed({ name, definition, key: '', impliedFolder: shell.cwd, problems: [] }, origin, file.path)
-  const prepared = await prepare(shell, [found], new Map(), 'file')
+  const found = adaptServer({ name, definition, key: '', impliedFolder: shell.cwd, problems: [] }, origin, file.path)
+  const prepared = await prepareImport(shell, [found], new Map(), 'file')
   const server = prepared.added[0] as PlannedServer
   const waiting = server.waiting.length > 0 && { comment: `disabled until there is ${server.waiting.join(', ')}` }
-  const fileWith = (one: Definition): string =>
+  const fileWith = (one: ServerDefinition): string =>
     withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, ...waiting })
   // Its secrets are not yet where it will refer to them, so what is checked has them in it.
   await refuseUnfit(file, name, fileWith({ ...found.definition, ...(waiting && { disabled: true }) }))
@@ -196,11 +201,11 @@ async function planAddition(shell: Shell, file: ConfigFile, name: string, defini
 /** A new file is one that explains itself. */
 function withServer({ before, path, named, text }: ConfigFile, server: NewServer): string {
   if (!before.bytes && /\.ya?ml$/.test(path)) return starterWith(serversBlock([server]))
-  return edited(named, () => text.set(server))
+  return editText(named, () => text.set(server))
 }
 
 /** Clients want to be told how a URL is reached. */
-function typed({ transport, ...rest }: Definition): Definition {
+function typed({ transport, ...rest }: ServerDefinition): ServerDefinition {
   if (rest.url === undefined) return rest
   return { type: transport ?? (/\/sse\/?$/.test(String(rest.url)) ? 'sse' : 'http'), ...rest }
 }
@@ -221,7 +226,7 @@ async function refuseUnfit(file: ConfigFile, name: string, draft: string): Promi
 
 /** Takes one server out of the configuration. */
 export const removeServer = (shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> =>
-  told(() => remove(shell, name, options))
+  withFileProblems(() => remove(shell, name, options))
 
 async function remove(shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
@@ -234,7 +239,7 @@ async function remove(shell: Shell, name: string, options: EditConfigOptions): P
       text.names.length > 0 ? `It has ${text.names.join(', ')}.` : 'It has none.',
     )
   }
-  const after = edited(named, () => text.remove(name))
+  const after = editText(named, () => text.remove(name))
   await refuseWorse(file, after)
   if (!options.json) showChange(file, after, output)
   if (!options.dryRun) await writeConfig(file, after)

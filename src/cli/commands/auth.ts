@@ -8,19 +8,19 @@ import { didYouMean } from '../../core/near.ts'
 import { type KeptGrant, type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
 import { createLog } from '../../telemetry/log.ts'
 import {
+  commandName,
   createOutput,
   type ExitCode,
   exit,
   isInteractive,
   type Output,
   type Shell,
-  spelling,
   UsageError,
 } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { table } from '../table.ts'
 
-export interface AuthOptions extends CommonOptions {
+interface AuthOptions extends CommonOptions {
   readonly list?: boolean
   readonly logout?: boolean
   /** False where the address is only to be printed. */
@@ -42,7 +42,7 @@ export async function auth(shell: Shell, name: string | undefined, options: Auth
   })
   await using oauth = await openOAuth(loaded.config, { clock: systemClock, log })
   if (options.list) await printGrants(oauth, loaded.config, name, output)
-  else if (name === undefined) throw unnamed(loaded, spelling(shell.env))
+  else if (name === undefined) throw unnamed(loaded, commandName(shell.env))
   else if (options.logout) await forget(oauth, name, options, output)
   else await enter(oauth, name, serverOf(loaded, name), shell, options, output)
   return exit.ok

@@ -5,12 +5,20 @@ import type { Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Content, Result, ResultBody } from '../../core/result.ts'
 import { givenArguments, readArguments } from '../arguments.ts'
-import { createOutput, createProgress, type ExitCode, exit, type Output, type Progress, type Shell } from '../kit.ts'
+import {
+  createOutput,
+  createProgress,
+  type ExitCode,
+  exit,
+  type Output,
+  type ProgressLine,
+  type Shell,
+} from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 import { printable, sizeText } from '../table.ts'
 
-export interface CallOptions extends CommonOptions {
+interface CallOptions extends CommonOptions {
   readonly args?: string
   readonly out?: string
   readonly timeout?: number
@@ -55,7 +63,7 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
 }
 
 /** A person at a terminal can watch progress, but has no model to lend and no form to fill in. */
-const peerFor = (name: string, progress: Progress): Peer => ({
+const peerFor = (name: string, progress: ProgressLine): Peer => ({
   rounds: false,
   logLevel: undefined,
   notify(method, params) {

@@ -1,15 +1,15 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ClientFile, clientFiles, type Surroundings } from '../../clients/client-files.ts'
-import { type Connections, createConnections } from '../../clients/connections.ts'
+import { type ClientFile, clientFiles, type HostEnvironment } from '../../clients/client-files.ts'
+import { type ConnectionBackups, createConnectionBackups } from '../../clients/connection-backups.ts'
 import { clientText, ownName } from '../../clients/entry.ts'
-import { FileProblem, look } from '../../clients/file.ts'
+import { FileProblem, readSnapshot } from '../../clients/file.ts'
 import { type ClientKind, clientKinds, clientLabels } from '../../config/import/client-kind.ts'
 import { folder, isFile } from '../../config/locate.ts'
 import { systemClock } from '../../core/clock.ts'
 import { homeOf } from '../../core/home.ts'
 import { didYouMean } from '../../core/near.ts'
-import { createOutput, type ExitCode, exit, type Shell, short, spelling, UsageError } from '../kit.ts'
+import { commandName, createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { table } from '../table.ts'
 
@@ -44,13 +44,13 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
           paint(state === 'connected' ? 'green' : state === 'unreadable' ? 'red' : 'dim', cell),
       },
       { title: 'OTHER SERVERS', value: ({ servers }) => (servers === 0 ? '' : String(servers)) },
-      { title: 'FILE', value: ({ file }) => short(file, shell), style: (cell) => paint('dim', cell) },
+      { title: 'FILE', value: ({ file }) => shortPath(file, shell), style: (cell) => paint('dim', cell) },
     ],
     clients,
     { width, heading: (title) => paint('dim', title) },
   )
   for (const line of lines) print(line)
-  output.note(`\`${spelling(shell.env)} connect CLIENT\` points one at Toolway.`)
+  output.note(`\`${commandName(shell.env)} connect CLIENT\` points one at Toolway.`)
   return exit.ok
 }
 
@@ -60,7 +60,7 @@ export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientS
   const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
   try {
     const undo = await connectionsOf(shell).has(client, path)
-    const { bytes, text } = await look(path)
+    const { bytes, text } = await readSnapshot(path)
     if (!bytes) return { ...known, state: 'no file', undo }
     const { servers } = clientText(client, path, text)
     const own = servers[ownName]
@@ -78,12 +78,12 @@ export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientS
   }
 }
 
-export const surroundings = ({ env, cwd }: Shell): Surroundings => ({ env, cwd, platform: process.platform })
+export const surroundings = ({ env, cwd }: Shell): HostEnvironment => ({ env, cwd, platform: process.platform })
 
 /** Backups lie with the rest of what we remember, whatever configuration is in use. */
-export function connectionsOf({ env }: Shell): Connections {
+export function connectionsOf({ env }: Shell): ConnectionBackups {
   const state = join(folder(env.XDG_STATE_HOME, join(homeOf(env), '.local', 'state')), 'toolway')
-  return createConnections(join(state, 'clients'), () => systemClock.now())
+  return createConnectionBackups(join(state, 'clients'), () => systemClock.now())
 }
 
 /** The client that somebody means. */
@@ -103,7 +103,7 @@ export function clientNamed(name: string): ClientKind {
 /** The file of a client to edit: the first that is there, else the one that it would make. */
 export async function fileOf(
   client: ClientKind,
-  around: Surroundings,
+  around: HostEnvironment,
   scope: ClientFile['scope'],
 ): Promise<ClientFile> {
   const candidates = clientFiles(around, [client]).filter((file) => file.scope === scope)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type ClientKind, clientKinds, clientLabels } from '../../config/import/client-kind.ts'
 import { translate } from '../../config/import/dialect.ts'
 import { parseDocument } from '../../config/parse/document.ts'
-import { find, plain } from '../../config/tree.ts'
+import { find, toPlain } from '../../config/tree.ts'
 import { toolway } from '../kit.fixture.ts'
 
 const page = await readFile(new URL('../../../docs/clients.md', import.meta.url), 'utf8')
@@ -27,7 +27,7 @@ test.each(clientKinds)(
     const read = translate(tree, '', client)
     expect([...problems, ...read.problems, ...read.warnings]).toEqual([])
     const server = find(read.tree, ['mcpServers', 'us'])
-    expect(server && plain(server)).toMatchObject(
+    expect(server && toPlain(server)).toMatchObject(
       syntax === 'toml' || text.includes('http://')
         ? { url: 'http://127.0.0.1:4322/mcp' }
         : { command: 'COMMAND', args: ['MAIN', 'stdio', '--config', '/path/to/toolway.yaml'] },

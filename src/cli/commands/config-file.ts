@@ -1,19 +1,19 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { look, replace, type Snapshot } from '../../clients/file.ts'
+import { type FileSnapshot, readSnapshot, replaceFile } from '../../clients/file.ts'
 import { filesIn } from '../../clients/secrets.ts'
 import { type ServersText, serversText } from '../../clients/section-text.ts'
 import { addServers, serversBlock } from '../../clients/yaml-servers.ts'
 import { clientLabels, kindOf } from '../../config/import/client-kind.ts'
-import { type Definition, readServers } from '../../config/import/read-servers.ts'
+import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import { loadConfig } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
-import { edited, type Output, type Shell, short, spelling, UsageError } from '../kit.ts'
+import { commandName, editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
-import { asWritten, type Prepared } from './import-prepare.ts'
+import { asWritten, type PreparedImport } from './prepare-import.ts'
 
 export interface EditConfigOptions extends CommonOptions {
   readonly dryRun?: boolean
@@ -24,10 +24,10 @@ export interface ConfigFile {
   readonly path: string
   /** As people write it. */
   readonly named: string
-  readonly before: Snapshot
+  readonly before: FileSnapshot
   readonly text: ServersText
   /** Its servers as they are understood. */
-  readonly servers: ReadonlyMap<string, Definition>
+  readonly servers: ReadonlyMap<string, ServerDefinition>
   /** What is wrong with the whole configuration when this file says `text`. */
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
 }
@@ -40,9 +40,9 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
     throw new UsageError('The configuration is in several files.', 'Name the one to edit with --config, once.')
   }
   const path = found ?? join(cwd, 'toolway.yaml')
-  const named = short(path, shell)
+  const named = shortPath(path, shell)
   const before = await lookForConfig(path, named)
-  const servers = before.bytes ? await readOwn(path, named, shell) : new Map<string, Definition>()
+  const servers = before.bytes ? await readOwn(path, named, shell) : new Map<string, ServerDefinition>()
   // A file that was merely found must not be trusted like one that was named.
   const paths = found === undefined ? [path] : config
   return {
@@ -50,7 +50,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
     named,
     before,
     servers,
-    text: edited(named, () => serversText(path, before.text)),
+    text: editText(named, () => serversText(path, before.text)),
     problemsWith: (text) =>
       loadConfig({ paths, env, cwd, drafts: new Map([[path, text]]) }).then(
         () => [],
@@ -63,14 +63,14 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
 }
 
 /** The servers of a file that has them where we do; how others write theirs is for them to say. */
-async function readOwn(path: string, named: string, { env }: Shell): Promise<Map<string, Definition>> {
+async function readOwn(path: string, named: string, { env }: Shell): Promise<Map<string, ServerDefinition>> {
   const { servers, problems, dialect } = await readServers(path, homeOf(env))
   if (problems.length > 0) throw new ConfigError(problems)
   if (dialect !== 'toolway' && dialect !== 'mcpServers') {
     const kind = kindOf(path)
     throw new UsageError(
       `${named} is written as ${kind ? clientLabels[kind] : dialect} writes it, not as Toolway does.`,
-      `\`${spelling(env)} import ${named}\` takes its servers over; name another file with --config.`,
+      `\`${commandName(env)} import ${named}\` takes its servers over; name another file with --config.`,
     )
   }
   return new Map(servers.map(({ name, definition }) => [name, definition]))
@@ -93,11 +93,11 @@ export function showChange({ before, named, servers }: ConfigFile, after: string
 }
 
 export const writeConfig = async ({ before }: ConfigFile, after: string): Promise<void> => {
-  await replace(before, Buffer.from(before.mark + after))
+  await replaceFile(before, Buffer.from(before.mark + after))
 }
 
 /** Files with secrets that a server referred to and that nobody refers to once it is what `now` says, or gone. */
-export function secretsLeft({ servers }: ConfigFile, name: string, now?: Definition): string[] {
+export function secretsLeft({ servers }: ConfigFile, name: string, now?: ServerDefinition): string[] {
   const others = [...servers].filter(([other]) => other !== name)
   const used = new Set(filesIn([now, ...others]))
   return filesIn(servers.get(name)).filter((path) => !used.has(path))
@@ -151,7 +151,7 @@ export const starterWith = (servers: string): string =>
   `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` put more here.\nmcpServers:\n${servers}\n${tail}`
 
 /** The file to add to; only YAML keeps its comments and its form. */
-export async function lookInto(path: string, named: string): Promise<Snapshot> {
+export async function lookInto(path: string, named: string): Promise<FileSnapshot> {
   if (!/\.ya?ml$/.test(path)) {
     throw new UsageError(
       `Servers are added to YAML, so ${named} should end in .yaml.`,
@@ -162,14 +162,14 @@ export async function lookInto(path: string, named: string): Promise<Snapshot> {
 }
 
 /** A configuration of ours, there or to be made; it holds no secrets, so others may read a new one. */
-async function lookForConfig(path: string, named: string): Promise<Snapshot> {
-  const target = await look(path)
+async function lookForConfig(path: string, named: string): Promise<FileSnapshot> {
+  const target = await readSnapshot(path)
   if (!existsSync(dirname(target.target))) throw new UsageError(`There is no folder to write ${named} into.`)
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 
 /** The servers that a configuration has already; one that cannot be read is not added to. */
-export async function knownIn({ path, bytes }: Snapshot, { env }: Shell): Promise<Map<string, Definition>> {
+export async function knownIn({ path, bytes }: FileSnapshot, { env }: Shell): Promise<Map<string, ServerDefinition>> {
   if (!bytes) return new Map()
   const { servers, problems } = await readServers(path, homeOf(env))
   if (problems.length > 0) throw new ConfigError(problems)
@@ -177,8 +177,8 @@ export async function knownIn({ path, bytes }: Snapshot, { env }: Shell): Promis
 }
 
 /** The configuration with what is new in it. */
-export function withServers({ bytes, text }: Snapshot, { added }: Prepared, named: string): string {
+export function withServers({ bytes, text }: FileSnapshot, { added }: PreparedImport, named: string): string {
   const servers = added.map(asWritten)
   if (!bytes && servers.length > 0) return starterWith(serversBlock(servers))
-  return edited(named, () => addServers(text, servers))
+  return editText(named, () => addServers(text, servers))
 }

@@ -1,11 +1,11 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ClientFile } from '../../clients/client-files.ts'
-import { type ClientText, clientText, entryFor, ownName, type Way } from '../../clients/entry.ts'
-import { look, type Snapshot } from '../../clients/file.ts'
+import { type ClientText, type ClientTransport, clientText, entryFor, ownName } from '../../clients/entry.ts'
+import { type FileSnapshot, readSnapshot } from '../../clients/file.ts'
 import { variablesIn } from '../../clients/secrets.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
-import { type Definition, readServers } from '../../config/import/read-servers.ts'
+import { readServers, type ServerDefinition } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { homeOf } from '../../core/home.ts'
 import { moduleFile } from '../../runtime/package-paths.ts'
@@ -14,21 +14,21 @@ import {
   confirm,
   createOutput,
   type ExitCode,
-  edited,
+  editText,
   exit,
   isInteractive,
   type Output,
   type Shell,
-  short,
-  told,
+  shortPath,
   UsageError,
+  withFileProblems,
 } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
 import { clientNamed, connectionsOf, fileOf, isFolder, listClients, surroundings } from './client-state.ts'
-import { type Move, noMove, planMove } from './connect-move.ts'
+import { noMove, planMove, type ServerMove } from './move-servers.ts'
 
-export interface ConnectOptions extends EditOptions {
+interface ConnectOptions extends EditOptions {
   readonly stdio?: boolean
   readonly project?: boolean
   readonly remove?: boolean
@@ -39,7 +39,7 @@ export interface ConnectOptions extends EditOptions {
 
 /** Points a client at Toolway, or back; without a client it lists them. */
 export const connect = (shell: Shell, name: string | undefined, options: ConnectOptions): Promise<ExitCode> =>
-  told(() => (name === undefined ? listClients(shell, options) : run(shell, name, options)))
+  withFileProblems(() => (name === undefined ? listClients(shell, options) : run(shell, name, options)))
 
 async function run(shell: Shell, name: string, options: ConnectOptions): Promise<ExitCode> {
   if (options.stdio && options.http) throw new UsageError('--stdio and --http exclude each other.')
@@ -76,7 +76,7 @@ async function preview(edit: Edit, changes: boolean, output: Output, shell: Shel
     print(way ? `${label} is connected like this already.` : `${label} is not connected.`)
     return
   }
-  print(paint('bold', short(file.path, shell)))
+  print(paint('bold', shortPath(file.path, shell)))
   printDiff(before.text, after, servers, output)
   move.preview(output)
   if (!before.bytes && !(await isFolder(dirname(before.target)))) {
@@ -91,7 +91,7 @@ function tell({ file, way, move, variables }: Edit, backup: string, output: Outp
   const how = way?.kind === 'http' ? `reaches Toolway at ${way.url}` : 'starts Toolway itself'
   print(way ? `${label} ${how}. Start it again to take this over.` : `${label} does not come to Toolway any more.`)
   move.tell(output)
-  note(`The file as it was is kept in ${short(backup, shell)}; --undo puts it back.`)
+  note(`The file as it was is kept in ${shortPath(backup, shell)}; --undo puts it back.`)
   if (variables.length === 0) return
   note(paintNote('yellow', `The configuration refers to ${variables.join(', ')}: ${label} must pass that on.`))
 }
@@ -113,7 +113,7 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
     output.value({ client, file: path, undone: true, restored, forced, kept: kept ?? null })
     return exit.ok
   }
-  const file = short(path, shell)
+  const file = shortPath(path, shell)
   output.print(
     restored ? `${file} of ${clientLabels[client]} is as it was.` : `${file} is gone again: there was none before.`,
   )
@@ -132,14 +132,14 @@ interface EditOptions extends CommonOptions, WayOptions {
 /** An edit of a client's file that has been thought through and not yet been done. */
 interface Edit {
   readonly file: ClientFile
-  readonly before: Snapshot
+  readonly before: FileSnapshot
   readonly after: string
   /** Absent where our entry is taken out. */
-  readonly way?: Way
+  readonly way?: ClientTransport
   readonly entry?: object
-  readonly move: Move
+  readonly move: ServerMove
   /** The servers in the file, whose secrets must not be shown. */
-  readonly servers: readonly Definition[]
+  readonly servers: readonly ServerDefinition[]
   /** What our configuration takes from the environment: of a client's, nobody knows. */
   readonly variables: readonly string[]
 }
@@ -150,7 +150,7 @@ async function connected(file: ClientFile, shell: Shell, options: EditOptions): 
   const loaded = await load(shell, options)
   refuseOwnFile(loaded, file, shell)
   const way = await wayTo(loaded, options)
-  const before = await look(path)
+  const before = await readSnapshot(path)
   const text = textOf(file, before, shell)
   const entry = fitting(entryFor(client, clientLabels[client], way), text)
   const content = await readServers(path, homeOf(shell.env), client)
@@ -158,7 +158,7 @@ async function connected(file: ClientFile, shell: Shell, options: EditOptions): 
   return {
     file,
     before,
-    after: edited(short(path, shell), () => text.edited(entry, move.names)),
+    after: editText(shortPath(path, shell), () => text.edited(entry, move.names)),
     way,
     entry,
     move,
@@ -169,22 +169,22 @@ async function connected(file: ClientFile, shell: Shell, options: EditOptions): 
 
 /** The file without our entry. */
 async function disconnected(file: ClientFile, shell: Shell): Promise<Edit> {
-  const before = await look(file.path)
+  const before = await readSnapshot(file.path)
   const text = textOf(file, before, shell)
   const { servers } = await readServers(file.path, homeOf(shell.env), file.client)
   const there = Object.hasOwn(text.servers, ownName)
   return {
     file,
     before,
-    after: there ? edited(short(file.path, shell), () => text.edited(undefined)) : before.text,
+    after: there ? editText(shortPath(file.path, shell), () => text.edited(undefined)) : before.text,
     move: noMove,
     servers: servers.map(({ definition }) => definition),
     variables: [],
   }
 }
 
-const textOf = ({ client, path }: ClientFile, { text }: Snapshot, shell: Shell): ClientText =>
-  edited(short(path, shell), () => clientText(client, path, text))
+const textOf = ({ client, path }: ClientFile, { text }: FileSnapshot, shell: Shell): ClientText =>
+  editText(shortPath(path, shell), () => clientText(client, path, text))
 
 /** The newer form of OpenCode, which has its servers one level deeper, does not know `enabled`. */
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
@@ -196,7 +196,7 @@ function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
 function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, shell: Shell): void {
   if (!files.some((file) => file.path === path)) return
   throw new UsageError(
-    `${short(path, shell)} is the file of ${clientLabels[client]} itself.`,
+    `${shortPath(path, shell)} is the file of ${clientLabels[client]} itself.`,
     '`toolway init` writes a configuration for Toolway from it; then connect again.',
   )
 }
@@ -224,12 +224,12 @@ const tokenVariable = 'TOOLWAY_TOKEN'
 const main = fileURLToPath(moduleFile('cli/main'))
 
 /** How a client is to reach us with this configuration. */
-async function wayTo(loaded: LoadedConfig, options: WayOptions): Promise<Way> {
+async function wayTo(loaded: LoadedConfig, options: WayOptions): Promise<ClientTransport> {
   return options.http ? http(loaded, options) : stdio(loaded, options)
 }
 
 /** Absolute throughout: nobody knows in which folder, and with which path, a client starts programs. */
-function stdio({ files }: LoadedConfig, { agent }: WayOptions): Way {
+function stdio({ files }: LoadedConfig, { agent }: WayOptions): ClientTransport {
   if (files.length === 0) {
     throw new UsageError(
       'There is no configuration for the client to start Toolway with.',
@@ -241,7 +241,7 @@ function stdio({ files }: LoadedConfig, { agent }: WayOptions): Way {
   return { kind: 'stdio', command: process.execPath, args: [main, 'stdio', ...named, ...acting] }
 }
 
-async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayOptions): Promise<Way> {
+async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayOptions): Promise<ClientTransport> {
   const { host, port, path } = config.server
   if (port === 0)
     throw new UsageError('server.port is 0, so the address changes with every start.', 'Give it a number.')
@@ -263,7 +263,7 @@ async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayO
 }
 
 /** What has to be done so that the client finds the token. */
-function noteToken(entry: object, way: Way, { note }: Output): void {
+function noteToken(entry: object, way: ClientTransport, { note }: Output): void {
   if (way.kind !== 'http' || !way.token || way.token.literal !== undefined) return
   if (!JSON.stringify(entry).includes(tokenVariable)) return
   note(`The client takes the token from the variable ${tokenVariable}; set it where the client is started:`)

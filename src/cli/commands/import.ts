@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { type ClientFile, clientFiles } from '../../clients/client-files.ts'
-import { replace, type Snapshot } from '../../clients/file.ts'
-import { placed } from '../../clients/import-plan.ts'
+import { type FileSnapshot, replaceFile } from '../../clients/file.ts'
+import { adaptServer } from '../../clients/import-plan.ts'
 import { kindOf } from '../../config/import/client-kind.ts'
-import { type Definition, readServers, type ServersFile } from '../../config/import/read-servers.ts'
+import { readServers, type ServerDefinition, type ServersFile } from '../../config/import/read-servers.ts'
 import { ConfigError } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
 import {
@@ -14,26 +14,26 @@ import {
   isInteractive,
   type Output,
   type Shell,
-  short,
-  told,
+  shortPath,
   UsageError,
+  withFileProblems,
 } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
 import { surroundings } from './client-state.ts'
 import { knownIn, lookInto, withServers } from './config-file.ts'
-import { count, noteOf, type Prepared, prepare, type SecretsPlace } from './import-prepare.ts'
+import { count, noteOf, type PreparedImport, prepareImport, type SecretStorage } from './prepare-import.ts'
 
-export interface ImportOptions extends CommonOptions {
+interface ImportOptions extends CommonOptions {
   readonly into: string
   readonly dryRun?: boolean
   readonly yes?: boolean
-  readonly secrets: SecretsPlace
+  readonly secrets: SecretStorage
 }
 
 /** Adds the servers of a file, in whatever dialect, to a configuration of ours. */
 export const importServers = (shell: Shell, file: string, options: ImportOptions): Promise<ExitCode> =>
-  told(() => run(shell, file, options))
+  withFileProblems(() => run(shell, file, options))
 
 async function run(shell: Shell, file: string, options: ImportOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
@@ -47,9 +47,9 @@ async function run(shell: Shell, file: string, options: ImportOptions): Promise<
   const scope = scopeOf(path, shell)
   const found = content.servers
     .filter(({ problems }) => problems.length === 0)
-    .map((server) => placed(server, { path: short(path, shell), scope, ...(client && { client }) }, into))
+    .map((server) => adaptServer(server, { path: shortPath(path, shell), scope, ...(client && { client }) }, into))
   const known = await knownIn(target, shell)
-  const prepared = await prepare(shell, found, known, options.secrets)
+  const prepared = await prepareImport(shell, found, known, options.secrets)
   const text = withServers(target, prepared, options.into)
 
   tellOf(content, output, shell)
@@ -57,7 +57,7 @@ async function run(shell: Shell, file: string, options: ImportOptions): Promise<
   const written = prepared.added.length > 0 && options.dryRun !== true && (await agreed(shell, options))
   if (written) {
     await prepared.writeSecrets()
-    await replace(target, Buffer.from(target.mark + text))
+    await replaceFile(target, Buffer.from(target.mark + text))
   }
   if (options.json) output.value(asJson(into, prepared, content, written))
   else if (written) output.print(`Added ${count(prepared.added.length, 'server')} to ${options.into}.`)
@@ -80,7 +80,7 @@ function tellOf(
   shell: Shell,
 ): void {
   for (const { file, line, key, message } of [...problems, ...servers.flatMap((server) => server.problems)]) {
-    const place = `${short(file, shell)}${line === undefined ? '' : `:${line}`}`
+    const place = `${shortPath(file, shell)}${line === undefined ? '' : `:${line}`}`
     note(paintNote('yellow', `${place}: ${key === '' ? '' : `${key}: `}${message}; left out`))
   }
   for (const warning of warnings) note(paintNote('yellow', warning))
@@ -90,10 +90,10 @@ function tellOf(
 }
 
 function preview(
-  target: Snapshot,
+  target: FileSnapshot,
   text: string,
-  known: ReadonlyMap<string, Definition>,
-  prepared: Prepared,
+  known: ReadonlyMap<string, ServerDefinition>,
+  prepared: PreparedImport,
   { into }: ImportOptions,
   output: Output,
 ): void {
@@ -105,7 +105,7 @@ function preview(
   }
 }
 
-const asJson = (into: string, prepared: Prepared, content: ServersFile, written: boolean) => ({
+const asJson = (into: string, prepared: PreparedImport, content: ServersFile, written: boolean) => ({
   into,
   dialect: content.dialect ?? null,
   added: prepared.added.map(({ name }) => name),

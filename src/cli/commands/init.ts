@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
-import { look, replace, type Snapshot } from '../../clients/file.ts'
-import { placed } from '../../clients/import-plan.ts'
+import { type FileSnapshot, readSnapshot, replaceFile } from '../../clients/file.ts'
+import { adaptServer } from '../../clients/import-plan.ts'
 import { serversBlock } from '../../clients/yaml-servers.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import type { ConfigProblem } from '../../config/problems.ts'
 import {
+  commandName,
   confirm,
   createOutput,
   type ExitCode,
@@ -14,34 +15,34 @@ import {
   isInteractive,
   type Output,
   type Shell,
-  short,
-  spelling,
-  told,
+  shortPath,
   UsageError,
+  withFileProblems,
 } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { table } from '../table.ts'
 import { clientNamed, surroundings } from './client-state.ts'
 import { starter, starterWith } from './config-file.ts'
-import { asWritten, count, noteOf, type Prepared, prepare, type SecretsPlace } from './import-prepare.ts'
+import { asWritten, count, noteOf, type PreparedImport, prepareImport, type SecretStorage } from './prepare-import.ts'
 
-export interface InitOptions extends CommonOptions {
+interface InitOptions extends CommonOptions {
   readonly output: string
   readonly force?: boolean
   readonly yes?: boolean
   readonly dryRun?: boolean
   readonly from?: readonly string[]
-  readonly secrets: SecretsPlace
+  readonly secrets: SecretStorage
 }
 
 /** Writes a configuration with the servers of all clients on this machine, or a starter where there are none. */
-export const init = (shell: Shell, options: InitOptions): Promise<ExitCode> => told(() => run(shell, options))
+export const init = (shell: Shell, options: InitOptions): Promise<ExitCode> =>
+  withFileProblems(() => run(shell, options))
 
 async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
   const { output: file, force, json, dryRun } = options
   if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} should end in .yaml.`)
   const path = resolve(shell.cwd, file)
-  const before = await look(path)
+  const before = await readSnapshot(path)
   if (!existsSync(dirname(before.target))) throw new UsageError(`There is no folder to write ${file} into.`)
   if (before.bytes && !force && !dryRun) {
     throw new UsageError(
@@ -51,7 +52,7 @@ async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
   }
   const output = createOutput(shell, json)
   const found = await foundFiles(shell, options)
-  const prepared = await prepare(shell, usable(found, path), new Map(), options.secrets)
+  const prepared = await prepareImport(shell, usable(found, path), new Map(), options.secrets)
   const text = prepared.added.length > 0 ? starterWith(serversBlock(prepared.added.map(asWritten))) : starter
 
   if (!json) printFound(found, prepared, output, shell)
@@ -65,15 +66,15 @@ async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
   }
   await prepared.writeSecrets()
   if (before.bytes && before.text.trim() !== '') await keepOld(before, `${path}.backup`, output)
-  await replace({ ...before, mode: before.bytes ? before.mode : 0o644 }, Buffer.from(text))
+  await replaceFile({ ...before, mode: before.bytes ? before.mode : 0o644 }, Buffer.from(text))
   if (json) output.value(asJson(path, found, prepared))
-  else tell(file, found, prepared, options, output, spelling(shell.env))
+  else tell(file, found, prepared, options, output, commandName(shell.env))
   return exit.ok
 }
 
 /** What is replaced may be the only place that has somebody's servers. */
-async function keepOld(before: Snapshot, path: string, { note }: Output): Promise<void> {
-  await replace({ ...(await look(path)), mode: before.mode }, before.bytes ?? Buffer.alloc(0))
+async function keepOld(before: FileSnapshot, path: string, { note }: Output): Promise<void> {
+  await replaceFile({ ...(await readSnapshot(path)), mode: before.mode }, before.bytes ?? Buffer.alloc(0))
   note(`What was there is in ${path}.`)
 }
 
@@ -91,13 +92,13 @@ const usable = (found: readonly FoundFile[], into: string) =>
   found.flatMap(({ client, path, scope, content }) =>
     content.servers
       .filter(({ problems }) => problems.length === 0)
-      .map((server) => placed(server, { client, path, scope }, into)),
+      .map((server) => adaptServer(server, { client, path, scope }, into)),
   )
 
 function tell(
   file: string,
   found: readonly FoundFile[],
-  prepared: Prepared,
+  prepared: PreparedImport,
   { secrets }: InitOptions,
   output: Output,
   command: string,
@@ -124,7 +125,7 @@ function tell(
   noteOf(prepared, output, secrets)
 }
 
-const asJson = (path: string, found: readonly FoundFile[], prepared: Prepared, more = {}) => ({
+const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImport, more = {}) => ({
   path,
   found: found.map(({ client, path: file, scope, content }) => ({
     client,
@@ -147,7 +148,7 @@ const problemsOf = ({ content }: FoundFile): ConfigProblem[] => [
 ]
 
 /** Shows which clients were found, with what, and what is wrong with it. */
-function printFound(found: readonly FoundFile[], prepared: Prepared, output: Output, shell: Shell): void {
+function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
   const { print, note, paint, paintNote, width } = output
   if (found.length === 0) {
     note('No client on this machine has any servers yet.')
@@ -156,7 +157,7 @@ function printFound(found: readonly FoundFile[], prepared: Prepared, output: Out
   const lines = table<FoundFile>(
     [
       { title: 'CLIENT', value: ({ client }) => clientLabels[client], whole: true },
-      { title: 'FILE', value: ({ path }) => short(path, shell), style: (cell) => paint('dim', cell) },
+      { title: 'FILE', value: ({ path }) => shortPath(path, shell), style: (cell) => paint('dim', cell) },
       { title: 'SERVERS', value: ({ content }) => content.servers.map(({ name }) => name).join(', ') },
       {
         title: 'PROBLEMS',
@@ -174,7 +175,7 @@ function printFound(found: readonly FoundFile[], prepared: Prepared, output: Out
   print('')
   for (const file of found) {
     for (const { line, key, message } of problemsOf(file)) {
-      const place = `${short(file.path, shell)}${line === undefined ? '' : `:${line}`}`
+      const place = `${shortPath(file.path, shell)}${line === undefined ? '' : `:${line}`}`
       note(paintNote('yellow', `${place}: ${key === '' ? '' : `${key}: `}${message}; left out`))
     }
     for (const warning of file.content.warnings) note(paintNote('yellow', `${clientLabels[file.client]}: ${warning}`))

@@ -4,7 +4,7 @@ import { didYouMean } from '../../core/near.ts'
 import { keyName, newApiKey } from '../../stores/api-key.ts'
 import { changeKeyFile, KeyFileProblem, keyFile, readKeyFile } from '../../stores/key-file.ts'
 import { audited } from '../audited.ts'
-import { createOutput, type ExitCode, exit, near, type Output, type Shell, UsageError } from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { table } from '../table.ts'
 
@@ -163,7 +163,7 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     if (options.json) output.value({ id, key, agents, admin, created, expires: expires ?? null, file })
     else {
       output.print(key)
-      output.note(`${once} Its hash is in ${near(file, shell.cwd)}; a running gateway knows it within a second.`)
+      output.note(`${once} Its hash is in ${relativeTo(file, shell.cwd)}; a running gateway knows it within a second.`)
     }
   }
   warnOfAgents(agents, config, output)

@@ -4,7 +4,7 @@ import { type Migrated, migrate } from '../../stores/postgres/migrations.ts'
 import { createOutput, type ExitCode, exit, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 
-export interface MigrateOptions extends CommonOptions {
+interface MigrateOptions extends CommonOptions {
   readonly dryRun?: boolean
 }
 

@@ -9,11 +9,11 @@ import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../core/near.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { audited } from '../audited.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell, spelling, UsageError } from '../kit.ts'
+import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { table } from '../table.ts'
 
-export interface PinsOptions extends CommonOptions {
+interface PinsOptions extends CommonOptions {
   readonly server?: string
   readonly changed?: boolean
 }
@@ -53,7 +53,7 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
         : 'Nothing is pinned yet: pins come with the first listing of a server.',
     )
   for (const { server, moved, lostAt } of of(notes)) {
-    const approve = `${spelling(shell.env)} pins approve ${visible(server)}.*`
+    const approve = `${commandName(shell.env)} pins approve ${visible(server)}.*`
     const about = moved
       ? `${visible(server)} came from ${visible(moved.from.text)} and comes from ${visible(moved.to.text)} since ${day(moved.to.at)}; its pins still hold.`
       : `The pins of ${visible(server)} were lost on ${day(lostAt ?? 0)}; nothing of it is trusted at first sight.`
@@ -137,7 +137,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
       output,
     )
     showFindings(sight, output)
-    const command = `${spelling(shell.env)} pins approve ${visible(label)} --hash ${sight.hash.slice(0, 16)}`
+    const command = `${commandName(shell.env)} pins approve ${visible(label)} --hash ${sight.hash.slice(0, 16)}`
     section('To approve exactly this one', [command], output)
   }
   if (pin.pending.length === 0 && current) showFindings(current, output)

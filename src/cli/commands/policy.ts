@@ -14,7 +14,7 @@ import { table } from '../table.ts'
 import type { PlaceOptions } from './audit/options.ts'
 import { askReplicas, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
 
-export interface ReplayOptions extends CommonOptions, PlaceOptions {
+interface ReplayOptions extends CommonOptions, PlaceOptions {
   readonly policy: string
   readonly since?: string
   readonly until?: string

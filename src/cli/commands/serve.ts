@@ -9,10 +9,19 @@ import type { Gateway } from '../../runtime/gateway.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { currentWorker } from '../../runtime/workers/worker.ts'
 import { releaseWhenIdle } from '../idle-memory.ts'
-import { createOutput, type ExitCode, exit, near, type Output, type Paint, type Shell, spelling } from '../kit.ts'
+import {
+  commandName,
+  createOutput,
+  type ExitCode,
+  exit,
+  type Output,
+  type Paint,
+  relativeTo,
+  type Shell,
+} from '../kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
 
-export interface ServeOptions extends CommonOptions {
+interface ServeOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
   readonly watch?: boolean
@@ -108,8 +117,8 @@ function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, 
     // The operator's own token need not get into whatever collects the output of services.
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
-    files: loaded.files.map(({ path }) => near(path, cwd)),
-    command: spelling(env),
+    files: loaded.files.map(({ path }) => relativeTo(path, cwd)),
+    command: commandName(env),
   }
 }
 

@@ -2,12 +2,12 @@ import { systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import type { Health, ServerSummary, SourceStatus } from '../../core/source-status.ts'
 import type { Gateway } from '../../runtime/gateway.ts'
-import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell, spelling } from '../kit.ts'
+import { commandName, createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 import { table } from '../table.ts'
 
-export interface ServersOptions extends CommonOptions {
+interface ServersOptions extends CommonOptions {
   readonly timeout: number
 }
 
@@ -24,8 +24,8 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
 
 /** The first start of a server with `npx`, `uvx` or `docker` may take minutes. */
 const longer = ({ env }: Shell): string =>
-  `Its first start may have to fetch its program: \`${spelling(env)} servers --timeout 5m\` waits longer. ` +
-  `If that is not it, \`${spelling(env)} doctor\` shows what it writes.`
+  `Its first start may have to fetch its program: \`${commandName(env)} servers --timeout 5m\` waits longer. ` +
+  `If that is not it, \`${commandName(env)} doctor\` shows what it writes.`
 
 /** Until every server has answered or failed, or there is no time left. */
 async function asked(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {

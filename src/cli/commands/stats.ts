@@ -3,12 +3,12 @@ import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Figures } from '../../telemetry/stats/latencies.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
-import { createOutput, type ExitCode, exit, type Output, type Shell, spelling, UsageError } from '../kit.ts'
+import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { NoGateway, RefusedByGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
 import { oneLine, table } from '../table.ts'
 
-export interface StatsOptions extends CommonOptions {
+interface StatsOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
   /** All three of G9 otherwise. */
@@ -95,7 +95,7 @@ function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
 
 /** Nothing is wrong with the command line where there is nobody to ask. */
 function explained(thrown: unknown, shell: Shell, output: Output): ExitCode {
-  const command = spelling(shell.env)
+  const command = commandName(shell.env)
   if (thrown instanceof NoGateway) {
     const hint = `\`${command} serve\` starts one; --host and --port name another one.`
     tell('NO_GATEWAY', thrown.message, output, hint)

@@ -5,12 +5,12 @@ import { ToolwayError } from '../../core/errors.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import { schemaProblem } from '../../policy/arguments/validate.ts'
 import { properties } from '../input-schema.ts'
-import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell, spelling } from '../kit.ts'
+import { commandName, createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 import { firstSentence, oneLine, printable, table } from '../table.ts'
 
-export interface ToolsOptions extends CommonOptions {
+interface ToolsOptions extends CommonOptions {
   readonly server?: string
   readonly wait: number
   readonly agent?: string
@@ -117,7 +117,7 @@ export async function showTool(shell: Shell, name: string, options: ShowOptions)
   const wait = { signal: shell.interrupted, timeoutMs: options.wait }
   const served = await gateway.view(caller).resolve('tool', name, wait)
   if (options.json) output.value(served.definition)
-  else printTool(served, output, spelling(shell.env))
+  else printTool(served, output, commandName(shell.env))
   return exit.ok
 }
 

@@ -6,7 +6,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { policyDoubts } from '../../policy/doubts.ts'
-import { createOutput, type ExitCode, exit, near, type Output, type Shell, spelling } from '../kit.ts'
+import { commandName, createOutput, type ExitCode, exit, type Output, relativeTo, type Shell } from '../kit.ts'
 import { type CommonOptions, load, openLog } from '../load.ts'
 import { oneLine, table } from '../table.ts'
 
@@ -90,7 +90,7 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
   )
   section(
     'Files',
-    notes.map((note) => oneLine(near(note, cwd))),
+    notes.map((note) => oneLine(relativeTo(note, cwd))),
   )
   section(
     'Servers',
@@ -105,5 +105,5 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
     'Warnings',
     warningsOf(loaded).map((warning) => paint('yellow', oneLine(warning))),
   )
-  if (files.length === 0) section('Next', [`${spelling(env)} init`])
+  if (files.length === 0) section('Next', [`${commandName(env)} init`])
 }

@@ -8,7 +8,7 @@ import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
 import { oneLine, table } from '../table.ts'
 
-export interface WhyOptions extends CommonOptions {
+interface WhyOptions extends CommonOptions {
   readonly wait: number
   readonly anonymous?: boolean
 }

@@ -9,7 +9,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import { keptAuditKey } from '../../stores/audit-key.ts'
 import { count, span } from '../table.ts'
-import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { programOf } from './port.ts'
 import { isForeign, ownAgain } from './private-file.ts'
 
@@ -22,7 +22,7 @@ export interface AuditCheckOptions {
 }
 
 /** Whether the newest records are as they were written, and not from the future. */
-export function auditChecks({ audit, stores }: Config, { command, clock }: AuditCheckOptions): Check[] {
+export function auditChecks({ audit, stores }: Config, { command, clock }: AuditCheckOptions): DoctorCheck[] {
   // Both checks look at the same records: they are read once.
   let reading: Promise<LaneEnd[]> | undefined
   const ends = () => {
@@ -35,7 +35,7 @@ export function auditChecks({ audit, stores }: Config, { command, clock }: Audit
   ]
 }
 
-function chainFindings(ends: readonly LaneEnd[], command: string): Finding | Finding[] {
+function chainFindings(ends: readonly LaneEnd[], command: string): CheckFinding | CheckFinding[] {
   if (ends.length === 0) return ok('nothing has been recorded yet')
   const remedy = `${command} audit verify`
   const findings = ends.flatMap(({ lane, problems }) => {
@@ -50,7 +50,7 @@ function chainFindings(ends: readonly LaneEnd[], command: string): Finding | Fin
   return ok(`the newest ${count(records, 'record')} in ${count(ends.length, 'lane')} are as they were written`)
 }
 
-function clockFinding(ends: readonly LaneEnd[], now: number): Finding {
+function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
   const latest = ends
     .flatMap(({ last }) => last ?? [])
     .sort()
@@ -121,7 +121,7 @@ async function steadyHead(folder: string, lane: string, signer: Signer | undefin
 }
 
 /** Whether the audit log is in our hands: its files our own, its locks held by Toolway or by nobody. */
-export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path: string) => string): Check => ({
+export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'audit.lock',
   async run() {
     const lanes = lanesOf(folder)
@@ -182,7 +182,7 @@ async function holderFinding({
 }: {
   readonly lane: string
   readonly pid: number
-}): Promise<Finding | undefined> {
+}): Promise<CheckFinding | undefined> {
   const program = await programOf(pid)
   if (program === basename(process.execPath)) return undefined
   const who = program === undefined ? `process ${pid}, which is not ours` : `${program} (process ${pid})`

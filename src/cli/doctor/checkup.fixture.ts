@@ -1,14 +1,14 @@
 import { folder } from '../folder.fixture.ts'
 import { type Surroundings, toolway } from '../kit.fixture.ts'
-import type { Checked } from './finding.ts'
+import type { CheckResult } from './finding.ts'
 
 /** The answer of `doctor --json`. */
 export interface Checkup {
   readonly code: number
   readonly ok: boolean
-  readonly checks: readonly Checked[]
+  readonly checks: readonly CheckResult[]
   /** The findings of one check. */
-  of(name: string): readonly Checked[]
+  of(name: string): readonly CheckResult[]
   /** All that was written. */
   readonly said: string
 }

@@ -8,14 +8,14 @@ import type { Clock } from '../../core/clock.ts'
 import { didYouMean } from '../../core/near.ts'
 import { KeyFileProblem, keyFile, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import { commandLine, count, quoted, span } from '../table.ts'
-import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { octal, privateFile } from './private-file.ts'
 
 /** Shorter ones can be guessed by whoever may try for a while. */
 const shortest = 16
 
 /** What callers must show: whether it is kept, safe, and asked for at all where others can come in. */
-export const tokenCheck = (config: Config, short: (path: string) => string): Check => ({
+export const tokenCheck = (config: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'credentials.token',
   async run() {
     const { token } = config.auth
@@ -25,7 +25,7 @@ export const tokenCheck = (config: Config, short: (path: string) => string): Che
   },
 })
 
-function openFinding({ auth, server: { host } }: Config): Finding {
+function openFinding({ auth, server: { host } }: Config): CheckFinding {
   if (isLoopback(host)) return ok(`none is asked for; only this machine reaches ${host}`)
   const remedy = 'auth.token: generated'
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
@@ -35,7 +35,7 @@ function openFinding({ auth, server: { host } }: Config): Finding {
     : problem(`${message} every tool`, remedy)
 }
 
-async function keptFinding({ stores }: Config, short: (path: string) => string): Promise<Finding> {
+async function keptFinding({ stores }: Config, short: (path: string) => string): Promise<CheckFinding> {
   const path = join(stores.common, 'token')
   const { finding, text } = await privateFile({ path, shown: short(path), what: 'the token' })
   if (finding) return finding
@@ -53,7 +53,7 @@ interface KeyCheckOptions {
 }
 
 /** Whether the API keys can be used: read, not expired, and for agents that there are. */
-export const keyCheck = (config: Config, options: KeyCheckOptions): Check => ({
+export const keyCheck = (config: Config, options: KeyCheckOptions): DoctorCheck => ({
   name: 'credentials.keys',
   async run() {
     const path = config.stores.path
@@ -72,7 +72,7 @@ export const keyCheck = (config: Config, options: KeyCheckOptions): Check => ({
   },
 })
 
-function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: KeyCheckOptions): Finding[] {
+function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: KeyCheckOptions): CheckFinding[] {
   const { id, expires } = key
   const left = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires) - clock.now()
   const known = Object.keys(agents)
@@ -95,7 +95,7 @@ const renewal = ({ id, agents, admin }: StoredKey, command: string): string =>
   `${command} ${commandLine(['keys', 'create', id, ...agents.flatMap((agent) => ['--agent', agent]), ...(admin ? ['--admin'] : []), '--expires', '90d'])}`
 
 /** Whether the other secrets on disk are for their owner alone: what the gateway keeps, and what the configuration spells out. */
-export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: string) => string): Check => ({
+export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: string) => string): DoctorCheck => ({
   name: 'credentials.files',
   async run() {
     const { path: folder } = config.stores
@@ -114,7 +114,7 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
 })
 
 /** A configuration with secrets in it is as private as they are. */
-async function spelledOut(path: string, shown: string, secrets: readonly string[]): Promise<Finding | undefined> {
+async function spelledOut(path: string, shown: string, secrets: readonly string[]): Promise<CheckFinding | undefined> {
   const { mode } = await stat(path)
   if (process.platform === 'win32' || (mode & 0o044) === 0) return undefined
   const text = await readFile(path, 'utf8')

@@ -2,7 +2,7 @@ import type { ServerConfig } from '../../config/schema.ts'
 import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 
 /** A server that was tried, and what is needed to say what to do about it. */
-export interface Tried {
+export interface ProbedServer {
   readonly name: string
   readonly config: ServerConfig
   readonly examination: ProbeResult
@@ -12,7 +12,7 @@ export interface Tried {
 }
 
 /** One that failed. */
-export interface Failed<Config extends ServerConfig = ServerConfig> extends Tried {
+export interface FailedProbe<Config extends ServerConfig = ServerConfig> extends ProbedServer {
   readonly config: Config
   readonly failure: ProbeFailure
 }
@@ -24,16 +24,16 @@ export interface Diagnosis {
 }
 
 /** A server that is a program of ours, and one that is called over HTTP. */
-export type Program = Extract<ServerConfig, { transport: 'stdio' }>
-export type Remote = Exclude<ServerConfig, { transport: 'stdio' }>
+export type StdioServer = Extract<ServerConfig, { transport: 'stdio' }>
+export type RemoteServer = Exclude<ServerConfig, { transport: 'stdio' }>
 
 /** Knows one cause; undefined where it is another. */
-export type Recognise<Config extends ServerConfig> = (failed: Failed<Config>) => Diagnosis | undefined
+export type RecogniseCause<Config extends ServerConfig> = (failed: FailedProbe<Config>) => Diagnosis | undefined
 
 /** The first cause that fits; the last of each list fits every failure. */
 export function diagnose<Config extends ServerConfig>(
-  causes: readonly Recognise<Config>[],
-  failed: Failed<Config>,
+  causes: readonly RecogniseCause<Config>[],
+  failed: FailedProbe<Config>,
 ): Diagnosis {
   for (const recognise of causes) {
     const known = recognise(failed)

@@ -6,29 +6,29 @@ import { openOAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
 import { createLog } from '../../telemetry/log.ts'
 import {
+  commandName,
   createOutput,
   createProgress,
   type ExitCode,
   exit,
   type Output,
-  type Progress,
+  type ProgressLine,
   type Shell,
-  short,
-  spelling,
+  shortPath,
   UsageError,
 } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { count, took } from '../table.ts'
 import { auditChecks, auditLockCheck } from './audit.ts'
+import { concealer, configurationCheck, type DoctorContext, redactorFor, situationOf } from './configuration.ts'
 import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
 import { clientCheck, nodeCheck, sandboxCheck } from './environment.ts'
-import { type Check, type Checked, type Finding, problem, type Status, warning } from './finding.ts'
+import { type CheckFinding, type CheckResult, type CheckStatus, type DoctorCheck, problem, warning } from './finding.ts'
 import { portCheck } from './port.ts'
 import { agentCheck, serverChecks } from './servers.ts'
-import { concealer, configurationCheck, redactorFor, type Situation, situationOf } from './situation.ts'
 import { postgresChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
 
-export interface DoctorOptions extends CommonOptions {
+interface DoctorOptions extends CommonOptions {
   /** This one alone. */
   readonly server?: string
   /** For each server. */
@@ -65,17 +65,22 @@ interface Means {
   readonly log: Log
 }
 
-async function looked(checks: readonly Check[], shell: Shell): Promise<Checked[]> {
+async function looked(checks: readonly DoctorCheck[], shell: Shell): Promise<CheckResult[]> {
   using progress = createProgress(shell)
-  return await runChecks(checks, { progress, signal: shell.interrupted, command: spelling(shell.env) })
+  return await runChecks(checks, { progress, signal: shell.interrupted, command: commandName(shell.env) })
 }
 
-function checksFor(situation: Situation, { examiner, log }: Means, shell: Shell, options: DoctorOptions): Check[] {
+function checksFor(
+  situation: DoctorContext,
+  { examiner, log }: Means,
+  shell: Shell,
+  options: DoctorOptions,
+): DoctorCheck[] {
   const { loaded } = situation
   const { server: only, timeout: withinMs } = options
   if (only !== undefined) refuseUnknown(only, situation)
   const servers = serverChecks({ situation, only, examiner, withinMs, env: shell.env })
-  const command = spelling(shell.env)
+  const command = commandName(shell.env)
   const first = [nodeCheck, configurationCheck(situation, shell)]
   if (only !== undefined) return [...first, ...servers.checks]
   if (loaded === undefined) return [...first, unlooked, ...servers.checks, clientCheck(shell)]
@@ -93,17 +98,17 @@ function checksFor(situation: Situation, { examiner, log }: Means, shell: Shell,
 }
 
 /** Of a configuration that cannot be used, nobody knows what is in it. */
-function refuseUnknown(server: string, { loaded }: Situation): void {
+function refuseUnknown(server: string, { loaded }: DoctorContext): void {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
   if (loaded === undefined || names.includes(server)) return
   throw new UsageError(`There is no server ${server} in the configuration${didYouMean(server, names)}`)
 }
 
 /** What the gateway keeps and shows. */
-function keptChecks(loaded: LoadedConfig, shell: Shell): Check[] {
+function keptChecks(loaded: LoadedConfig, shell: Shell): DoctorCheck[] {
   const { config } = loaded
-  const shown = (path: string) => short(path, shell)
-  const around = { command: spelling(shell.env), clock: systemClock }
+  const shown = (path: string) => shortPath(path, shell)
+  const around = { command: commandName(shell.env), clock: systemClock }
   return [
     tokenCheck(config, shown),
     keyCheck(config, around),
@@ -116,7 +121,7 @@ function keptChecks(loaded: LoadedConfig, shell: Shell): Check[] {
   ]
 }
 
-const unlooked: Check = {
+const unlooked: DoctorCheck = {
   name: 'rest',
   run: async () =>
     warning('port, credentials, stores and sandbox were not checked: only a valid configuration says which'),
@@ -126,16 +131,16 @@ const unlooked: Check = {
 const atOnce = 8
 
 interface RunOptions {
-  readonly progress: Progress
+  readonly progress: ProgressLine
   readonly signal: AbortSignal
   /** How the user spells the command line. */
   readonly command: string
 }
 
 /** Runs checks beside one another, begun in their order; answers in that order, whichever ends first. */
-export async function runChecks(checks: readonly Check[], options: RunOptions): Promise<Checked[]> {
+export async function runChecks(checks: readonly DoctorCheck[], options: RunOptions): Promise<CheckResult[]> {
   const { progress, signal } = options
-  const found: Checked[][] = checks.map(() => [])
+  const found: CheckResult[][] = checks.map(() => [])
   const pending = new Set<string>()
   const waiting = checks.entries()
 
@@ -155,9 +160,9 @@ export async function runChecks(checks: readonly Check[], options: RunOptions): 
   return found.flat()
 }
 
-async function timed(check: Check, { signal, command }: RunOptions): Promise<Checked[]> {
+async function timed(check: DoctorCheck, { signal, command }: RunOptions): Promise<CheckResult[]> {
   const begun = performance.now()
-  const findings = await check.run(signal).catch((thrown: unknown): Finding => {
+  const findings = await check.run(signal).catch((thrown: unknown): CheckFinding => {
     signal.throwIfAborted()
     const why = thrown instanceof Error ? thrown.message : String(thrown)
     return problem(`could not be checked: ${why}`, `${command} doctor --log debug`)
@@ -166,11 +171,11 @@ async function timed(check: Check, { signal, command }: RunOptions): Promise<Che
   return [findings].flat().map((finding) => ({ name: check.name, ...finding, ms }))
 }
 
-const signs: Readonly<Record<Status, string>> = { ok: '✓', warning: '!', problem: '✗' }
+const signs: Readonly<Record<CheckStatus, string>> = { ok: '✓', warning: '!', problem: '✗' }
 const colours = { ok: 'green', warning: 'yellow', problem: 'red' } as const
 
 /** One line for each finding, what to do below it, and how it stands as a whole. */
-function printChecks(checks: readonly Checked[], ms: number, { print, paint }: Output): void {
+function printChecks(checks: readonly CheckResult[], ms: number, { print, paint }: Output): void {
   const width = Math.max(0, ...checks.map(({ name }) => name.length))
   for (const { name, status, message, remedy, details = [] } of checks) {
     const indent = ' '.repeat(width + 4)
@@ -178,7 +183,7 @@ function printChecks(checks: readonly Checked[], ms: number, { print, paint }: O
     for (const line of details) print(paint('dim', `${indent}│ ${line}`))
     if (remedy !== undefined) print(`${indent}→ ${status === 'ok' ? paint('dim', remedy) : paint('cyan', remedy)}`)
   }
-  const number = (wanted: Status) => checks.filter(({ status }) => status === wanted).length
+  const number = (wanted: CheckStatus) => checks.filter(({ status }) => status === wanted).length
   const [problems, warnings] = [number('problem'), number('warning')]
   const verdict =
     problems + warnings === 0

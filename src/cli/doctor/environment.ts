@@ -5,8 +5,8 @@ import type { Config } from '../../config/schema.ts'
 import type { Isolation } from '../../core/executor.ts'
 import { packageFile } from '../../runtime/package-paths.ts'
 import { stateOf } from '../commands/client-state.ts'
-import { type Shell, spelling } from '../kit.ts'
-import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { commandName, type Shell } from '../kit.ts'
+import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
 const held = {
   bwrap: 'behind bwrap, in namespaces of its own',
@@ -19,7 +19,7 @@ export const sandboxCheck = (
   { languages: wanted, minIsolation }: Config['sandbox'],
   probe: () => Promise<Isolation>,
   kernel: Kernel = readKernel,
-): Check => ({
+): DoctorCheck => ({
   name: 'sandbox',
   async run() {
     if (wanted.length === 0) return ok('sandbox.languages is empty: no code is run')
@@ -62,7 +62,7 @@ const titles = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Py
 const listed = (languages: Isolation['languages']): string => languages.map((language) => titles[language]).join(', ')
 
 /** Whether this Node is one that Toolway is made for. */
-export const nodeCheck: Check = {
+export const nodeCheck: DoctorCheck = {
   name: 'node',
   run: async () => {
     const { engines } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { engines: { node: string } }
@@ -71,7 +71,7 @@ export const nodeCheck: Check = {
 }
 
 /** Compares with what the package asks for, which is always a least version. */
-export function nodeFinding(running: string, wanted: string): Finding {
+export function nodeFinding(running: string, wanted: string): CheckFinding {
   const least = wanted.replace(/^>=\s*/, '')
   if (compare(running, least) >= 0) return ok(`Node ${running}; ${wanted} is needed`)
   return problem(`Node ${running} is too old; ${wanted} is needed`, `nvm install ${least.split('.')[0]}`)
@@ -87,7 +87,7 @@ function compare(one: string, other: string): number {
 }
 
 /** Which clients of this user come to Toolway. */
-export const clientCheck = (shell: Shell): Check => ({
+export const clientCheck = (shell: Shell): DoctorCheck => ({
   name: 'clients',
   async run() {
     const states = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))
@@ -100,7 +100,7 @@ export const clientCheck = (shell: Shell): Check => ({
       ...(others.length > 0 ? [`not connected: ${list(others)}`] : []),
     ]
     const [next] = others
-    const remedy = next && { remedy: `${spelling(shell.env)} connect ${next.client}` }
+    const remedy = next && { remedy: `${commandName(shell.env)} connect ${next.client}` }
     return [
       ok(parts.join('; '), remedy),
       ...broken.map(({ name, problem }) => warning(`${name}: ${problem ?? 'its file cannot be read'}`)),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findingOf } from './tried.fixture.ts'
+import { findingOf } from './probed-server.fixture.ts'
 
 const https = { url: 'https://user:pass@mcp.example.com/v1?key=secret' }
 const http = { url: 'http://mcp.example.com/v1' }

@@ -1,5 +1,5 @@
 import { quoted } from '../table.ts'
-import type { Recognise, Remote } from './diagnosis.ts'
+import type { RecogniseCause, RemoteServer } from './diagnosis.ts'
 
 /** Without what often holds a secret. */
 function bare(url: string): string {
@@ -7,7 +7,7 @@ function bare(url: string): string {
   return origin + pathname
 }
 
-const curl = (config: Remote, options = '-sv'): string => `curl ${options} ${quoted(bare(config.url))}`
+const curl = (config: RemoteServer, options = '-sv'): string => `curl ${options} ${quoted(bare(config.url))}`
 
 const network: Readonly<Record<string, string>> = {
   ENOTFOUND: 'nobody knows a host of that name',
@@ -19,7 +19,7 @@ const network: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'the host does not answer',
 }
 
-const unreachable: Recognise<Remote> = ({ name, failure: { code = '' }, config }) => {
+const unreachable: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   const why = network[code]
   if (why === undefined) return
   const { host } = new URL(config.url)
@@ -30,14 +30,14 @@ const unreachable: Recognise<Remote> = ({ name, failure: { code = '' }, config }
 }
 
 /** Whatever is wrong, it is not the server. */
-const proxy: Recognise<Remote> = ({ failure: { code, message }, config }) =>
+const proxy: RecogniseCause<RemoteServer> = ({ failure: { code, message }, config }) =>
   code === 'PROXY'
     ? { message: message.replace(/\.$/, ''), remedy: `${curl(config)}   # asks the same proxy` }
     : undefined
 
 const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_UNTRUSTED)$/
 
-const encryption: Recognise<Remote> = ({ name, failure: { code = '' }, config }) => {
+const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   const { host } = new URL(config.url)
   if (untrusted.test(code)) {
     const message = `${host} shows a certificate that nobody here vouches for (${code})`
@@ -60,7 +60,7 @@ const encryption: Recognise<Remote> = ({ name, failure: { code = '' }, config })
 }
 
 /** An answer in another protocol, or a connection that is closed without one: often the other of http and https is meant. */
-const breaksOff: Recognise<Remote> = ({ name, failure: { code = '' }, config }) => {
+const breaksOff: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   if (!(code === 'UND_ERR_SOCKET' || code.startsWith('HPE_') || code === 'ECONNRESET')) return
   const { host, protocol } = new URL(config.url)
   const [meant, other] = protocol === 'http:' ? ['it may want TLS', 'https:'] : ['it may not speak TLS', 'http:']
@@ -69,10 +69,10 @@ const breaksOff: Recognise<Remote> = ({ name, failure: { code = '' }, config }) 
 }
 
 /** What to do about it is a sentence of its own by then. */
-const wantsSignIn: Recognise<Remote> = ({ name, failure: { signIn } }) =>
+const wantsSignIn: RecogniseCause<RemoteServer> = ({ name, failure: { signIn } }) =>
   signIn === undefined ? undefined : { message: signIn, remedy: `toolway auth ${name}` }
 
-const unwelcome: Recognise<Remote> = ({ name, failure: { status }, config }) => {
+const unwelcome: RecogniseCause<RemoteServer> = ({ name, failure: { status }, config }) => {
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
@@ -89,14 +89,14 @@ const unwelcome: Recognise<Remote> = ({ name, failure: { status }, config }) => 
   return { message, remedy: `get a new one, and check ${setting} and mcpServers.${name}.headers` }
 }
 
-const elsewhere: Recognise<Remote> = ({ failure: { status = 0, message }, config }) => {
+const elsewhere: RecogniseCause<RemoteServer> = ({ failure: { status = 0, message }, config }) => {
   if (status < 300 || status >= 400) return
   const [, to = 'another place'] = /redirects to (\S+?),/.exec(message) ?? []
   const remedy = `${curl(config, "-sL -o /dev/null -w '%{url_effective}\\n'")}   # goes into url: redirects are not followed`
   return { message: `it redirects to ${to} (HTTP ${status})`, remedy }
 }
 
-const wrongAddress: Recognise<Remote> = ({ name, failure: { status = 0, message }, config }) => {
+const wrongAddress: RecogniseCause<RemoteServer> = ({ name, failure: { status = 0, message }, config }) => {
   const refused = [400, 404, 405, 406, 410, 415].includes(status)
   if (!refused && !/instead of (?:a message|events)|no message/.test(message)) return
   const { origin, pathname } = new URL(config.url)
@@ -108,18 +108,18 @@ const wrongAddress: Recognise<Remote> = ({ name, failure: { status = 0, message 
   }
 }
 
-const slow: Recognise<Remote> = ({ failure, withinMs, config }) => {
+const slow: RecogniseCause<RemoteServer> = ({ failure, withinMs, config }) => {
   if (!failure.timedOut) return
   return { message: `it did not answer within ${withinMs / 1000} s (--timeout)`, remedy: curl(config) }
 }
 
-const anything: Recognise<Remote> = ({ failure, config }) => ({
+const anything: RecogniseCause<RemoteServer> = ({ failure, config }) => ({
   message: failure.message.replace(/\.$/, ''),
   remedy: curl(config),
 })
 
 /** Why servers elsewhere fail, the surest signs first; the last one knows every failure. */
-export const httpCauses: readonly Recognise<Remote>[] = [
+export const httpCauses: readonly RecogniseCause<RemoteServer>[] = [
   proxy,
   unreachable,
   encryption,

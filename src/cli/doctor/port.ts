@@ -7,7 +7,7 @@ import type { Clock } from '../../core/clock.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.ts'
 import { count, span } from '../table.ts'
-import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
 interface PortOptions {
   /** How the user spells the command line. */
@@ -16,7 +16,7 @@ interface PortOptions {
 }
 
 /** Whether the gateway could listen where it is to listen, or who does already. */
-export const portCheck = (config: Config, options: PortOptions): Check => ({
+export const portCheck = (config: Config, options: PortOptions): DoctorCheck => ({
   name: 'port',
   async run(signal) {
     const { host, port } = config.server
@@ -46,7 +46,7 @@ function tried(host: string, port: number): Promise<NodeJS.ErrnoException | unde
   })
 }
 
-async function taken(config: Config, { command, clock }: PortOptions, signal: AbortSignal): Promise<Finding> {
+async function taken(config: Config, { command, clock }: PortOptions, signal: AbortSignal): Promise<CheckFinding> {
   const { host, port } = config.server
   const [answer, holder] = await Promise.all([asked(config, signal), portHolder(port)])
   const by = holderText(holder)
@@ -90,7 +90,7 @@ async function asked(config: Config, signal: AbortSignal): Promise<Overview | Re
   }
 }
 
-function ourFinding(overview: Overview, is: string, command: string, clock: Clock): Finding {
+function ourFinding(overview: Overview, is: string, command: string, clock: Clock): CheckFinding {
   const { servers, tools, startedAt, reload } = overview
   const { healthy = 0, unhealthy = 0, degraded = 0 } = servers
   if (reload?.lastError) {

@@ -1,14 +1,14 @@
 import { readFile, stat } from 'node:fs/promises'
 import { quoted } from '../table.ts'
-import { type Finding, problem } from './finding.ts'
+import { type CheckFinding, problem } from './finding.ts'
 
 /** A file that only its owner is to read: what is wrong with it, or what it holds; neither where there is none. */
-export interface PrivateFile {
-  readonly finding?: Finding
+interface PrivateFile {
+  readonly finding?: CheckFinding
   readonly text?: string
 }
 
-export interface PrivateFileOptions {
+interface PrivateFileOptions {
   readonly path: string
   /** As it is shown. */
   readonly shown: string
@@ -44,5 +44,5 @@ export function isForeign(uid: number): boolean {
 /** A start with sudo leaves such files behind. */
 export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`
 
-const foreign = (what: string, shown: string, path: string): Finding =>
+const foreign = (what: string, shown: string, path: string): CheckFinding =>
   problem(`${what} belongs to another user (${shown})`, ownAgain(path))

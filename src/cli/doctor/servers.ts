@@ -4,20 +4,20 @@ import { matches } from '../../core/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
 import { count, took } from '../table.ts'
-import { type Diagnosis, diagnose, type Failed, type Tried } from './diagnosis.ts'
-import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import type { DoctorContext } from './configuration.ts'
+import { type Diagnosis, diagnose, type FailedProbe, type ProbedServer } from './diagnosis.ts'
+import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { httpCauses } from './http-causes.ts'
-import type { Situation } from './situation.ts'
 import { stdioCauses } from './stdio-causes.ts'
 
-export interface ServerChecks {
-  readonly checks: readonly Check[]
+interface ServerChecks {
+  readonly checks: readonly DoctorCheck[]
   /** The tools of each server that told, once all have been asked. */
   readonly tools: Promise<ReadonlyMap<string, readonly string[]>>
 }
 
-export interface ServerCheckOptions {
-  readonly situation: Situation
+interface ServerCheckOptions {
+  readonly situation: DoctorContext
   /** All that are configured, unless one is named. */
   readonly only: string | undefined
   readonly examiner: ServerProber
@@ -88,7 +88,7 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
 const maxDetails = 8
 
 /** What trying a server has shown, in one sentence, with its usual causes recognised. */
-export function serverFinding(tried: Tried): Finding {
+export function serverFinding(tried: ProbedServer): CheckFinding {
   const { examination } = tried
   const { failure, stderr } = examination
   if (failure) {
@@ -103,7 +103,7 @@ export function serverFinding(tried: Tried): Finding {
 /** Where in a program something happened is for whoever wrote it. */
 const isTelling = (line: string): boolean => !/^at .*[:)]\d*/.test(line)
 
-function cause(failed: Failed): Diagnosis {
+function cause(failed: FailedProbe): Diagnosis {
   const { config } = failed
   return config.transport === 'stdio'
     ? diagnose(stdioCauses, { ...failed, config })
@@ -122,7 +122,7 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Pr
 }
 
 /** What works, and is still worth a look. */
-function oddity({ name, config, examination }: Tried, summary: string): Finding | undefined {
+function oddity({ name, config, examination }: ProbedServer, summary: string): CheckFinding | undefined {
   const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = examination
   const setting = `mcpServers.${name}`
   const isRead = (tool: string) =>
@@ -159,7 +159,7 @@ export const agentCheck = (
   config: Config,
   tools: Promise<ReadonlyMap<string, readonly string[]>>,
   command: string,
-): Check => ({
+): DoctorCheck => ({
   name: 'agents',
   async run() {
     const agents = Object.keys(config.agents)

@@ -2,7 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder } from '../folder.fixture.ts'
-import { findingOf } from './tried.fixture.ts'
+import { findingOf } from './probed-server.fixture.ts'
 
 const ended = { message: 'it ended (exit code 1).' }
 const late = { message: 'no answer within 30 s', timedOut: true }

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { basename, delimiter, join, resolve } from 'node:path'
 import { commandLine, quoted } from '../table.ts'
-import type { Program, Recognise } from './diagnosis.ts'
+import type { RecogniseCause, StdioServer } from './diagnosis.ts'
 
 /** Programs that fetch what they are to run, and how to have it fetched beforehand. */
 const runners: Readonly<Record<string, (wanted: string) => string>> = {
@@ -20,7 +20,7 @@ interface Fetched {
 }
 
 /** What a command has to fetch, if it is one that fetches. */
-function fetched({ command, args }: Program): Fetched | undefined {
+function fetched({ command, args }: StdioServer): Fetched | undefined {
   const runner = basename(command).replace(/\.cmd$/, '')
   const fetch = runners[runner]
   const words = args.filter((word) => word !== 'run' && !word.startsWith('-'))
@@ -34,7 +34,7 @@ const unknown =
 const offline =
   /ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|network (?:is unreachable|request)|dns error|error sending request|Failed to fetch|no such host/i
 
-const packageUnknown: Recognise<Program> = ({ name, examination, config }) => {
+const packageUnknown: RecogniseCause<StdioServer> = ({ name, examination, config }) => {
   const known = fetched(config)
   if (!known || !examination.stderr.some((line) => unknown.test(line))) return
   const { runner, wanted } = known
@@ -46,7 +46,7 @@ const untrusted =
   /SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)\w+|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|x509:/i
 
 /** Behind a proxy that looks inside TLS; the variables that name its certificate are handed on to servers. */
-const packageUntrusted: Recognise<Program> = ({ examination, config }) => {
+const packageUntrusted: RecogniseCause<StdioServer> = ({ examination, config }) => {
   const known = fetched(config)
   if (!known || !examination.stderr.some((line) => untrusted.test(line))) return
   const { runner, wanted } = known
@@ -55,14 +55,14 @@ const packageUntrusted: Recognise<Program> = ({ examination, config }) => {
   return { message, remedy: `export ${variable}=/path/to/ca.pem` }
 }
 
-const packageOffline: Recognise<Program> = ({ examination, config }) => {
+const packageOffline: RecogniseCause<StdioServer> = ({ examination, config }) => {
   const known = fetched(config)
   if (!known || !examination.stderr.some((line) => offline.test(line))) return
   return { message: `${known.runner} cannot fetch ${known.wanted}: the network is not there`, remedy: known.fetch }
 }
 
 /** A first start may take minutes; the ones after it do not. */
-const slowFetch: Recognise<Program> = ({ failure, withinMs, config }) => {
+const slowFetch: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
   const known = fetched(config)
   if (!known || !failure.timedOut) return
   const { runner, wanted, fetch } = known
@@ -73,9 +73,14 @@ const slowFetch: Recognise<Program> = ({ failure, withinMs, config }) => {
 }
 
 /** Why programs fail that have to be fetched first. */
-const packageCauses: readonly Recognise<Program>[] = [packageUnknown, packageUntrusted, packageOffline, slowFetch]
+const packageCauses: readonly RecogniseCause<StdioServer>[] = [
+  packageUnknown,
+  packageUntrusted,
+  packageOffline,
+  slowFetch,
+]
 
-const folderMissing: Recognise<Program> = ({ failure, config: { cwd } }) => {
+const folderMissing: RecogniseCause<StdioServer> = ({ failure, config: { cwd } }) => {
   if (failure.code !== 'ENOENT' || cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
   return { message: `its folder ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
 }
@@ -91,7 +96,7 @@ const installations: Readonly<Record<string, string>> = {
   python: 'write python3 instead, or install Python',
 }
 
-const commandMissing: Recognise<Program> = ({ name, failure, config }) => {
+const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) => {
   if (failure.code !== 'ENOENT') return
   const { command } = config
   const file = found(config)
@@ -105,7 +110,7 @@ const commandMissing: Recognise<Program> = ({ name, failure, config }) => {
 }
 
 /** Where a command is, as the system looks for it. */
-function found({ command, cwd = '.', env }: Program): string | undefined {
+function found({ command, cwd = '.', env }: StdioServer): string | undefined {
   const path = env.PATH ?? process.env.PATH ?? ''
   const places = command.includes('/')
     ? [resolve(cwd, command)]
@@ -120,7 +125,7 @@ function found({ command, cwd = '.', env }: Program): string | undefined {
   })
 }
 
-const notExecutable: Recognise<Program> = ({ failure, config: { command, cwd = '.' } }) => {
+const notExecutable: RecogniseCause<StdioServer> = ({ failure, config: { command, cwd = '.' } }) => {
   if (failure.code !== 'EACCES') return
   const file = command.includes('/') ? resolve(cwd, command) : command
   return { message: `the command ${command} may not be run`, remedy: `chmod +x ${quoted(file)}` }
@@ -131,7 +136,7 @@ const wants =
 const variable = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g
 const noVariable = /^(?:ERR|MODULE|UND|NODE_MODULES)_|_NOT_FOUND$/
 
-const variableMissing: Recognise<Program> = ({ name, examination: { stderr }, config, env }) => {
+const variableMissing: RecogniseCause<StdioServer> = ({ name, examination: { stderr }, config, env }) => {
   const named = stderr.filter((line) => wants.test(line)).flatMap((line) => line.match(variable) ?? [])
   const missing = named.find((one) => !noVariable.test(one) && !config.env[one])
   if (missing === undefined) return
@@ -143,7 +148,7 @@ const variableMissing: Recognise<Program> = ({ name, examination: { stderr }, co
   }
 }
 
-const moduleMissing: Recognise<Program> = ({ examination: { stderr }, config }) => {
+const moduleMissing: RecogniseCause<StdioServer> = ({ examination: { stderr }, config }) => {
   const said = stderr.join('\n')
   const [, node] = /Cannot find (?:module|package) '([^']+)'/.exec(said) ?? []
   if (node !== undefined) {
@@ -161,7 +166,7 @@ const moduleMissing: Recognise<Program> = ({ examination: { stderr }, config }) 
 }
 
 /** A container hears nothing without it. */
-const dockerWithoutInput: Recognise<Program> = ({ name, config: { command, args } }) => {
+const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { command, args } }) => {
   const runs = /(?:^|\/)(?:docker|podman)$/.test(command) && args.includes('run')
   if (!runs || args.some((word) => word === '--interactive' || /^-[a-z]*i[a-z]*$/.test(word))) return
   return {
@@ -170,20 +175,20 @@ const dockerWithoutInput: Recognise<Program> = ({ name, config: { command, args 
   }
 }
 
-const talksElsewhere: Recognise<Program> = ({ examination: { stdout }, config }) => {
+const talksElsewhere: RecogniseCause<StdioServer> = ({ examination: { stdout }, config }) => {
   const [first] = stdout
   if (first === undefined) return
   const message = `it writes to its standard output what is no MCP message ("${first}"): no server over stdio, or in another mode`
   return { message, remedy: byHand(config) }
 }
 
-const silent: Recognise<Program> = ({ failure, withinMs, config }) => {
+const silent: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
   if (!failure.timedOut) return
   return { message: `it started and did not answer within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
 }
 
 /** What it last wrote is told beside it. */
-const anything: Recognise<Program> = ({ name, failure, config }) => ({
+const anything: RecogniseCause<StdioServer> = ({ name, failure, config }) => ({
   message: failure.message
     .replace(`${name} ended`, 'it ended')
     .replace(/( It last wrote: ".*")?\.?( Run its command by hand to see why\.)?$/, '')
@@ -191,13 +196,13 @@ const anything: Recognise<Program> = ({ name, failure, config }) => ({
   remedy: byHand(config),
 })
 
-function byHand({ command, args, cwd }: Program): string {
+function byHand({ command, args, cwd }: StdioServer): string {
   const line = commandLine([command, ...args])
   return cwd === undefined ? line : `cd ${quoted(cwd)} && ${line}`
 }
 
 /** Why programs fail, the surest signs first; the last one knows every failure. */
-export const stdioCauses: readonly Recognise<Program>[] = [
+export const stdioCauses: readonly RecogniseCause<StdioServer>[] = [
   folderMissing,
   commandMissing,
   notExecutable,

@@ -7,7 +7,7 @@ import { systemClock } from '../../core/clock.ts'
 import { keptAuditKey } from '../../stores/audit-key.ts'
 import { auditChecks } from './audit.ts'
 import { checkup, configured } from './checkup.fixture.ts'
-import type { Finding } from './finding.ts'
+import type { CheckFinding } from './finding.ts'
 import { storeSpaceCheck } from './stores.ts'
 
 type Place = Awaited<ReturnType<typeof configured>>
@@ -99,7 +99,7 @@ test('B11: a clock that is before the last record is a problem', async () => {
   const config = { audit: { path: join(state, 'audit') }, stores: { path: state } } as never
   const clock = { ...systemClock, now: () => Date.now() - 2.5 * 3_600_000 }
   const found = auditChecks(config, { command: 'toolway', clock }).map((check) => check.run(never))
-  const findings = (await Promise.all(found)) as Finding[]
+  const findings = (await Promise.all(found)) as CheckFinding[]
   expect(findings.at(-1)).toMatchObject({
     status: 'problem',
     message: expect.stringContaining('2 hours before the last'),

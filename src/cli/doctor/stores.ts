@@ -4,11 +4,11 @@ import type { Config } from '../../config/schema.ts'
 import { connectPostgres, reasonOf } from '../../stores/postgres/connection.ts'
 import { numberOf, wantedNumber } from '../../stores/postgres/migrations.ts'
 import { quoted, sizeText } from '../table.ts'
-import { type Check, type Finding, ok, problem, warning } from './finding.ts'
+import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { isForeign, octal, ownAgain } from './private-file.ts'
 
 /** Whether everything that outlives a start can be written. */
-export const storeFolderCheck = ({ stores, audit }: Config, short: (path: string) => string): Check => ({
+export const storeFolderCheck = ({ stores, audit }: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'stores.folder',
   async run() {
     const folders = [...new Set([stores.path, stores.common, audit.path])]
@@ -18,7 +18,7 @@ export const storeFolderCheck = ({ stores, audit }: Config, short: (path: string
   },
 })
 
-async function folderProblem(path: string, shown: string): Promise<Finding | undefined> {
+async function folderProblem(path: string, shown: string): Promise<CheckFinding | undefined> {
   const there = await nearest(path)
   if (!there.isFolder) {
     return problem(
@@ -73,7 +73,7 @@ const leastBytes = 4 * reserveBytes
 const enoughBytes = 256 * 1024 * 1024
 
 /** Whether there is room for the audit log: without it, writes are refused. */
-export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): Check => ({
+export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorCheck => ({
   name: 'stores.space',
   async run() {
     const { path } = await nearest(audit.path)
@@ -93,9 +93,9 @@ async function freeBytes(path: string): Promise<{ readonly bytes: number; readon
 }
 
 /** Whether PostgreSQL can be used, where it is configured: without it, audit records wait on this machine. */
-export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): Check[] {
+export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): DoctorCheck[] {
   if (!configured || configured.disabled) return []
-  const check: Check = {
+  const check: DoctorCheck = {
     name: 'stores.postgres',
     async run() {
       await using postgres = await connectPostgres({ url: configured.url })

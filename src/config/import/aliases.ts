@@ -1,8 +1,8 @@
 import { problemAt } from '../problems.ts'
 import { configSchema } from '../schema.ts'
-import { type Branch, branch, leaf, type Member, member, type Tree } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, leaf, member, type TreeMember } from '../tree.ts'
 import { keysAt } from '../validate.ts'
-import { instead, inverted, type Report } from './shape.ts'
+import { instead, inverted, type TranslationReport } from './shape.ts'
 
 /** How other clients spell the keys of a server, and what each spelling means here; editors are told of them too. */
 export const serverAliases: Readonly<Record<string, string>> = {
@@ -35,16 +35,16 @@ export const transportAliases: Readonly<Record<string, string>> = {
 
 const leftAside = ['alwaysAllow', 'autoApprove', 'trust']
 
-const transportOf = (part: Tree): Tree =>
+const transportOf = (part: ConfigTree): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'string'
     ? instead(part, transportAliases[part.value] ?? part.value)
     : part
 
 /** A server as we spell it; positions stay where they were written. */
-export function normaliseServer(server: Branch, name: string, report: Report): Branch {
-  const members = new Map<string, Member>()
-  const tools = new Map<string, Member>()
-  const put = (key: string, { at }: Member, value: Tree, into = members) => {
+export function normaliseServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
+  const members = new Map<string, TreeMember>()
+  const tools = new Map<string, TreeMember>()
+  const put = (key: string, { at }: TreeMember, value: ConfigTree, into = members) => {
     const known = into.get(key)?.value
     const same = known?.kind === 'leaf' && value.kind === 'leaf' && known.value === value.value
     if (known && !same) report.problems.push(problemAt(at, `says something else than ${key}; keep one of them`))

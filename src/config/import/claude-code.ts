@@ -1,13 +1,23 @@
 import { basename } from 'node:path'
 import { isDisabled } from '../interpolate.ts'
-import { type Branch, branch, find, leaf, type Member, member, plain, type Tree, withMember } from '../tree.ts'
+import {
+  type BranchNode,
+  branch,
+  type ConfigTree,
+  find,
+  leaf,
+  member,
+  type TreeMember,
+  toPlain,
+  withMember,
+} from '../tree.ts'
 import { plainName } from '../validate.ts'
 import { clientServer } from './client-server.ts'
 import { dependsOnFolder, fingerprint } from './fingerprint.ts'
-import { count, type Report, shape } from './shape.ts'
+import { count, shape, type TranslationReport } from './shape.ts'
 
 /** Claude Code's `~/.claude.json`: servers of the user, and servers of each project. */
-export const isClaudeCode = (tree: Branch): boolean => {
+export const isClaudeCode = (tree: BranchNode): boolean => {
   const projects = find(tree, ['projects'])
   if (projects?.kind !== 'branch') return false
   return [...projects.members.values()].some(({ value }) => find(value, ['mcpServers'])?.kind === 'branch')
@@ -17,9 +27,9 @@ export const isClaudeCode = (tree: Branch): boolean => {
  * All servers of such a file. One that several projects define alike is one server; where they differ, those of a
  * project carry its name, too.
  */
-export function translateClaudeCode(tree: Branch, report: Report): Branch {
-  const found = new Map<string, Member>()
-  const read = (section: Tree | undefined, folder: string | undefined) => {
+export function translateClaudeCode(tree: BranchNode, report: TranslationReport): BranchNode {
+  const found = new Map<string, TreeMember>()
+  const read = (section: ConfigTree | undefined, folder: string | undefined) => {
     if (section?.kind !== 'branch') return
     const manner = { label: 'Claude Code', timeout: 'ms', tolerant: true, ...(folder && { folder }) } as const
     for (const [name, { at, value }] of section.members) {
@@ -38,12 +48,12 @@ export function translateClaudeCode(tree: Branch, report: Report): Branch {
 }
 
 /** The servers of a project, those disabled that the project has switched off. */
-function switchedOff(project: Tree): Tree | undefined {
+function switchedOff(project: ConfigTree): ConfigTree | undefined {
   const section = find(project, ['mcpServers'])
   const off = find(project, ['disabledMcpServers'])
   if (section?.kind !== 'branch' || off?.kind !== 'list') return section
   const names = off.items.map((item) => (item.kind === 'leaf' ? item.value : undefined))
-  const members = [...section.members].map(([name, { at, value }]): [string, Member] => [
+  const members = [...section.members].map(([name, { at, value }]): [string, TreeMember] => [
     name,
     names.includes(name) && value.kind === 'branch'
       ? { at, value: withMember(value, 'disabled', member(leaf(at, true))) }
@@ -53,11 +63,11 @@ function switchedOff(project: Tree): Tree | undefined {
 }
 
 function add(
-  found: Map<string, Member>,
+  found: Map<string, TreeMember>,
   name: string,
-  entry: Member,
+  entry: TreeMember,
   folder: string | undefined,
-  report: Report,
+  report: TranslationReport,
 ): void {
   const known = found.get(name)
   if (!known) {
@@ -77,7 +87,7 @@ function add(
 }
 
 /** What tells servers apart; the folder does not where nobody looks at it. */
-function markOf(server: Tree): string {
-  const { cwd, ...rest } = plain(server) as Record<string, unknown>
+function markOf(server: ConfigTree): string {
+  const { cwd, ...rest } = toPlain(server) as Record<string, unknown>
   return fingerprint(dependsOnFolder(rest) ? { ...rest, cwd } : rest)
 }

@@ -1,33 +1,38 @@
 import { resolve } from 'node:path'
 import { nearMiss } from '../../core/near.ts'
-import { isRelative } from '../absolute-paths.ts'
+import { isRelative } from '../paths.ts'
 import {
-  type Branch,
+  type BranchNode,
   branch,
+  type ConfigTree,
   countServers,
   find,
   keyPath,
-  type Leaf,
+  type LeafNode,
   leaf,
   list,
-  type Member,
   mapLeaves,
   mapServers,
-  plain,
-  type Tree,
+  type TreeMember,
+  toPlain,
   withMember,
 } from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
-import { count, instead, isFalse, type Report, shape } from './shape.ts'
+import { count, instead, isFalse, shape, type TranslationReport } from './shape.ts'
 import { keepsState, statefulNote } from './stateful-servers.ts'
-import type { Respell } from './variables.ts'
+import type { RewriteVariable } from './variables.ts'
 
 /** A server as one of the clients writes it, in our own shape. What is left out is said, unless nobody misses it. */
-export function clientServer(written: Branch, name: string, manner: Manner, report: Report): Branch {
+export function clientServer(
+  written: BranchNode,
+  name: string,
+  manner: ClientFormat,
+  report: TranslationReport,
+): BranchNode {
   const { respell } = manner
-  const server = respell ? (mapLeaves(written, (part) => respelt(part, respell)) as Branch) : written
-  const members = new Map<string, Member>()
+  const server = respell ? (mapLeaves(written, (part) => respelt(part, respell)) as BranchNode) : written
+  const members = new Map<string, TreeMember>()
   for (const [key, entry] of server.members) {
     const reason = leftAside[key]
     const { value } = entry
@@ -48,27 +53,27 @@ export function clientServer(written: Branch, name: string, manner: Manner, repo
 }
 
 /** Clients start a server for themselves alone; one that keeps state must stay so. */
-function withSession(server: Branch, name: string, report: Report): Branch {
+function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
   if (!command || server.members.has('session')) return server
-  if (!keepsState(plain(server) as Readonly<Record<string, unknown>>)) return server
+  if (!keepsState(toPlain(server) as Readonly<Record<string, unknown>>)) return server
   report.notes.push(statefulNote(name))
   return withMember(server, 'session', { at: command.at, value: leaf(command.at, 'caller') })
 }
 
-const respelt = (part: Leaf, respell: (text: string) => string): Leaf =>
+const respelt = (part: LeafNode, respell: (text: string) => string): LeafNode =>
   typeof part.value === 'string' ? instead(part, respell(part.value)) : part
 
 /** Ours has a type; that of the clients is about OAuth alone. */
-const isForeignAuth = (part: Tree): boolean => part.kind === 'branch' && !part.members.has('type')
+const isForeignAuth = (part: ConfigTree): boolean => part.kind === 'branch' && !part.members.has('type')
 
 function unknown(
   key: string,
-  entry: Member,
+  entry: TreeMember,
   name: string,
-  { tolerant, label }: Manner,
-  members: Map<string, Member>,
-  report: Report,
+  { tolerant, label }: ClientFormat,
+  members: Map<string, TreeMember>,
+  report: TranslationReport,
 ): void {
   if (!tolerant) members.set(key, entry)
   else if (nearMiss(key, serverKeys) !== undefined) report.problems.push(unknownKeyAt(entry.at, key, serverKeys))
@@ -79,11 +84,11 @@ function unknown(
 }
 
 /** A bare number in the client's unit; text says its own. */
-export const inUnit = (part: Tree, unit: 's' | 'ms'): Tree =>
+export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
 /** A program starts where the client would have started it. A folder that nobody wrote stands where the command does. */
-function inFolder(server: Branch, folder: string | undefined): Branch {
+function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (folder === undefined || !command) return server
   const placed = ['cwd', 'envFile'].reduce((one, key) => placedIn(one, key, folder), server)
@@ -91,13 +96,13 @@ function inFolder(server: Branch, folder: string | undefined): Branch {
   return withMember(placed, 'cwd', { at: command.at, value: leaf(command.at, folder) })
 }
 
-function placedIn(server: Branch, key: string, folder: string): Branch {
+function placedIn(server: BranchNode, key: string, folder: string): BranchNode {
   const part = find(server, [key])
   if (part?.kind !== 'leaf' || typeof part.value !== 'string' || !isRelative(part.value)) return server
   return withMember(server, key, { at: part.at, value: instead(part, resolve(folder, part.value)) })
 }
 
-const first = (part: Tree, keys: readonly string[]): Tree | undefined => {
+const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined => {
   for (const key of keys) {
     const found = find(part, [key])
     if (found) return found
@@ -106,7 +111,7 @@ const first = (part: Tree, keys: readonly string[]): Tree | undefined => {
 }
 
 /** What clients write under `oauth` as our `auth`; nothing where it is switched off. */
-function oauthOf(part: Tree, server: string, report: Report): Branch | undefined {
+function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {
   if (isFalse(part) || isFalse(find(part, ['enabled']))) return undefined
   const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
   const clientSecret = first(part, ['clientSecret', 'client_secret', 'CLIENT_SECRET'])
@@ -122,7 +127,7 @@ function oauthOf(part: Tree, server: string, report: Report): Branch | undefined
 }
 
 /** A list, or words in one text. */
-function scopesOf(part: Tree | undefined): Tree | undefined {
+function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
   return list(
     part.at,
@@ -134,13 +139,13 @@ function scopesOf(part: Tree | undefined): Tree | undefined {
 }
 
 /** What sets one client's way of writing a server apart. */
-export interface Manner {
+export interface ClientFormat {
   /** What the client is called. */
   readonly label: string
   /** What a bare number under `timeout` counts; where a client does not say, a unit must be written. */
   readonly timeout?: 's' | 'ms'
   /** Puts its variables into our spelling. */
-  readonly respell?: Respell
+  readonly respell?: RewriteVariable
   /** The folder that its servers start in, where that is another one than the file's. */
   readonly folder?: string
   /** Whether other keys than the known ones are tolerated, with a warning: the file is the client's, not ours. */
@@ -187,10 +192,10 @@ const leftAside: Readonly<Record<string, string>> = {
 
 /** What a client's file comes down to. */
 interface ClientFile {
-  readonly tree: Branch
+  readonly tree: BranchNode
   /** The part that holds its servers by name. */
-  readonly servers: Member | undefined
-  readonly manner: Manner
+  readonly servers: TreeMember | undefined
+  readonly manner: ClientFormat
   /** How the note calls the file. */
   readonly called: string
   /** Top-level keys that are about servers, too. */
@@ -198,7 +203,10 @@ interface ClientFile {
 }
 
 /** The servers of a client's file in our own shape. Its other settings are its own: they are left aside, and counted. */
-export function clientServers({ tree, servers, manner, called, known = [] }: ClientFile, report: Report): Branch {
+export function clientServers(
+  { tree, servers, manner, called, known = [] }: ClientFile,
+  report: TranslationReport,
+): BranchNode {
   const shaped = shape(tree.at, { mcpServers: servers })
   report.notes.push(`read as ${called}: ${count(countServers(shaped), 'server')}`)
   const others = [...tree.members].filter(
@@ -210,10 +218,10 @@ export function clientServers({ tree, servers, manner, called, known = [] }: Cli
 
 /** The same section without the servers for which there is a reason; each reason is said. */
 export function withoutThose(
-  servers: Member | undefined,
-  reasonFor: (server: Branch, name: string) => string | undefined,
-  report: Report,
-): Member | undefined {
+  servers: TreeMember | undefined,
+  reasonFor: (server: BranchNode, name: string) => string | undefined,
+  report: TranslationReport,
+): TreeMember | undefined {
   if (servers?.value.kind !== 'branch') return servers
   const kept = [...servers.value.members].filter(([name, { value }]) => {
     const reason = value.kind === 'branch' ? reasonFor(value, name) : undefined

@@ -1,40 +1,40 @@
 import {
-  type Branch,
+  type BranchNode,
   branch,
+  type ConfigTree,
   find,
-  type Leaf,
+  type LeafNode,
   leaf,
-  type Member,
   mapLeaves,
   mapServers,
   member,
-  type Tree,
+  type TreeMember,
 } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
 import { clientServers, inUnit } from './client-server.ts'
-import { instead, type Report, shape } from './shape.ts'
+import { instead, shape, type TranslationReport } from './shape.ts'
 import { withoutVariables } from './variables.ts'
 
 /** Codex's `config.toml`: `[mcp_servers.NAME]` beside its other settings. */
-export const isCodex = ({ members }: Branch): boolean => members.get('mcp_servers')?.value.kind === 'branch'
+export const isCodex = ({ members }: BranchNode): boolean => members.get('mcp_servers')?.value.kind === 'branch'
 
 /** Its servers; what it takes from its environment becomes variables. */
-export function translateCodex(document: Branch, report: Report): Branch {
-  const tree = mapLeaves(document, literally) as Branch
+export function translateCodex(document: BranchNode, report: TranslationReport): BranchNode {
+  const tree = mapLeaves(document, literally) as BranchNode
   const named = shape(tree.at, { mcpServers: tree.members.get('mcp_servers') })
   const servers = mapServers(named, (server, name) => codexServer(server, name, report)).members.get('mcpServers')
   const manner = { label: 'Codex', folder: folderOf(tree.at.file.path), tolerant: true }
   return clientServers({ tree, servers, manner, called: "Codex's config.toml", known: ['mcp_servers'] }, report)
 }
 
-const literally = (part: Leaf): Leaf =>
+const literally = (part: LeafNode): LeafNode =>
   typeof part.value === 'string' ? instead(part, withoutVariables(part.value)) : part
 
 const renamed: Readonly<Record<string, string>> = { enabled_tools: 'includeTools', disabled_tools: 'excludeTools' }
 
-function codexServer(server: Branch, name: string, report: Report): Branch {
+function codexServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map(server.members)
-  const taken = (key: string): Tree | undefined => {
+  const taken = (key: string): ConfigTree | undefined => {
     const found = members.get(key)?.value
     members.delete(key)
     return found
@@ -63,16 +63,16 @@ function codexServer(server: Branch, name: string, report: Report): Branch {
   return branch(server.at, members)
 }
 
-const parts = (section: Tree | undefined): Record<string, Member> =>
+const parts = (section: ConfigTree | undefined): Record<string, TreeMember> =>
   section?.kind === 'branch' ? Object.fromEntries(section.members) : {}
 
-const asVariable = (part: Tree | undefined): Leaf | undefined =>
+const asVariable = (part: ConfigTree | undefined): LeafNode | undefined =>
   part?.kind === 'leaf' && typeof part.value === 'string' ? instead(part, `\${${part.value}}`) : undefined
 
 /** `env_vars`: names of variables that are handed on, or `{name, source}`. */
-function forwarded(part: Tree | undefined, server: string, report: Report): [string, Leaf][] {
+function forwarded(part: ConfigTree | undefined, server: string, report: TranslationReport): [string, LeafNode][] {
   if (part?.kind !== 'list') return []
-  return part.items.flatMap((item): [string, Leaf][] => {
+  return part.items.flatMap((item): [string, LeafNode][] => {
     const name = item.kind === 'branch' ? find(item, ['name']) : item
     const variable = asVariable(name)
     const source = find(item, ['source'])
@@ -84,20 +84,20 @@ function forwarded(part: Tree | undefined, server: string, report: Report): [str
   })
 }
 
-const headerVariables = (part: Tree | undefined): [string, Leaf][] =>
+const headerVariables = (part: ConfigTree | undefined): [string, LeafNode][] =>
   part?.kind === 'branch'
-    ? [...part.members].flatMap(([header, { value }]): [string, Leaf][] => {
+    ? [...part.members].flatMap(([header, { value }]): [string, LeafNode][] => {
         const variable = asVariable(value)
         return variable ? [[header, variable]] : []
       })
     : []
 
 /** Adds to a section what it does not say itself. */
-function addVariables(members: Map<string, Member>, key: string, variables: readonly [string, Leaf][]): void {
+function addVariables(members: Map<string, TreeMember>, key: string, variables: readonly [string, LeafNode][]): void {
   const [first] = variables
   if (!first) return
   const section = members.get(key)?.value
-  const own = section?.kind === 'branch' ? section.members : new Map<string, Member>()
+  const own = section?.kind === 'branch' ? section.members : new Map<string, TreeMember>()
   const added = variables.map(([name, value]) => [name, member(value)] as const)
   members.set(key, member(branch(section?.at ?? first[1].at, [...added, ...own])))
 }

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { Branch } from '../tree.ts'
+import type { BranchNode } from '../tree.ts'
 import { isClaudeCode, translateClaudeCode } from './claude-code.ts'
 import { type ClientKind, kindOf } from './client-kind.ts'
 import { isCodex, translateCodex } from './codex.ts'
@@ -9,7 +9,7 @@ import { isGemini, translateGemini } from './gemini.ts'
 import { isMcpClient, translateMcpClient } from './mcp-client.ts'
 import { isMcpJson, isPlain, isPlainClient, translateMcpJson, translateOwn } from './mcp-json.ts'
 import { isOpencode, translateOpencode } from './opencode.ts'
-import { createReport, type Report } from './shape.ts'
+import { createReport, type TranslationReport } from './shape.ts'
 import { isVscode, translateVscode } from './vscode.ts'
 import { isZed, translateZed } from './zed.ts'
 
@@ -17,25 +17,30 @@ import { isZed, translateZed } from './zed.ts'
 const foreignDialects = ['mcpServers', 'vscode', 'claude-code', 'codex', 'opencode', 'gemini', 'zed'] as const
 
 /** Whose way of writing a file follows. */
-export type Dialect = 'toolway' | 'gateway-rules' | 'mcp-client' | 'mcp-endpoints' | (typeof foreignDialects)[number]
+export type ConfigDialect =
+  | 'toolway'
+  | 'gateway-rules'
+  | 'mcp-client'
+  | 'mcp-endpoints'
+  | (typeof foreignDialects)[number]
 
-export const isForeign = (dialect: Dialect): boolean => (foreignDialects as readonly string[]).includes(dialect)
+export const isForeign = (dialect: ConfigDialect): boolean => (foreignDialects as readonly string[]).includes(dialect)
 
-export interface Translation extends Report {
-  readonly dialect: Dialect
+export interface Translation extends TranslationReport {
+  readonly dialect: ConfigDialect
   /** The document in our own shape; every part still knows where it was written. */
-  readonly tree: Branch
+  readonly tree: BranchNode
 }
 
-type Translate = (tree: Branch, report: Report, home: string) => Branch
+type Translate = (tree: BranchNode, report: TranslationReport, home: string) => BranchNode
 
 interface Reader {
-  readonly dialect: Dialect
+  readonly dialect: ConfigDialect
   readonly translate: Translate
 }
 
 /** The first one that recognises a document reads it; our own shape comes last because it takes anything. */
-const readers: readonly (Reader & { readonly recognises: (tree: Branch) => boolean })[] = [
+const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => boolean })[] = [
   { dialect: 'mcp-endpoints', recognises: isEndpoints, translate: translateEndpoints },
   { dialect: 'opencode', recognises: isOpencode, translate: translateOpencode },
   { dialect: 'gemini', recognises: isGemini, translate: translateGemini },
@@ -50,13 +55,13 @@ const readers: readonly (Reader & { readonly recognises: (tree: Branch) => boole
 ]
 
 /** A plain file under our own name is held to our own keys. */
-function translatePlain(tree: Branch, report: Report, home: string): Branch {
+function translatePlain(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
   const own = basename(tree.at.file.path).startsWith('toolway.')
   return own ? translateOwn(tree, report) : translateMcpJson(tree, report, home)
 }
 
 /** How a file is read that is known to be a client's, whatever it holds; nothing where it cannot be after all. */
-function readerOf(kind: ClientKind, tree: Branch): Reader | undefined {
+function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
   if (kind === 'vscode') {
     return tree.members.has('mcpServers') ? undefined : { dialect: 'vscode', translate: translateVscode }
   }
@@ -73,7 +78,7 @@ function readerOf(kind: ClientKind, tree: Branch): Reader | undefined {
 
 /** Recognises the dialect of a document and puts it into our own shape; `kind` says whose it is, where that is known. */
 export function translate(
-  tree: Branch,
+  tree: BranchNode,
   home: string,
   kind: ClientKind | undefined = kindOf(tree.at.file.path),
 ): Translation {
@@ -89,7 +94,7 @@ const ownName = 'toolway'
  * An editor's file that we are to read usually points at us already, because that is how the editor reaches us.
  * That entry is left out, with its variables: Toolway is not behind itself.
  */
-function withoutOurselves(tree: Branch, report: Report): Branch {
+function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')?.value
   if (servers?.kind !== 'branch' || !servers.members.has(ownName)) return tree
   const others = new Map(servers.members)

@@ -1,18 +1,18 @@
-import { type Branch, branch, find, leaf, type Member, type Tree } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, find, leaf, type TreeMember } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { namedServers, otherSections } from './foreign.ts'
-import { count, isTrue, membersOf, type Report, shape } from './shape.ts'
+import { count, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 
 /** A file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
-export const isEndpoints = ({ members }: Branch): boolean => members.has('mcp_endpoints')
+export const isEndpoints = ({ members }: BranchNode): boolean => members.has('mcp_endpoints')
 
 const known = ['endpoint', 'auth_token', 'read_only', 'enabled']
 
 /** Endpoints as servers that are reached over HTTP. */
-export function translateEndpoints(tree: Branch, report: Report): Branch {
+export function translateEndpoints(tree: BranchNode, report: TranslationReport): BranchNode {
   const endpoints = tree.members.get('mcp_endpoints')
   otherSections(tree, ['mcp_endpoints'], report)
-  const translate = (name: string, fields: ReadonlyMap<string, Member>, entry: Branch): Branch => {
+  const translate = (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode): BranchNode => {
     const { endpoint, auth_token, read_only, ...rest } = Object.fromEntries(
       membersOf(branch(entry.at, fields), [...known, ...serverKeys], report),
     )
@@ -41,9 +41,9 @@ export function translateEndpoints(tree: Branch, report: Report): Branch {
 }
 
 /** An endpoint without a path means the usual one; a variable may hold the endpoint, so this waits for its value. */
-function withPath(part: Tree): Tree {
+function withPath(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf' || typeof part.value !== 'string') return part
   return { ...part, finish: (url) => (/^https?:\/\/[^/?#]+\/?$/i.test(url) ? `${url.replace(/\/$/, '')}/mcp` : url) }
 }
 
-const isEmpty = (part: Tree) => part.kind === 'leaf' && (part.value === null || part.value === '')
+const isEmpty = (part: ConfigTree) => part.kind === 'leaf' && (part.value === null || part.value === '')

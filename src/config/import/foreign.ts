@@ -1,14 +1,14 @@
 import { nearMiss } from '../../core/near.ts'
 import { problemAt } from '../problems.ts'
-import { type Branch, branch, type Member, type Tree } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, type TreeMember } from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'
-import type { Report } from './shape.ts'
+import type { TranslationReport } from './shape.ts'
 
 /** Leaving one of these aside would let through what somebody meant to forbid. */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
 /** Sections beside the ones of a dialect belong to another program: they are left aside, and that is said. */
-export function otherSections(tree: Branch, known: readonly string[], report: Report): void {
+export function otherSections(tree: BranchNode, known: readonly string[], report: TranslationReport): void {
   const ignored: string[] = []
   for (const [key, { at }] of tree.members) {
     if (known.includes(key)) continue
@@ -25,12 +25,12 @@ export function otherSections(tree: Branch, known: readonly string[], report: Re
 
 /** Turns a list of `{name, …}` into servers by name, as two of the dialects write them. */
 export function namedServers(
-  servers: Tree | undefined,
-  translate: (name: string, fields: ReadonlyMap<string, Member>, entry: Branch) => Branch,
-  report: Report,
-): Branch | undefined {
+  servers: ConfigTree | undefined,
+  translate: (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode) => BranchNode,
+  report: TranslationReport,
+): BranchNode | undefined {
   if (servers === undefined) return undefined
-  const named = new Map<string, Member>()
+  const named = new Map<string, TreeMember>()
   if (servers.kind !== 'list') {
     if (servers.kind !== 'leaf' || servers.value !== null) {
       report.problems.push(problemAt(servers.at, 'expected a list of servers'))

@@ -1,16 +1,16 @@
 import { basename } from 'node:path'
-import { type Branch, find, leaf, mapServers, member, withMember } from '../tree.ts'
-import { count, membersOf, type Report, shape } from './shape.ts'
+import { type BranchNode, find, leaf, mapServers, member, withMember } from '../tree.ts'
+import { count, membersOf, shape, type TranslationReport } from './shape.ts'
 
 /** What the file of rules beside a `.mcp.json` is called. */
 export const rulesName = '.mcp-gateway-rules.json'
 
 /** The rules of an agent gateway: `agents.NAME.allow|deny.servers|tools` and `defaults.deny_on_missing_agent`. */
-export const isRules = (tree: Branch): boolean =>
+export const isRules = (tree: BranchNode): boolean =>
   basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
 
 /** Rules as we write them. A caller without an agent is refused there unless the file says otherwise. */
-export function translateRules(tree: Branch, report: Report): Branch {
+export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
   const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
   const defaults = members.get('defaults')
   const deny = membersOf(defaults?.value, ['deny_on_missing_agent'], report).get('deny_on_missing_agent')
@@ -31,7 +31,7 @@ export function translateRules(tree: Branch, report: Report): Branch {
 }
 
 /** The servers of such a pair, whose sessions belong to callers unless they say otherwise. */
-export const withCallerSessions = (tree: Branch): Branch =>
+export const withCallerSessions = (tree: BranchNode): BranchNode =>
   mapServers(tree, (server, _, at) =>
     server.members.has('session') ? server : withMember(server, 'session', member(leaf(at, 'caller'))),
   )

@@ -1,7 +1,7 @@
-import { type Branch, find, leaf, mapServers, member, type Tree, withMember } from '../tree.ts'
+import { type BranchNode, type ConfigTree, find, leaf, mapServers, member, withMember } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
 import { clientServers } from './client-server.ts'
-import type { Report } from './shape.ts'
+import type { TranslationReport } from './shape.ts'
 import { bareVariables } from './variables.ts'
 
 /** Settings that no other program has beside its servers. */
@@ -16,11 +16,11 @@ const signs = [
 ]
 
 /** Gemini CLI's `settings.json`: `mcpServers` beside its other settings. */
-export const isGemini = (tree: Branch): boolean =>
+export const isGemini = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'branch' && signs.some((path) => find(tree, path) !== undefined)
 
 /** Its servers; those that its lists keep out are read as disabled. */
-export function translateGemini(tree: Branch, report: Report): Branch {
+export function translateGemini(tree: BranchNode, report: TranslationReport): BranchNode {
   const folder = folderOf(tree.at.file.path)
   const manner = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const
   const servers = tree.members.get('mcpServers')
@@ -34,5 +34,5 @@ export function translateGemini(tree: Branch, report: Report): Branch {
   })
 }
 
-const namesIn = (part: Tree | undefined): string[] | undefined =>
+const namesIn = (part: ConfigTree | undefined): string[] | undefined =>
   part?.kind === 'list' ? part.items.flatMap((item) => (item.kind === 'leaf' ? [String(item.value)] : [])) : undefined

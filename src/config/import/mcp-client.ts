@@ -1,41 +1,41 @@
 import {
-  type Branch,
+  type BranchNode,
   branch,
+  type ConfigTree,
   find,
-  type Leaf,
-  type List,
+  type LeafNode,
+  type ListNode,
   leaf,
-  type Member,
   mapLeaves,
   member,
-  type Place,
-  type Tree,
+  type SourceLocation,
+  type TreeMember,
   withMember,
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { namedServers, otherSections } from './foreign.ts'
-import { count, instead, isFalse, isTrue, membersOf, type Report, shape } from './shape.ts'
+import { count, instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 import { type Forwarding, readForwarding } from './tool-forwarding.ts'
 
 const sections = ['mcp_client', 'mcp', 'tool_forwarding']
 
 /** A file with `[mcp_client]` and `[tool_forwarding]`, or the smaller one with `[mcp]`. */
-export const isMcpClient = ({ members }: Branch): boolean =>
+export const isMcpClient = ({ members }: BranchNode): boolean =>
   members.has('mcp_client') || members.has('tool_forwarding') || members.get('mcp')?.value.kind === 'branch'
 
 /** The servers and the forwarding rules of such a file in our own shape. */
-export function translateMcpClient(document: Branch, report: Report): Branch {
+export function translateMcpClient(document: BranchNode, report: TranslationReport): BranchNode {
   otherSections(document, sections, report)
-  const tree = mapLeaves(document, withVariable) as Branch
+  const tree = mapLeaves(document, withVariable) as BranchNode
   const forwarding = tree.members.get('tool_forwarding')?.value
   const forwardingOff = forwarding?.kind === 'branch' && isFalse(forwarding.members.get('enabled')?.value)
   if (forwardingOff) report.notes.push('tool_forwarding.enabled is false: every server is read as disabled')
-  const servers = new Map<string, Member>()
+  const servers = new Map<string, TreeMember>()
   for (const section of ['mcp', 'mcp_client']) {
     const members = membersOf(tree.members.get(section)?.value, ['enabled', 'servers'], report)
     const off = isFalse(members.get('enabled')?.value)
     if (off) report.notes.push(`${section}.enabled is false: its servers are read as disabled`)
-    const translate = (name: string, fields: ReadonlyMap<string, Member>, entry: Branch) =>
+    const translate = (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode) =>
       serverOf(name, fields, entry, off || forwardingOff, report)
     for (const [name, server] of namedServers(members.get('servers')?.value, translate, report)?.members ?? []) {
       servers.set(name, server)
@@ -50,7 +50,7 @@ export function translateMcpClient(document: Branch, report: Report): Branch {
       'cache.enabled: tools with readOnlyHint are cached (trustAnnotations: true), and those in readTools',
     )
   }
-  const finished = [...servers].map(([name, { at, value }]): [string, Member] => [
+  const finished = [...servers].map(([name, { at, value }]): [string, TreeMember] => [
     name,
     { at, value: value.kind === 'branch' ? finishedServer(value, read) : value },
   ])
@@ -61,7 +61,7 @@ export function translateMcpClient(document: Branch, report: Report): Branch {
 const authKey = 'auth_required'
 
 /** A server with what the forwarding section means for it, where its own entry says nothing else. */
-function finishedServer(server: Branch, { caches, paths }: Forwarding): Branch {
+function finishedServer(server: BranchNode, { caches, paths }: Forwarding): BranchNode {
   const kept = branch(
     server.at,
     [...server.members].filter(([key]) => key !== authKey),
@@ -74,18 +74,18 @@ function finishedServer(server: Branch, { caches, paths }: Forwarding): Branch {
 }
 
 /** `"$NAME"` is a variable in this dialect, where it is the whole value. */
-function withVariable(part: Leaf): Leaf {
+function withVariable(part: LeafNode): LeafNode {
   const [, name] = typeof part.value === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(part.value) ?? []) : []
   return name === undefined ? part : instead(part, `\${${name}}`)
 }
 
 function serverOf(
   name: string,
-  fields: ReadonlyMap<string, Member>,
-  entry: Branch,
+  fields: ReadonlyMap<string, TreeMember>,
+  entry: BranchNode,
   off: boolean,
-  report: Report,
-): Branch {
+  report: TranslationReport,
+): BranchNode {
   const members = membersOf(branch(entry.at, fields), [...serverKeys, authKey], report)
   const auth = members.get('auth')
   if (auth && authType(auth.value) === 'none') members.delete('auth')
@@ -93,7 +93,7 @@ function serverOf(
   return off ? withMember(server, 'disabled', member(leaf(entry.at, true))) : server
 }
 
-function authType(auth: Tree): unknown {
+function authType(auth: ConfigTree): unknown {
   const type = auth.kind === 'branch' ? auth.members.get('type')?.value : undefined
   return type?.kind === 'leaf' ? type.value : undefined
 }
@@ -107,11 +107,11 @@ const withFolders = ['file', 'source', 'destination']
  * A server whose path-like arguments are checked, unless its entry has guards of its own. They may lie in `roots`, else in
  * the folders among the server's own arguments; where neither is known, anywhere, but absolute and without traversal.
  */
-function withPathGuard(server: Branch, roots: List | undefined): Branch {
+function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchNode {
   if (server.members.has('guards')) return server
   const folders = roots?.items ?? foldersIn(server.members.get('args')?.value)
   const known = folders.length > 0
-  const texts = (items: readonly string[]): List =>
+  const texts = (items: readonly string[]): ListNode =>
     listOf(
       server.at,
       items.map((item) => leaf(server.at, item)),
@@ -125,7 +125,7 @@ function withPathGuard(server: Branch, roots: List | undefined): Branch {
 }
 
 /** Absolute or explicitly relative arguments; a name with an extension is a program, not a folder. */
-function foldersIn(args: Tree | undefined): readonly Tree[] {
+function foldersIn(args: ConfigTree | undefined): readonly ConfigTree[] {
   if (args?.kind !== 'list') return []
   return args.items.filter(
     (item) =>
@@ -136,4 +136,4 @@ function foldersIn(args: Tree | undefined): readonly Tree[] {
   )
 }
 
-const listOf = (at: Place, items: readonly Tree[]): List => ({ kind: 'list', at, items })
+const listOf = (at: SourceLocation, items: readonly ConfigTree[]): ListNode => ({ kind: 'list', at, items })

@@ -1,29 +1,29 @@
-import { type Branch, branch, find, list, type Member, mapServers, type Tree } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, find, list, mapServers, type TreeMember } from '../tree.ts'
 import { clientServers, withoutThose } from './client-server.ts'
-import { type Report, shape } from './shape.ts'
+import { shape, type TranslationReport } from './shape.ts'
 import { bracedVariables } from './variables.ts'
 
 /** OpenCode's `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. */
-export function isOpencode(tree: Branch): boolean {
+export function isOpencode(tree: BranchNode): boolean {
   const schema = find(tree, ['$schema'])
   if (schema?.kind === 'leaf' && String(schema.value).includes('opencode.ai')) return true
   return [...entriesOf(tree)].some(({ value }) => typeOf(value) === 'local' || typeOf(value) === 'remote')
 }
 
-function* entriesOf(tree: Branch): Iterable<Member> {
+function* entriesOf(tree: BranchNode): Iterable<TreeMember> {
   for (const path of [['mcp'], ['mcp', 'servers']]) {
     const section = find(tree, path)
     if (section?.kind === 'branch') yield* section.members.values()
   }
 }
 
-function typeOf(part: Tree): unknown {
+function typeOf(part: ConfigTree): unknown {
   const type = find(part, ['type'])
   return type?.kind === 'leaf' ? type.value : undefined
 }
 
 /** Its servers: a command with its arguments in one list, and variables in braces. */
-export function translateOpencode(tree: Branch, report: Report): Branch {
+export function translateOpencode(tree: BranchNode, report: TranslationReport): BranchNode {
   const section = tree.members.get('mcp')
   const newer = section?.value.kind === 'branch' ? section.value.members.get('servers') : undefined
   const written = newer?.value.kind === 'branch' && typeOf(newer.value) === undefined ? newer : section
@@ -35,10 +35,10 @@ export function translateOpencode(tree: Branch, report: Report): Branch {
 }
 
 /** An entry may also just switch a server on or off that OpenCode knows from elsewhere. */
-const reasonFor = ({ members }: Branch): string | undefined =>
+const reasonFor = ({ members }: BranchNode): string | undefined =>
   members.has('command') || members.has('url') ? undefined : 'it only switches one that is defined elsewhere'
 
-function opencodeServer(server: Branch): Branch {
+function opencodeServer(server: BranchNode): BranchNode {
   const members = new Map(server.members)
   // What is reached elsewhere says nothing about how: the address does.
   if (typeOf(server) === 'remote') members.delete('type')

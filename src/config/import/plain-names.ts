@@ -1,16 +1,16 @@
-import { type Branch, branch, type Member, withMember } from '../tree.ts'
+import { type BranchNode, branch, type TreeMember, withMember } from '../tree.ts'
 import { plainName } from '../validate.ts'
-import type { Report } from './shape.ts'
+import type { TranslationReport } from './shape.ts'
 
 /** Names that stand for parts of Toolway. */
 const reserved = ['native', 'sink']
 
 /** Gives servers a name that we can use where a client took a sentence or an address for one; each is said. */
-export function withPlainNames(tree: Branch, report: Report): Branch {
+export function withPlainNames(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch') return tree
   const written = [...servers.value.members.keys()]
-  const renamed = new Map<string, Member>()
+  const renamed = new Map<string, TreeMember>()
   for (const [name, entry] of servers.value.members) {
     const taken = (other: string) => renamed.has(other) || (other !== name && written.includes(other))
     const other = unused(usable(name), taken)

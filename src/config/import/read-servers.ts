@@ -1,23 +1,23 @@
 import { dirname, resolve } from 'node:path'
-import { isRelative } from '../absolute-paths.ts'
 import { expand, interpolate } from '../interpolate.ts'
 import { readSource } from '../locate.ts'
 import { parseDocument } from '../parse/document.ts'
+import { isRelative } from '../paths.ts'
 import { type ConfigProblem, problemAt } from '../problems.ts'
-import { type Branch, branch, fits, type Leaf, mapLeaves, member, type Path, plain } from '../tree.ts'
+import { type BranchNode, branch, type LeafNode, mapLeaves, matchesPath, member, type Path, toPlain } from '../tree.ts'
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf } from './client-kind.ts'
-import { type Dialect, isForeign, translate } from './dialect.ts'
+import { type ConfigDialect, isForeign, translate } from './dialect.ts'
 import { withPlainNames } from './plain-names.ts'
-import type { Report } from './shape.ts'
+import type { TranslationReport } from './shape.ts'
 
 /** A server as our own file would have it, with its variables and references as they stand. */
-export type Definition = Readonly<Record<string, unknown>>
+export type ServerDefinition = Readonly<Record<string, unknown>>
 
 /** A server that was read from some file. */
 export interface ReadServer {
   readonly name: string
-  readonly definition: Definition
+  readonly definition: ServerDefinition
   /** Its key path as the file spells it. */
   readonly key: string
   /** The folder in which it would be started, where nobody wrote one. */
@@ -27,9 +27,9 @@ export interface ReadServer {
 }
 
 /** The servers of a file in any dialect. */
-export interface ServersFile extends Report {
+export interface ServersFile extends TranslationReport {
   readonly path: string
-  readonly dialect: Dialect | undefined
+  readonly dialect: ConfigDialect | undefined
   readonly servers: readonly ReadServer[]
   /** Sections beside the servers that mean something to us. */
   readonly sections: readonly string[]
@@ -44,7 +44,7 @@ export async function readServers(path: string, home: string, kind?: ClientKind)
   if (problems.length > 0) return { ...none, problems: [...problems] }
   const { tree: translated, ...translation } = translate(tree, home, kind)
   const named = isForeign(translation.dialect) ? withPlainNames(translated, translation) : translated
-  const portable = mapLeaves(mapLeaves(named, asText), carried) as Branch
+  const portable = mapLeaves(mapLeaves(named, asText), carried) as BranchNode
   const section = portable.members.get('mcpServers')?.value
   const members = section?.kind === 'branch' ? [...section.members] : []
   const servers = members.flatMap(([name, { value }]) =>
@@ -60,7 +60,7 @@ export async function readServers(path: string, home: string, kind?: ClientKind)
   }
 }
 
-function readServer(name: string, server: Branch, problems: readonly ConfigProblem[]): ReadServer {
+function readServer(name: string, server: BranchNode, problems: readonly ConfigProblem[]): ReadServer {
   const { key } = server.at
   // What an environment file adds is not known here, and nothing can be wrong with it.
   const checked = branch(
@@ -70,7 +70,7 @@ function readServer(name: string, server: Branch, problems: readonly ConfigProbl
   const outcome = validate(interpolate(alone(name, checked), {}).tree)
   return {
     name,
-    definition: plain(server) as Definition,
+    definition: toPlain(server) as ServerDefinition,
     key,
     impliedFolder: impliedFolder(server),
     problems: [
@@ -84,15 +84,15 @@ function readServer(name: string, server: Branch, problems: readonly ConfigProbl
 const within = (part: string, whole: string): boolean =>
   part === whole || part.startsWith(`${whole}.`) || part.startsWith(`${whole}[`)
 
-function impliedFolder(server: Branch): string | undefined {
+function impliedFolder(server: BranchNode): string | undefined {
   const [command, cwd] = ['command', 'cwd'].map((key) => server.members.get(key))
   if (!command) return undefined
   if (!cwd) return folderOf(server.at.file.path)
-  return cwd.at === command.at ? String(plain(cwd.value)) : undefined
+  return cwd.at === command.at ? String(toPlain(cwd.value)) : undefined
 }
 
 /** What would have to be looked at once its variable is known cannot be written down anew. */
-function unfinished(server: Branch): ConfigProblem[] {
+function unfinished(server: BranchNode): ConfigProblem[] {
   const found: ConfigProblem[] = []
   mapLeaves(server, (part) => {
     if (part.finish) found.push(problemAt(part.at, 'a variable here cannot be carried over; write the value itself'))
@@ -101,13 +101,13 @@ function unfinished(server: Branch): ConfigProblem[] {
   return found
 }
 
-const alone = (name: string, server: Branch): Branch =>
+const alone = (name: string, server: BranchNode): BranchNode =>
   branch(server.at, [['mcpServers', member(branch(server.at, [[name, member(server)]]))]])
 
 const pathKeys = ['mcpServers.*.cwd', 'mcpServers.*.envFile', 'mcpServers.*.guards.*.roots.*']
 
 /** A value that means the same in another file: paths no longer depend on this one. */
-function carried(part: Leaf, path: Path): Leaf {
+function carried(part: LeafNode, path: Path): LeafNode {
   if (typeof part.value !== 'string') return part
   const { finish, ...rest } = part
   const expansion = finish && expand(part.value, {})
@@ -116,6 +116,6 @@ function carried(part: Leaf, path: Path): Leaf {
   const referring = part.value.replace(/(?<!\$)\$\{file:([^}]+)\}/g, (written, named: string) =>
     isRelative(named) ? `\${file:${resolve(folder, named)}}` : written,
   )
-  const placed = pathKeys.some((pattern) => fits(pattern, path)) && isRelative(referring)
+  const placed = pathKeys.some((pattern) => matchesPath(pattern, path)) && isRelative(referring)
   return { ...part, value: placed ? resolve(folder, referring) : referring }
 }

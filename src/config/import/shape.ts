@@ -1,23 +1,34 @@
 import { type ConfigProblem, problemAt } from '../problems.ts'
-import { type Branch, branch, type Leaf, leaf, type Member, type Place, type Tree } from '../tree.ts'
+import {
+  type BranchNode,
+  branch,
+  type ConfigTree,
+  type LeafNode,
+  leaf,
+  type SourceLocation,
+  type TreeMember,
+} from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'
 
 /** A section of our own shape; parts that are not there are left out. */
-export function shape(at: Place, parts: Readonly<Record<string, Member | Tree | undefined>>): Branch {
-  const members: [string, Member][] = []
+export function shape(
+  at: SourceLocation,
+  parts: Readonly<Record<string, TreeMember | ConfigTree | undefined>>,
+): BranchNode {
+  const members: [string, TreeMember][] = []
   for (const [key, part] of Object.entries(parts)) {
     if (part !== undefined)
-      members.push([key, 'value' in part && !('kind' in part) ? part : { at: part.at, value: part as Tree }])
+      members.push([key, 'value' in part && !('kind' in part) ? part : { at: part.at, value: part as ConfigTree }])
   }
   return branch(at, members)
 }
 
 /** The members of a foreign section; a key that the dialect does not know is a problem, never silently dropped. */
 export function membersOf(
-  section: Tree | undefined,
+  section: ConfigTree | undefined,
   known: readonly string[] | undefined,
-  report: Report,
-): Map<string, Member> {
+  report: TranslationReport,
+): Map<string, TreeMember> {
   if (section === undefined || (section.kind === 'leaf' && section.value === null)) return new Map()
   if (section.kind !== 'branch') {
     report.problems.push(problemAt(section.at, 'expected a section with keys of its own'))
@@ -37,7 +48,7 @@ export function membersOf(
 }
 
 /** The opposite of a flag, also where a variable will hold it. */
-export function inverted(part: Tree): Tree {
+export function inverted(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf') return part
   if (typeof part.value === 'boolean') return { ...part, value: !part.value }
   const finish = (text: string) => (text === 'true' ? 'false' : text === 'false' ? 'true' : text)
@@ -45,16 +56,16 @@ export function inverted(part: Tree): Tree {
 }
 
 /** Whether a flag is written out as false. */
-export const isFalse = (part: Tree | undefined): boolean => part?.kind === 'leaf' && part.value === false
+export const isFalse = (part: ConfigTree | undefined): boolean => part?.kind === 'leaf' && part.value === false
 
 /** Whether a flag is written out as true. */
-export const isTrue = (part: Tree | undefined): boolean => part?.kind === 'leaf' && part.value === true
+export const isTrue = (part: ConfigTree | undefined): boolean => part?.kind === 'leaf' && part.value === true
 
 /** The same place, another value. */
-export const instead = (part: Leaf, value: Leaf['value']): Leaf => leaf(part.at, value, part.written)
+export const instead = (part: LeafNode, value: LeafNode['value']): LeafNode => leaf(part.at, value, part.written)
 
 /** What a translation has to say besides its result. */
-export interface Report {
+export interface TranslationReport {
   /** What was understood, for `toolway validate`. */
   readonly notes: string[]
   /** What was left aside, and why. */
@@ -62,7 +73,7 @@ export interface Report {
   readonly problems: ConfigProblem[]
 }
 
-export const createReport = (): Report => ({ notes: [], warnings: [], problems: [] })
+export const createReport = (): TranslationReport => ({ notes: [], warnings: [], problems: [] })
 
 /** `1 server`, `3 servers`. */
 export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`

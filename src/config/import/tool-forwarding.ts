@@ -1,7 +1,15 @@
 import { nearMiss } from '../../core/near.ts'
 import { problemAt } from '../problems.ts'
-import { type Branch, branch, type List, leaf, type Member, type Place, type Tree } from '../tree.ts'
-import { instead, isFalse, isTrue, membersOf, type Report, shape } from './shape.ts'
+import {
+  type BranchNode,
+  branch,
+  type ConfigTree,
+  type ListNode,
+  leaf,
+  type SourceLocation,
+  type TreeMember,
+} from '../tree.ts'
+import { instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 
 const strategies: Readonly<Record<string, string>> = {
   server_prefix: 'prefix',
@@ -17,25 +25,25 @@ const mapKeys = ['custom', 'custom_names', 'names', 'mappings', 'aliases']
 /** What `[tool_forwarding]` says, and what it means for the servers of the file. */
 export interface Forwarding {
   /** Our sections naming, policy, limits and cache. */
-  readonly sections: Readonly<Record<string, Branch | undefined>>
+  readonly sections: Readonly<Record<string, BranchNode | undefined>>
   /** Results are cached, so what servers say of their tools has to count. */
   readonly caches: boolean
   /** Whether paths are validated, and where they may lie; a list as the file has it. */
-  readonly paths: { readonly roots: List | undefined } | undefined
+  readonly paths: { readonly roots: ListNode | undefined } | undefined
 }
 
-export interface ForwardingOptions {
+interface ForwardingOptions {
   readonly servers: readonly string[]
   /** Servers whose own entry requires authentication. */
   readonly authenticated: readonly string[]
-  readonly at: Place
+  readonly at: SourceLocation
 }
 
 /** `[tool_forwarding]` as our sections. It is about forwarded tools: native ones stay usable beside them. */
 export function readForwarding(
-  forwarding: Tree | undefined,
+  forwarding: ConfigTree | undefined,
   { servers, authenticated, at: document }: ForwardingOptions,
-  report: Report,
+  report: TranslationReport,
 ): Forwarding {
   const keys = ['enabled', 'namespace_strategy', 'naming', 'security', 'rate_limit', 'cache', 'auth_required']
   const members = membersOf(forwarding, [...keys, ...mapKeys], report)
@@ -73,7 +81,7 @@ export function readForwarding(
 }
 
 /** An allow-list with our own tools on it. An empty list of tools allows all of them, so it stays empty. */
-function withNative(entry: Member | undefined, native: string, report: Report): Member | undefined {
+function withNative(entry: TreeMember | undefined, native: string, report: TranslationReport): TreeMember | undefined {
   if (entry?.value.kind !== 'list') return entry
   const { items } = entry.value
   const written = items.map((item) => (item.kind === 'leaf' ? item.value : undefined))
@@ -87,7 +95,11 @@ function withNative(entry: Member | undefined, native: string, report: Report): 
   return { at: entry.at, value: { ...entry.value, items: [...items, leaf(entry.at, native)] } }
 }
 
-function namingOf(members: ReadonlyMap<string, Member>, at: Place, report: Report): Branch | undefined {
+function namingOf(
+  members: ReadonlyMap<string, TreeMember>,
+  at: SourceLocation,
+  report: TranslationReport,
+): BranchNode | undefined {
   const naming = membersOf(members.get('naming')?.value, ['strategy', ...mapKeys], report)
   const strategy = members.get('namespace_strategy') ?? naming.get('strategy')
   const names = mapKeys.flatMap((key) => [members.get(key), naming.get(key)]).find((entry) => entry !== undefined)
@@ -101,8 +113,8 @@ function namingOf(members: ReadonlyMap<string, Member>, at: Place, report: Repor
 }
 
 /** Names by `server::tool`, or the other way round. */
-function aliasesOf(entry: Member, report: Report): Member {
-  const aliases = [...membersOf(entry.value, undefined, report)].map(([key, { at, value }]): [string, Member] => {
+function aliasesOf(entry: TreeMember, report: TranslationReport): TreeMember {
+  const aliases = [...membersOf(entry.value, undefined, report)].map(([key, { at, value }]): [string, TreeMember] => {
     const reversed = !key.includes('::') && value.kind === 'leaf' && String(value.value).includes('::')
     if (reversed && value.kind === 'leaf') return [toolName(String(value.value)), { at, value: instead(value, key) }]
     return [toolName(key), { at, value }]
@@ -110,7 +122,7 @@ function aliasesOf(entry: Member, report: Report): Member {
   return { at: entry.at, value: branch(entry.value.at, aliases) }
 }
 
-function strategyOf(part: Tree, report: Report): Tree {
+function strategyOf(part: ConfigTree, report: TranslationReport): ConfigTree {
   if (part.kind !== 'leaf') return part
   const known = strategies[String(part.value)]
   if (known !== undefined) return instead(part, known)
@@ -122,7 +134,7 @@ function strategyOf(part: Tree, report: Report): Tree {
 }
 
 /** Calls a minute: `default`, and by the name of a server or `server::tool`. */
-function limitsOf(entry: Member | undefined, report: Report): Branch | undefined {
+function limitsOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {
   if (!entry) return undefined
   const members = membersOf(entry.value, undefined, report)
   const perMinute = members.get('default')
@@ -136,7 +148,7 @@ function limitsOf(entry: Member | undefined, report: Report): Branch | undefined
   })
 }
 
-function cacheOf(entry: Member | undefined, report: Report): Branch | undefined {
+function cacheOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {
   if (!entry) return undefined
   const members = membersOf(entry.value, ['enabled', 'ttl_seconds', 'max_size'], report)
   const ttl = members.get('ttl_seconds')
@@ -147,7 +159,7 @@ function cacheOf(entry: Member | undefined, report: Report): Branch | undefined 
   })
 }
 
-const inSeconds = (part: Tree): Tree =>
+const inSeconds = (part: ConfigTree): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}s`) : part
 
 /** Tools are written `server::tool` there; one without a server means that tool of any server. */
@@ -156,7 +168,7 @@ const toolName = (written: string): string => {
   return written === '*' || written.includes('.') ? written : `*.${written}`
 }
 
-function toolsOf(entry: Member | undefined): Member | undefined {
+function toolsOf(entry: TreeMember | undefined): TreeMember | undefined {
   if (entry?.value.kind !== 'list') return entry
   const items = entry.value.items.map((item) =>
     item.kind === 'leaf' && typeof item.value === 'string' ? instead(item, toolName(item.value)) : item,
@@ -168,7 +180,7 @@ interface Servers {
   readonly servers: readonly string[]
   /** Servers whose own entry requires authentication. */
   readonly authenticated: readonly string[]
-  readonly at: Place
+  readonly at: SourceLocation
 }
 
 /**
@@ -176,17 +188,17 @@ interface Servers {
  * or tool with true, false or a list of tools.
  */
 function authRequired(
-  entries: readonly (Member | undefined)[],
+  entries: readonly (TreeMember | undefined)[],
   { servers, authenticated, at }: Servers,
-  report: Report,
-): List | undefined {
+  report: TranslationReport,
+): ListNode | undefined {
   const wholeServer = (name: string) => (servers.includes(name) || name === 'native' ? `${name}.*` : toolName(name))
-  const listed = ({ items }: List, prefix = ''): Tree[] =>
+  const listed = ({ items }: ListNode, prefix = ''): ConfigTree[] =>
     items.map((item) => {
       if (item.kind !== 'leaf' || typeof item.value !== 'string') return item
       return instead(item, prefix === '' ? wholeServer(item.value) : `${prefix}.${item.value.replace(/^.*::/, '')}`)
     })
-  const patterns = ({ at: place, value }: Member): Tree[] => {
+  const patterns = ({ at: place, value }: TreeMember): ConfigTree[] => {
     if (isFalse(value)) return []
     if (isTrue(value)) return servers.map((name) => leaf(place, `${name}.*`))
     if (value.kind === 'list') return listed(value)
@@ -199,7 +211,7 @@ function authRequired(
     }
     return unreadable(place)
   }
-  const unreadable = (place: Place): Tree[] => {
+  const unreadable = (place: SourceLocation): ConfigTree[] => {
     report.problems.push(problemAt(place, 'expected true, false, a list of tools, or a table by server or tool'))
     return []
   }

@@ -1,17 +1,17 @@
-import { type Branch, find, type Leaf, mapLeaves, type Tree } from '../tree.ts'
+import { type BranchNode, type ConfigTree, find, type LeafNode, mapLeaves } from '../tree.ts'
 import { folderOf, workspaceOf } from './client-kind.ts'
 import { clientServers } from './client-server.ts'
-import { instead, membersOf, type Report } from './shape.ts'
+import { instead, membersOf, type TranslationReport } from './shape.ts'
 import { editorVariables, inputVariable } from './variables.ts'
 
 /** An editor's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
-export const isVscode = ({ members }: Branch): boolean =>
+export const isVscode = ({ members }: BranchNode): boolean =>
   members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers')
 
 /** Its servers are ours; what it would ask a person for comes from variables. */
-export function translateVscode(document: Branch, report: Report, home: string): Branch {
+export function translateVscode(document: BranchNode, report: TranslationReport, home: string): BranchNode {
   membersOf(document, ['servers', 'inputs', '$schema'], report)
-  const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as Branch
+  const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
   const folder = folderOf(tree.at.file.path)
   const manner = {
     label: 'the editor',
@@ -24,7 +24,7 @@ export function translateVscode(document: Branch, report: Report, home: string):
 }
 
 /** Puts `${INPUT_ID}` in the place of `${input:id}`, with the default that the editor would have offered. */
-function inputs(section: Tree | undefined, report: Report): (part: Leaf) => Leaf {
+function inputs(section: ConfigTree | undefined, report: TranslationReport): (part: LeafNode) => LeafNode {
   const defaults = new Map<string, string>()
   for (const input of section?.kind === 'list' ? section.items : []) {
     const [id, fallback] = ['id', 'default'].map((key) => find(input, [key]))

@@ -1,14 +1,14 @@
-import { type Branch, branch, find, mapServers } from '../tree.ts'
+import { type BranchNode, branch, find, mapServers } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
 import { clientServers, withoutThose } from './client-server.ts'
-import { type Report, shape } from './shape.ts'
+import { shape, type TranslationReport } from './shape.ts'
 import { withoutVariables } from './variables.ts'
 
 /** Zed's `settings.json`: servers under `context_servers`. */
-export const isZed = ({ members }: Branch): boolean => members.get('context_servers')?.value.kind === 'branch'
+export const isZed = ({ members }: BranchNode): boolean => members.get('context_servers')?.value.kind === 'branch'
 
 /** Its servers, also in the older form with `command: {path, args, env}`. */
-export function translateZed(tree: Branch, report: Report): Branch {
+export function translateZed(tree: BranchNode, report: TranslationReport): BranchNode {
   const runnable = withoutThose(tree.members.get('context_servers'), reasonFor, report)
   const shaped = shape(tree.at, { mcpServers: runnable })
   const servers = mapServers(shaped, (server, name) => zedServer(server, name, report)).members.get('mcpServers')
@@ -17,10 +17,10 @@ export function translateZed(tree: Branch, report: Report): Branch {
   return clientServers({ tree, servers, manner, called: "Zed's settings", known: ['context_servers'] }, report)
 }
 
-const reasonFor = ({ members }: Branch): string | undefined =>
+const reasonFor = ({ members }: BranchNode): string | undefined =>
   members.has('command') || members.has('url') ? undefined : 'it is run by an extension of Zed'
 
-function zedServer(server: Branch, name: string, report: Report): Branch {
+function zedServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map(server.members)
   const settings = members.get('settings')?.value
   members.delete('settings')

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { find, placeOf, plain, type SourceFile } from '../tree.ts'
+import { find, locationOf, type SourceFile, toPlain } from '../tree.ts'
 import { parseDocument, syntaxOf } from './document.ts'
 
 const file = (path: string, text: string): SourceFile => ({ path, text })
 const value = async (path: string, text: string) => {
   const { tree, problems } = await parseDocument(file(path, text))
   expect(problems).toEqual([])
-  return plain(tree)
+  return toPlain(tree)
 }
 const complaints = async (path: string, text: string) =>
   (await parseDocument(file(path, text))).problems.map(
@@ -124,7 +124,7 @@ test.each([
   ['a.toml', '# x\n[[a.b]]\nc = 1\nd = 2\n', 4, 1],
 ])('%s: a key knows its line and column', async (path, text, line, column) => {
   const { tree } = await parseDocument(file(path, text))
-  const { offset, key } = placeOf(tree, ['a', 'b', 0, 'd'])
+  const { offset, key } = locationOf(tree, ['a', 'b', 0, 'd'])
   const before = text.slice(0, offset).split('\n')
   expect([before.length, (before.at(-1) as string).length + 1, key]).toEqual([line, column, 'a.b[0].d'])
 })

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import { type ConfigProblem, problemAt } from '../problems.ts'
-import { type Branch, branch, type SourceFile } from '../tree.ts'
-import { type Parsed, Refused } from './parsed.ts'
+import { type BranchNode, branch, type SourceFile } from '../tree.ts'
+import { type Parsed, RejectedDocument } from './parsed.ts'
 
 export type Syntax = 'yaml' | 'json' | 'toml'
 
@@ -29,7 +29,9 @@ async function parserFor(syntax: Syntax): Promise<(file: SourceFile) => Parsed> 
 const names: Readonly<Record<Syntax, string>> = { yaml: 'YAML', json: 'JSON', toml: 'TOML' }
 
 /** Reads a document in any of the three syntaxes; an empty one is an empty object. */
-export async function parseDocument(file: SourceFile): Promise<{ tree: Branch; problems: readonly ConfigProblem[] }> {
+export async function parseDocument(
+  file: SourceFile,
+): Promise<{ tree: BranchNode; problems: readonly ConfigProblem[] }> {
   const start = { file, offset: 0, key: '' }
   const syntax = syntaxOf(file)
   const parse = await parserFor(syntax)
@@ -49,7 +51,7 @@ function guarded(parse: () => Parsed): Parsed {
   try {
     return parse()
   } catch (thrown) {
-    if (thrown instanceof Refused) return { errors: [{ message: thrown.message, offset: thrown.offset }] }
+    if (thrown instanceof RejectedDocument) return { errors: [{ message: thrown.message, offset: thrown.offset }] }
     if (thrown instanceof RangeError) return { errors: [{ message: 'nested too deep', offset: 0 }] }
     throw thrown
   }

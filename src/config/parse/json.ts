@@ -1,5 +1,5 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { branch, keyPath, leaf, list, type Member, type Path, type SourceFile, type Tree } from '../tree.ts'
+import { branch, type ConfigTree, keyPath, leaf, list, type Path, type SourceFile, type TreeMember } from '../tree.ts'
 import { createBounds, type Parsed, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ export function parseJson(file: SourceFile): Parsed {
   const errors: SyntaxFault[] = []
   const check = createBounds()
 
-  const build = (node: Node, path: Path): Tree => {
+  const build = (node: Node, path: Path): ConfigTree => {
     check(path, node.offset)
     const at = { file, offset: node.offset, key: keyPath(path) }
     if (node.type === 'array')
@@ -44,7 +44,7 @@ export function parseJson(file: SourceFile): Parsed {
         (node.children ?? []).map((item, index) => build(item, [...path, index])),
       )
     if (node.type !== 'object') return leaf(at, node.value, file.text.slice(node.offset, node.offset + node.length))
-    const members = new Map<string, Member>()
+    const members = new Map<string, TreeMember>()
     for (const property of node.children ?? []) {
       const [keyNode, valueNode] = property.children ?? []
       if (!keyNode || !valueNode) continue

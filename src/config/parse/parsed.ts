@@ -1,8 +1,8 @@
-import type { Path, Tree } from '../tree.ts'
+import type { ConfigTree, Path } from '../tree.ts'
 
 /** What a parser of one syntax answers: the document (nothing where it is empty) and what is wrong with it. */
 export interface Parsed {
-  readonly tree?: Tree
+  readonly tree?: ConfigTree
   readonly errors: readonly SyntaxFault[]
 }
 
@@ -18,7 +18,7 @@ const maxDepth = 64
 const maxParts = 200_000
 
 /** A document that parses but is not taken. */
-export class Refused extends Error {
+export class RejectedDocument extends Error {
   readonly offset: number
 
   constructor(message: string, offset: number) {
@@ -31,8 +31,8 @@ export class Refused extends Error {
 export function createBounds(): (path: Path, offset: number) => void {
   let parts = 0
   return (path, offset) => {
-    if (path.length > maxDepth) throw new Refused(`nested deeper than ${maxDepth} levels`, offset)
-    if (++parts > maxParts) throw new Refused(`unfolds into more than ${maxParts} values`, offset)
-    if (path.at(-1) === '__proto__') throw new Refused('no key can be called __proto__', offset)
+    if (path.length > maxDepth) throw new RejectedDocument(`nested deeper than ${maxDepth} levels`, offset)
+    if (++parts > maxParts) throw new RejectedDocument(`unfolds into more than ${maxParts} values`, offset)
+    if (path.at(-1) === '__proto__') throw new RejectedDocument('no key can be called __proto__', offset)
   }
 }

@@ -1,5 +1,14 @@
 import { parse, TomlError } from 'smol-toml'
-import { branch, keyPath, leaf, list, type Path, type Place, type SourceFile, type Tree } from '../tree.ts'
+import {
+  branch,
+  type ConfigTree,
+  keyPath,
+  leaf,
+  list,
+  type Path,
+  type SourceFile,
+  type SourceLocation,
+} from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 
 /** TOML 1.0. The parser knows values but not where they stand, so a second, simpler pass finds that. */
@@ -14,11 +23,11 @@ export function parseToml(file: SourceFile): Parsed {
   const places = scanToml(file.text)
   const check = createBounds()
 
-  const build = (part: unknown, path: Path, around: number): Tree => {
+  const build = (part: unknown, path: Path, around: number): ConfigTree => {
     const found = places.get(placeKey(path))
     const offset = found?.value ?? around
     check(path, offset)
-    const at: Place = { file, offset, key: keyPath(path) }
+    const at: SourceLocation = { file, offset, key: keyPath(path) }
     if (Array.isArray(part))
       return list(
         at,
@@ -38,7 +47,7 @@ export function parseToml(file: SourceFile): Parsed {
   return { tree: build(value, [], 0), errors: [] }
 }
 
-const scalarLeaf = (part: unknown, at: Place, written: string | undefined) =>
+const scalarLeaf = (part: unknown, at: SourceLocation, written: string | undefined) =>
   leaf(at, typeof part === 'number' || typeof part === 'boolean' ? part : String(part), written ?? String(part))
 
 /** The rest of the message repeats lines of the file, and with them perhaps a secret. */

@@ -1,16 +1,16 @@
 import { isAlias, isMap, isScalar, isSeq, type Node, type ParsedNode, parseDocument, type YAMLMap } from 'yaml'
 import {
   branch,
+  type ConfigTree,
   keyPath,
   leaf,
   list,
-  type Member,
   type Path,
   type Scalar,
   type SourceFile,
-  type Tree,
+  type TreeMember,
 } from '../tree.ts'
-import { createBounds, type Parsed, Refused, type SyntaxFault } from './parsed.ts'
+import { createBounds, type Parsed, RejectedDocument, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: 'only one document fits into a file; remove the ---',
@@ -31,7 +31,7 @@ export function parseYaml(file: SourceFile): Parsed {
   const targets = new Map<Node, Node>()
   let unfolding = 0
 
-  const build = (node: Node | null | undefined, path: Path, offset: number): Tree => {
+  const build = (node: Node | null | undefined, path: Path, offset: number): ConfigTree => {
     const here = (node as ParsedNode | null)?.range?.[0] ?? offset
     if (unfolding === 0 && node && 'anchor' in node && node.anchor) anchors.set(node.anchor, node)
     check(path, here)
@@ -39,7 +39,7 @@ export function parseYaml(file: SourceFile): Parsed {
     if (isAlias(node)) {
       // The library would search the whole document for each alias, which a long list of them turns into minutes.
       const target = targets.get(node) ?? anchors.get(node.source)
-      if (!target) throw new Refused(`no anchor is called ${node.source}`, here)
+      if (!target) throw new RejectedDocument(`no anchor is called ${node.source}`, here)
       targets.set(node, target)
       unfolding++
       const unfolded = build(target, path, here)
@@ -56,9 +56,9 @@ export function parseYaml(file: SourceFile): Parsed {
     return leaf(at, null)
   }
 
-  const membersOf = (map: YAMLMap, path: Path): Map<string, Member> => {
-    const members = new Map<string, Member>()
-    const merged: Member[] = []
+  const membersOf = (map: YAMLMap, path: Path): Map<string, TreeMember> => {
+    const members = new Map<string, TreeMember>()
+    const merged: TreeMember[] = []
     for (const { key: keyNode, value: valueNode } of map.items) {
       const offset = (keyNode as ParsedNode | null)?.range?.[0] ?? 0
       if (!isScalar(keyNode)) {

@@ -12,13 +12,13 @@ import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { reasonOf } from '../../../stores/postgres/connection.ts'
 import {
+  commandName,
   createOutput,
   createProgress,
   type ExitCode,
   exit,
   type Output,
   type Shell,
-  spelling,
   UsageError,
 } from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
@@ -103,7 +103,7 @@ function print(
     if (hasLog) output.note('No matching records.')
   } else {
     for (const line of rowTable(rows, output)) output.print(line)
-    if (next) output.note(output.paintNote('dim', `More: ${spelling(shell.env)} audit query … --before ${next}`))
+    if (next) output.note(output.paintNote('dim', `More: ${commandName(shell.env)} audit query … --before ${next}`))
   }
 }
 

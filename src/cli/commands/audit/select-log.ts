@@ -6,7 +6,7 @@ import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { archiveOf } from '../../../stores/postgres/archive.ts'
 import { connectPostgres, placeOf, reasonOf } from '../../../stores/postgres/connection.ts'
-import { near, type Output, type Shell, UsageError } from '../../kit.ts'
+import { type Output, relativeTo, type Shell, UsageError } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
 import type { FilterOptions, PlaceOptions } from './options.ts'
 
@@ -23,7 +23,7 @@ export async function auditFolder(shell: Shell, options: CommonOptions & PlaceOp
 /** Whether there is anything to read; if not, the user is told. */
 export function hasRecords(folder: string, output: Output, { cwd }: Shell): boolean {
   if (lanesOf(folder).length > 0) return true
-  output.note(`There is no audit log in ${near(folder, cwd)} yet: nothing has been recorded.`)
+  output.note(`There is no audit log in ${relativeTo(folder, cwd)} yet: nothing has been recorded.`)
   return false
 }
 

@@ -13,8 +13,8 @@ import {
   createProgress,
   type ExitCode,
   exit,
-  near,
   type Output,
+  relativeTo,
   type Shell,
   UsageError,
 } from '../../kit.ts'
@@ -46,7 +46,7 @@ export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<E
   if (options.json) {
     output.print(harmlessJson(JSON.stringify({ folder, ...report }, undefined, output.terminal ? 2 : undefined)))
   } else {
-    printReport(report, `${counted(report.lanes.length, 'lane')} of ${oneLine(near(folder, shell.cwd))}`, output)
+    printReport(report, `${counted(report.lanes.length, 'lane')} of ${oneLine(relativeTo(folder, shell.cwd))}`, output)
   }
   return report.ok ? exit.ok : exit.failed
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientKind } from '../config/import/client-kind.ts'
-import { FileProblem, look, remove, replace, type Snapshot } from './file.ts'
+import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from './file.ts'
 
 /** What we did to a client's file, so that it can be undone. */
 interface Connection {
@@ -21,16 +21,16 @@ interface Connection {
 }
 
 /** Writes clients' files and puts them back. Everything that is needed for that is kept in `folder`. */
-export interface Connections {
+export interface ConnectionBackups {
   /** Writes new content, after the old one is safe; answers where that is. */
-  write(client: ClientKind, before: Snapshot, content: string): Promise<{ readonly backup: string }>
+  write(client: ClientKind, before: FileSnapshot, content: string): Promise<{ readonly backup: string }>
   /** Puts a file back as it was; `force` also where somebody has changed it since. */
-  undo(client: ClientKind, path: string, force: boolean): Promise<Undone>
+  undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult>
   /** Whether there is something to undo. */
   has(client: ClientKind, path: string): Promise<boolean>
 }
 
-export interface Undone {
+interface UndoResult {
   /** What there was before: nothing, if there was no file. */
   readonly restored: boolean
   /** Whether later changes were lost. */
@@ -42,14 +42,14 @@ export interface Undone {
 const hashOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex')
 
-export function createConnections(folder: string, now: () => number): Connections {
+export function createConnectionBackups(folder: string, now: () => number): ConnectionBackups {
   const stem = (client: ClientKind, path: string) =>
     join(folder, `${client}-${createHash('sha256').update(path).digest('hex').slice(0, 12)}`)
 
   const keep = async (file: string, bytes: Buffer): Promise<void> => {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const found = await look(file)
-    await replace({ ...found, mode: 0o600, owner: undefined }, bytes)
+    const found = await readSnapshot(file)
+    await replaceFile({ ...found, mode: 0o600, owner: undefined }, bytes)
   }
 
   const recorded = async (client: ClientKind, path: string): Promise<Connection | undefined> => {
@@ -89,7 +89,7 @@ export function createConnections(folder: string, now: () => number): Connection
       const note = (connection: Connection) =>
         keep(`${stem(client, path)}.json`, Buffer.from(`${JSON.stringify(connection, undefined, 2)}\n`))
       await note(record)
-      const folders = await replace(before, bytes)
+      const folders = await replaceFile(before, bytes)
       if (folders.length > 0) await note({ ...record, folders })
       return { backup }
     },
@@ -97,7 +97,7 @@ export function createConnections(folder: string, now: () => number): Connection
     async undo(client, path, force) {
       const record = await recorded(client, path)
       if (!record) throw new FileProblem(`There is nothing to undo: ${path} was not changed by Toolway.`)
-      const found = await look(path)
+      const found = await readSnapshot(path)
       const current = hashOf(found.bytes)
       const changed = current !== record.after && current !== record.before
       if (changed && !force) {
@@ -126,9 +126,9 @@ async function backupOf(stem: string, { existed, before }: Connection): Promise<
   return bytes
 }
 
-async function putBack({ existed, mode, folders }: Connection, found: Snapshot, backup: Buffer): Promise<void> {
+async function putBack({ existed, mode, folders }: Connection, found: FileSnapshot, backup: Buffer): Promise<void> {
   if (existed) {
-    await replace({ ...found, mode }, backup)
+    await replaceFile({ ...found, mode }, backup)
     return
   }
   await remove(found)

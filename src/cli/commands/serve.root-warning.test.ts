@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { warnOfRoot } from './commands/serve.ts'
-import { createOutput } from './kit.ts'
+import { createOutput } from '../kit.ts'
+import { warnOfRoot } from './serve.ts'
 
 const said = (uid: number | undefined, json = false): string => {
   const stderr = new PassThrough()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findingOf } from './tried.fixture.ts'
+import { findingOf } from './probed-server.fixture.ts'
 
 const program = { command: process.execPath }
 const works = {

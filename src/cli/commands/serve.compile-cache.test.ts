@@ -2,7 +2,7 @@ import { mkdir, mkdtempDisposable, readdir, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { removeOldCompiled } from './commands/serve.ts'
+import { removeOldCompiled } from './serve.ts'
 
 test('B11: what other versions of Node compiled goes after a month; what is used, and what others own, stays', async () => {
   await using made = await mkdtempDisposable(join(tmpdir(), 'toolway-cli-'))

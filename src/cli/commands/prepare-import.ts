@@ -1,21 +1,21 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { called, type FoundServer, type ImportPlan, type PlannedServer, planImport } from '../../clients/import-plan.ts'
-import { fileKeeper, filesIn, variableKeeper, variablesIn, writeSecrets } from '../../clients/secrets.ts'
+import { fileSecretStore, filesIn, variableSecretStore, variablesIn, writeSecrets } from '../../clients/secrets.ts'
 import type { NewServer } from '../../clients/yaml-servers.ts'
-import { inHome } from '../../config/absolute-paths.ts'
-import type { Definition } from '../../config/import/read-servers.ts'
+import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { readSecretFile } from '../../config/interpolate.ts'
 import { folder } from '../../config/locate.ts'
+import { inHome } from '../../config/paths.ts'
 import { homeOf } from '../../core/home.ts'
 import { findSecrets } from '../find-secrets.ts'
-import { inTilde, type Output, type Shell } from '../kit.ts'
+import { type Output, type Shell, tildePath } from '../kit.ts'
 
 /** Where secrets go: into files that only their owner can read, or nowhere, so that somebody sets variables. */
-export type SecretsPlace = 'file' | 'env'
+export type SecretStorage = 'file' | 'env'
 
 /** An import that has been thought through and not yet been done. */
-export interface Prepared extends ImportPlan {
+export interface PreparedImport extends ImportPlan {
   /** Writes the secrets; the configuration refers to them. */
   writeSecrets(): Promise<void>
   /** Where they are written, as people write it. */
@@ -25,19 +25,19 @@ export interface Prepared extends ImportPlan {
 }
 
 /** Thinks an import through: what is added, and where its secrets go. */
-export async function prepare(
+export async function prepareImport(
   { env }: Pick<Shell, 'env'>,
   found: readonly FoundServer[],
-  known: ReadonlyMap<string, Definition>,
-  secrets: SecretsPlace,
-): Promise<Prepared> {
+  known: ReadonlyMap<string, ServerDefinition>,
+  secrets: SecretStorage,
+): Promise<PreparedImport> {
   const home = homeOf(env)
   const place = join(folder(env.XDG_CONFIG_HOME, join(home, '.config')), 'toolway', 'secrets')
-  const secretsFolder = inTilde(place, home)
-  const files = fileKeeper(place, secretsFolder)
-  const { keep } = secrets === 'file' ? files : variableKeeper()
+  const secretsFolder = tildePath(place, home)
+  const files = fileSecretStore(place, secretsFolder)
+  const { keep } = secrets === 'file' ? files : variableSecretStore()
   const unset = (value: unknown) => variablesIn(value).filter((variable) => env[variable] === undefined)
-  const missing = (definition: Definition) => [...unset(definition), ...missingFiles(definition, home)]
+  const missing = (definition: ServerDefinition) => [...unset(definition), ...missingFiles(definition, home)]
   const plan = await planImport(found, { known, find: findSecrets, keep, missing })
   return {
     ...plan,
@@ -48,7 +48,7 @@ export async function prepare(
 }
 
 /** Files that a server refers to and that cannot be read. */
-function missingFiles(definition: Definition, home: string): string[] {
+function missingFiles(definition: ServerDefinition, home: string): string[] {
   const absolute = (path: string) => inHome(path, home) ?? path
   const { envFile } = definition
   const variables = typeof envFile === 'string' && !envFile.includes('${') ? [absolute(envFile)] : []
@@ -56,7 +56,7 @@ function missingFiles(definition: Definition, home: string): string[] {
   return [
     ...variables.filter((path) => !existsSync(path)),
     ...secrets.filter((path) => 'fault' in readSecretFile(path)),
-  ].map((path) => `the file ${inTilde(path, home)}`)
+  ].map((path) => `the file ${tildePath(path, home)}`)
 }
 
 /** A server as it is written, with a word about where it comes from and what it waits for. */
@@ -70,7 +70,7 @@ export const asWritten = ({ name, definition, origins, waiting }: PlannedServer)
 })
 
 /** Says what became of the servers and their secrets. */
-export function noteOf(prepared: Prepared, { note, paintNote }: Output, secrets: SecretsPlace): void {
+export function noteOf(prepared: PreparedImport, { note, paintNote }: Output, secrets: SecretStorage): void {
   for (const line of prepared.notes) note(line)
   if (prepared.secrets > 0 && secrets === 'file') {
     note(`${count(prepared.secrets, 'secret')} in ${prepared.secretsFolder}, which only you can read.`)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { banner } from './commands/serve.ts'
+import { banner } from './serve.ts'
 
 const plain = (_: unknown, text: string) => text
 const facts = {

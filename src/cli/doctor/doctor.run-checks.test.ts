@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Progress } from '../kit.ts'
+import type { ProgressLine } from '../kit.ts'
 import { runChecks } from './doctor.ts'
-import { type Check, ok } from './finding.ts'
+import { type DoctorCheck, ok } from './finding.ts'
 
-const silent: Progress = { show() {}, [Symbol.dispose]() {} }
+const silent: ProgressLine = { show() {}, [Symbol.dispose]() {} }
 const around = (more: object = {}) => ({
   progress: silent,
   signal: new AbortController().signal,
@@ -11,7 +11,7 @@ const around = (more: object = {}) => ({
   ...more,
 })
 
-const named = (name: string, run: Check['run'] = async () => ok(name)): Check => ({ name, run })
+const named = (name: string, run: DoctorCheck['run'] = async () => ok(name)): DoctorCheck => ({ name, run })
 
 test('B11: checks run beside one another, and are told in their order', async () => {
   const second = Promise.withResolvers<void>()
@@ -61,7 +61,7 @@ test('B11: a check that fails is a problem, and the others go on', async () => {
 
 test('B11: progress names what is under way', async () => {
   const shown: string[] = []
-  const progress: Progress = { ...silent, show: (text) => shown.push(text) }
+  const progress: ProgressLine = { ...silent, show: (text) => shown.push(text) }
   await runChecks([named('one'), named('two')], around({ progress }))
   expect(shown.slice(0, 2)).toEqual(['Checking one …', 'Checking one, two …'])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { firstBlob, resultText } from './commands/call.ts'
+import { firstBlob, resultText } from './call.ts'
 
 const image = { type: 'image', mimeType: 'image/png', data: Buffer.alloc(12_300).toString('base64') }
 

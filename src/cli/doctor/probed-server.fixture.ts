@@ -2,7 +2,7 @@ import { loadConfig } from '../../config/load.ts'
 import type { ServerConfig } from '../../config/schema.ts'
 import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 import { folder } from '../folder.fixture.ts'
-import type { Finding } from './finding.ts'
+import type { CheckFinding } from './finding.ts'
 import { serverFinding } from './servers.ts'
 
 type Seen = Partial<Omit<ProbeResult, 'failure'>> & { readonly failure?: Partial<ProbeFailure> }
@@ -12,7 +12,7 @@ export async function findingOf(
   written: object,
   { failure: failed, ...seen }: Seen,
   env: Readonly<Record<string, string>> = {},
-): Promise<Finding> {
+): Promise<CheckFinding> {
   await using at = await folder({ 'toolway.json': { mcpServers: { it: written } } })
   const loaded = await loadConfig({ env: at.env, cwd: at.cwd })
   const config = loaded.config.mcpServers.it as ServerConfig

@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path'
-import { type Branch, fits, type Leaf, mapLeaves } from './tree.ts'
+import { type BranchNode, type LeafNode, mapLeaves, matchesPath } from './tree.ts'
 
 /** Keys that hold files and folders. Arguments of a program are its own affair and stay as they are. */
 const pathKeys = [
@@ -14,15 +14,15 @@ const pathKeys = [
 ]
 
 /** Makes paths absolute, each against the folder of the file that it was written in. */
-export function absolutePaths(tree: Branch, home: string): Branch {
+export function absolutePaths(tree: BranchNode, home: string): BranchNode {
   return mapLeaves(tree, (part, path) =>
-    typeof part.value === 'string' && part.value !== '' && pathKeys.some((pattern) => fits(pattern, path))
+    typeof part.value === 'string' && part.value !== '' && pathKeys.some((pattern) => matchesPath(pattern, path))
       ? { ...part, value: absolute(part, part.value, home) }
       : part,
-  ) as Branch
+  ) as BranchNode
 }
 
-function absolute({ at, variables }: Leaf, path: string, home: string): string {
+function absolute({ at, variables }: LeafNode, path: string, home: string): string {
   if (variables === 'left') return path
   return inHome(path, home) ?? resolve(dirname(at.file.path), path)
 }

@@ -10,14 +10,14 @@ import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
 import { homeOf } from '../../core/home.ts'
 import { policyDoubts } from '../../policy/doubts.ts'
-import { near, type Shell, short, spelling } from '../kit.ts'
+import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { count, oneLine, printable, quoted } from '../table.ts'
-import { type Check, type Checked, type Finding, ok, problem, warning } from './finding.ts'
+import { type CheckFinding, type CheckResult, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { privateFile } from './private-file.ts'
 
 /** The configuration as far as there is one, and what is wrong with it. */
-export interface Situation {
+export interface DoctorContext {
   /** Absent where it cannot be used. Where nothing but variables is missing, it is read as if they were set. */
   readonly loaded: LoadedConfig | undefined
   readonly problems: readonly ConfigProblem[]
@@ -34,10 +34,10 @@ interface UnsetVariable {
   readonly variable: string
 }
 
-type Outcome = Pick<Situation, 'loaded' | 'problems'>
+type Outcome = Pick<DoctorContext, 'loaded' | 'problems'>
 
 /** Reads the configuration. A broken one is what the doctor is there for, so it is no reason to stop. */
-export async function situationOf(shell: Shell, options: CommonOptions): Promise<Situation> {
+export async function situationOf(shell: Shell, options: CommonOptions): Promise<DoctorContext> {
   const outcome = await read(shell, options)
   const tried = outcome.loaded ? outcome : await withSoundServers(shell, options, (config) => read(shell, { config }))
   return {
@@ -112,7 +112,7 @@ async function withSoundServers<T>(
 const maxProblems = 20
 
 /** Where the configuration was found, whether it is valid, and what is odd about it. */
-export const configurationCheck = (situation: Situation, shell: Shell): Check => ({
+export const configurationCheck = (situation: DoctorContext, shell: Shell): DoctorCheck => ({
   name: 'configuration',
   run: async () =>
     situation.problems.length > 0
@@ -120,32 +120,32 @@ export const configurationCheck = (situation: Situation, shell: Shell): Check =>
       : soundFindings(situation.loaded as LoadedConfig, shell),
 })
 
-function brokenFindings(problems: readonly ConfigProblem[], shell: Shell): Finding[] {
+function brokenFindings(problems: readonly ConfigProblem[], shell: Shell): CheckFinding[] {
   const told = problems.slice(0, maxProblems).map((one) => brokenFinding(one, shell))
   const rest = problems.length - told.length
-  const validate = `${spelling(shell.env)} validate`
+  const validate = `${commandName(shell.env)} validate`
   return rest > 0 ? [...told, problem(`${count(rest, 'problem')} more`, validate)] : told
 }
 
-function brokenFinding(found: ConfigProblem, shell: Shell): Finding {
+function brokenFinding(found: ConfigProblem, shell: Shell): CheckFinding {
   const { file, line, column, key, message } = found
-  const place = [short(file, shell), line, column].filter((part) => part !== undefined).join(':')
+  const place = [shortPath(file, shell), line, column].filter((part) => part !== undefined).join(':')
   const variable = unsetVariable(found)
-  const mend = line === undefined ? `ls -l ${quoted(file)}` : `mend ${place}, then: ${spelling(shell.env)} validate`
+  const mend = line === undefined ? `ls -l ${quoted(file)}` : `mend ${place}, then: ${commandName(shell.env)} validate`
   const remedy = variable === undefined ? mend : `export ${variable}=…`
   return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
 }
 
-function soundFindings({ config, files, warnings }: LoadedConfig, shell: Shell): Finding[] {
-  const command = spelling(shell.env)
-  const read = files.map(({ path }) => short(path, shell)).join(', ')
+function soundFindings({ config, files, warnings }: LoadedConfig, shell: Shell): CheckFinding[] {
+  const command = commandName(shell.env)
+  const read = files.map(({ path }) => shortPath(path, shell)).join(', ')
   const servers = count(Object.keys(config.mcpServers).length, 'server')
   const agents = count(Object.keys(config.agents).length, 'agent')
   const found =
     files.length === 0
       ? ok('none was found, so defaults apply', { remedy: `${command} init` })
       : ok(`${read} is valid: ${servers}, ${agents}`)
-  const doubts = [...warnings, ...policyDoubts(config)].map((text) => warning(near(text, shell.cwd)))
+  const doubts = [...warnings, ...policyDoubts(config)].map((text) => warning(relativeTo(text, shell.cwd)))
   return [found, ...doubts]
 }
 
@@ -153,7 +153,7 @@ function soundFindings({ config, files, warnings }: LoadedConfig, shell: Shell):
 export async function redactorFor({
   understood: config,
   secrets,
-}: Pick<Situation, 'understood' | 'secrets'>): Promise<Redactor> {
+}: Pick<DoctorContext, 'understood' | 'secrets'>): Promise<Redactor> {
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
   const { text } = await privateFile({ path, shown: path, what: 'the token' })
@@ -167,7 +167,7 @@ export async function redactorFor({
  */
 export const concealer =
   ({ known }: Redactor) =>
-  ({ message, remedy, details, ...rest }: Checked): Checked => {
+  ({ message, remedy, details, ...rest }: CheckResult): CheckResult => {
     const clean = (text: string) => String(known(text) ?? '')
     return {
       ...rest,

@@ -1,18 +1,18 @@
 import type { ClientFile } from '../../clients/client-files.ts'
 import { type ClientText, ownName } from '../../clients/entry.ts'
-import { replace } from '../../clients/file.ts'
-import { placed } from '../../clients/import-plan.ts'
+import { replaceFile } from '../../clients/file.ts'
+import { adaptServer } from '../../clients/import-plan.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import type { ServersFile } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { keyPath } from '../../config/tree.ts'
-import { type Output, type Shell, short, UsageError } from '../kit.ts'
+import { type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import { printDiff } from '../print-diff.ts'
 import { knownIn, lookInto, withServers } from './config-file.ts'
-import { count, noteOf, prepare } from './import-prepare.ts'
+import { count, noteOf, prepareImport } from './prepare-import.ts'
 
 /** Servers that go from a client's file into our configuration. */
-export interface Move {
+export interface ServerMove {
   /** As the client's file calls them. */
   readonly names: readonly string[]
   /** Servers that cannot go, and why. */
@@ -23,7 +23,7 @@ export interface Move {
   tell(output: Output): void
 }
 
-export const noMove: Move = { names: [], kept: [], preview() {}, write: async () => {}, tell() {} }
+export const noMove: ServerMove = { names: [], kept: [], preview() {}, write: async () => {}, tell() {} }
 
 /** Plans to move all servers of a client, but for ourselves, behind us. */
 export async function planMove(
@@ -32,7 +32,7 @@ export async function planMove(
   text: ClientText,
   content: ServersFile,
   loaded: LoadedConfig,
-): Promise<Move> {
+): Promise<ServerMove> {
   const into = loaded.files.findLast(({ path, dialect }) => dialect === 'toolway' && /\.ya?ml$/.test(path))?.path
   if (into === undefined) {
     throw new UsageError('There is no toolway.yaml to move the servers into.', '`toolway init` writes one.')
@@ -45,18 +45,18 @@ export async function planMove(
   }))
   const movable = found.filter(({ server }) => server && server.problems.length === 0)
   const kept = found.filter((one) => !movable.includes(one)).map(({ name }) => name)
-  const servers = movable.flatMap(({ server }) => (server ? [placed(server, { client, path, scope }, into)] : []))
-  const target = await lookInto(into, short(into, shell))
+  const servers = movable.flatMap(({ server }) => (server ? [adaptServer(server, { client, path, scope }, into)] : []))
+  const target = await lookInto(into, shortPath(into, shell))
   const known = await knownIn(target, shell)
-  const prepared = await prepare(shell, servers, known, 'file')
-  const after = withServers(target, prepared, short(into, shell))
+  const prepared = await prepareImport(shell, servers, known, 'file')
+  const after = withServers(target, prepared, shortPath(into, shell))
   const names = movable.map(({ name }) => name)
   return {
     names,
     kept,
     preview(output) {
       if (after !== target.text) {
-        output.print(output.paint('bold', short(into, shell)))
+        output.print(output.paint('bold', shortPath(into, shell)))
         printDiff(target.text, after, [...known.values()], output)
       }
       for (const name of kept) {
@@ -66,7 +66,7 @@ export async function planMove(
     async write() {
       if (prepared.added.length === 0) return
       await prepared.writeSecrets()
-      await replace(target, Buffer.from(target.mark + after))
+      await replaceFile(target, Buffer.from(target.mark + after))
     },
     tell(output) {
       if (names.length > 0)

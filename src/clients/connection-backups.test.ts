@@ -4,20 +4,20 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as files from '../config/import/client-files.fixture.ts'
 import { type ClientKind, clientLabels } from '../config/import/client-kind.ts'
-import { createConnections } from './connections.ts'
-import { clientText, entryFor, shapes, type Way } from './entry.ts'
-import { look } from './file.ts'
+import { createConnectionBackups } from './connection-backups.ts'
+import { type ClientTransport, clientText, entryFor, shapes } from './entry.ts'
+import { readSnapshot } from './file.ts'
 import { place } from './place.fixture.ts'
 import { jsonFile } from './written-json.fixture.ts'
 
-const way: Way = { kind: 'stdio', command: '/usr/bin/node', args: ['/opt/toolway/main.js', 'stdio'] }
+const way: ClientTransport = { kind: 'stdio', command: '/usr/bin/node', args: ['/opt/toolway/main.js', 'stdio'] }
 
 async function connecting(content?: string | Buffer, client: ClientKind = 'cursor', name = 'mcp.json') {
   const { at } = await place(content === undefined ? {} : { [name]: content })
   const path = at(name)
-  const connections = createConnections(at('state'), () => 0)
+  const connections = createConnectionBackups(at('state'), () => 0)
   const connect = async (how = way) => {
-    const before = await look(path)
+    const before = await readSnapshot(path)
     const text = clientText(client, path, before.text).edited(entryFor(client, clientLabels[client], how))
     return connections.write(client, before, text)
   }
@@ -113,8 +113,8 @@ describe('B11: connect and undo', () => {
     const { at } = await place({ 'dotfiles/mcp.json': '{}' })
     await mkdir(at('home'))
     await symlink('../dotfiles/mcp.json', at('home', 'mcp.json'))
-    const connections = createConnections(at('state'), () => 0)
-    await connections.write('cursor', await look(at('home', 'mcp.json')), '{"a": 1}')
+    const connections = createConnectionBackups(at('state'), () => 0)
+    await connections.write('cursor', await readSnapshot(at('home', 'mcp.json')), '{"a": 1}')
     expect(await readFile(at('dotfiles', 'mcp.json'), 'utf8')).toBe('{"a": 1}')
     await connections.undo('cursor', at('home', 'mcp.json'), false)
     expect(await readFile(at('dotfiles', 'mcp.json'), 'utf8')).toBe('{}')

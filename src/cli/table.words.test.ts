@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { commandLine, count, span, took } from '../table.ts'
+import { commandLine, count, span, took } from './table.ts'
 
 test('B11: numbers and times read as people say them', () => {
   expect([count(1, 'tool'), count(0, 'tool'), count(3, 'tool')]).toEqual(['1 tool', '0 tools', '3 tools'])

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { diff } from '../cli/print-diff.ts'
+import { diff } from './print-diff.ts'
 
 const shown = (before: string, after: string) =>
   diff(before, after).map(({ kind, text }) => `${{ same: ' ', removed: '-', added: '+', gap: '…' }[kind]}${text}`)
