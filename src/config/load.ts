@@ -17,8 +17,6 @@ import { refuseUnauthenticated } from './unauthenticated.ts'
 import { validate } from './validate.ts'
 import { configWarnings } from './warnings.ts'
 
-export type { ConfigDialect as Dialect } from './import/dialect.ts'
-
 /** A configuration and what there is to say about it. */
 export interface LoadedConfig {
   readonly config: Config
