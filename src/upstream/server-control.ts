@@ -2,22 +2,22 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Connector } from './connection/connect.ts'
 import type { ConnectionPool } from './connection/connection-pool.ts'
 
-/** What an operator can do with a server while it runs, and what only they may see of it. */
+/** Operator actions on a running server, and details that only operators may see. */
 export interface ServerControl {
-  /** Turned off: it offers nothing and refuses calls until it is resumed or restarted. */
+  /** While paused, the server offers nothing and rejects calls until it is resumed or restarted. */
   readonly paused: boolean
-  /** Turns it off and ends its processes and connections; settles when they have ended. */
+  /** Pauses the server and closes its processes and connections; resolves when they have ended. */
   pause(): Promise<void>
   resume(): void
-  /** Ends its processes and connections and opens it anew, turned off or not. The status tells how that went. */
+  /** Closes its processes and connections and reconnects, even if paused. The status shows the outcome. */
   restart(): Promise<void>
-  /** The process that runs for it; of several the one that was started last. */
+  /** Its process; of several, the one started last. */
   readonly process: ServerProcess | undefined
-  /** How often what was open to it has ended by itself, was given up, or was ended by an operator. */
+  /** How often a connection broke, was abandoned, or was closed by an operator. */
   readonly restarts: number
-  /** Lines to it that are open now. */
+  /** Number of open connections. */
   readonly connections: number
-  /** The last lines that its processes wrote to stderr, without secrets; those of ended ones, too. */
+  /** The last redacted lines that its processes wrote to stderr, including processes that have ended. */
   stderr(): readonly string[]
 }
 
@@ -26,16 +26,16 @@ export interface ServerControlOptions {
   readonly paused: boolean
   readonly connect: Connector
   pool(): ConnectionPool
-  /** What it offers, or how it is, is not what it was. */
+  /** The listing or the health changed. */
   changed(): void
-  /** Opens it where the configuration wants it to be open without a call. */
+  /** Connects if the configuration asks for an eager connection. */
   begin(): void
-  /** Opens it, and asks what it offers. Never rejects. */
+  /** Connects and fetches the listing. Never rejects. */
   open(): Promise<unknown>
 }
 
 export interface PausableControl extends ServerControl {
-  /** Does something that needs the server, or rejects where it is turned off. */
+  /** Runs `work`, or rejects while the server is paused. */
   unlessPaused<T>(work: () => Promise<T>): Promise<T>
 }
 
@@ -76,7 +76,7 @@ export function createServerControl(options: ServerControlOptions): PausableCont
   }
 }
 
-/** No fault of the server, so that no breaker opens because of it, and nothing that trying again would mend. */
+/** Not the server's fault: must not open the breaker, and retrying does not help. */
 function turnedOff(server: string): ToolwayError {
   const sentence = `An operator has turned ${server} off: ask them to enable it, or use another server.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
@@ -85,15 +85,14 @@ function turnedOff(server: string): ToolwayError {
 const restarted = (server: string): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `An operator is restarting ${server}.`, { server, unsent: true })
 
-/** A process that runs for a server. */
 interface ServerProcess {
   readonly pid: number
   readonly startedAt: number
-  /** How often one before it has ended by itself, was given up, or was ended by an operator. */
+  /** How often a predecessor crashed, was abandoned, or was closed by an operator. */
   readonly restarts: number
 }
 
-/** The process of the line that was opened last; none while the server sleeps, or where it runs elsewhere. */
+/** The process of the newest connection; undefined for idle and remote servers. */
 function processOf({ all, breaks }: Pick<ConnectionPool, 'all' | 'breaks'>): ServerProcess | undefined {
   let latest: ServerProcess | undefined
   for (const { current, openedAt } of all) {

@@ -28,46 +28,46 @@ export interface UpstreamServerOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly timeoutMs: number
-  /** Of a call whose server reports progress; ten minutes, where it is not said. */
+  /** Upper bound for a call whose server reports progress; 10 minutes by default. */
   readonly maxTimeoutMs?: number
-  /** How old what is known of it may get. */
+  /** Maximum age of the listing. */
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
   readonly connect: Connector
-  /** What policy says of an entry now; asked again where a new connection shows it with another definition. */
+  /** The policy decision for an entry; evaluated again when a new connection lists another definition. */
   readonly decide?: Decide
-  /** Whether a changed definition can make policy refuse a call; not by default. */
+  /** Whether a changed definition can make policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
-  /** Whether calls are let through to it, as the pipeline sees it. */
+  /** State of the circuit breaker. */
   readonly breaker?: () => BreakerCondition
-  /** The form under which callers know a URI of this server. */
+  /** The URI under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
-  /** How often an open line is checked, and how long an answer to that may take; never, where there is none. */
+  /** Interval and timeout of health checks; none without it. */
   readonly health?: { readonly interval: number; readonly timeout: number }
-  /** Whether the one before it was turned off: another configuration of it does not turn it on again. */
+  /** The previous generation of this server was paused: a new configuration does not resume it. */
   readonly paused?: boolean
   readonly clock: Clock
   readonly log: Log
 }
 
-/** An MCP server as a source of entries: what it offers is remembered, its lines are opened when somebody needs them. */
+/** An MCP server as a source of entries: its listing is cached, its connections open on demand. */
 export interface UpstreamServer extends Source, ServerOffers {
-  /** Recalls what was known of it, and connects where the configuration asks for that. Never waits for the server. */
+  /** Loads the cached listing, and connects if the configuration says so. Never waits for the server. */
   start(): Promise<void>
   seenBy(capabilities: Capabilities): Source
-  /** The same for every kind of client that it has been heard for in this run, by kind. */
+  /** One source for each client profile whose listing was fetched in this run. */
   kinds(): ReadonlyMap<string, Source>
   notifyServer(caller: Caller, method: string): void
   sessionEnded(caller: Caller): void
-  /** Its breaker has opened or closed, which changes its health. */
+  /** The circuit breaker opened or closed, which changes health. */
   breakerChanged(): void
-  /** What an operator can do with it while it runs. */
+  /** Operator actions on the running server. */
   readonly control: ServerControl
 }
 
-/** Kinds of clients, by what they can be asked for. */
+/** Client profiles with a listing of their own. */
 const maxListings = 32
 
 export function createServer(options: UpstreamServerOptions): UpstreamServer {
@@ -76,15 +76,15 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   const listings = new Map<string, ServerListing>()
   const listeners = new Set<() => void>()
   const changeStreams = new Map<ManagedConnection, ChangeStream>()
-  /** Connections whose lists are still being read: calls on them wait for that. */
+  /** Connections whose lists are still being fetched: calls on them wait. */
   const unlisted = new WeakMap<InitializedConnection, Promise<unknown>>()
-  /** The `gaps` of a connection's transport when its lists were last read. */
+  /** The transport's `gaps` when the lists of a connection were last fetched. */
   const gapsListed = new WeakMap<InitializedConnection, number>()
   let health: Health = 'stale'
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
-  /** Whether any kind of client has had an answer to what it offers, in this run. */
+  /** Whether any listing was fetched in this run. */
   let fetched = false
 
   const control = createServerControl({
@@ -164,7 +164,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     },
   }
 
-  /** What the server said of itself last, in this run or before it. */
+  /** The last handshake result, from this run or the cached listing. */
   function handshake() {
     return pool.latest?.handshake ?? plain.descriptors
   }
@@ -178,7 +178,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const profile = profileOf(capabilities)
     const known = listings.get(profile)
     if (known) return known
-    // A client of an unheard-of kind beyond the bound sees what the plainest kind sees.
+    // Beyond the limit, new client profiles see the listing of the plain profile.
     if (listings.size >= maxListings) return plain
     const { timeoutMs, maxTimeoutMs = 600_000, servedUri, seal } = options
     const forwarding = { use, subscriptions, servedUri, seal, clock }
@@ -252,18 +252,18 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
       }),
     )
     const ms = performance.now() - start
-    // The mean follows the last calls, so that health shows how the server is now.
+    // An exponential moving average, so that health reflects recent calls.
     latencyMs = latencyMs === undefined ? ms : latencyMs * 0.8 + ms * 0.2
     return answer
   }
 
-  /** Whether another program may answer over HTTP than the one whose definitions policy has judged. */
+  /** Whether another program than the one whose definitions policy evaluated may answer over HTTP. */
   function mayBeReplaced(open: InitializedConnection): boolean {
     const { gaps } = open.connection.transport
     return gaps !== undefined && gaps !== gapsListed.get(open) && (options.judgesDefinitions?.() ?? false)
   }
 
-  /** Reads the lists again, once for all calls that come meanwhile. */
+  /** Fetches the lists again, once for all calls that arrive meanwhile. */
   function list(open: InitializedConnection, capabilities: Capabilities): Promise<unknown> | undefined {
     const listings = seenThrough(open, capabilities)
     if (listings.length === 0) return undefined
@@ -275,7 +275,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     return listed
   }
 
-  /** A changed definition is noticed before the first call on a new connection (B5), unless the lists take too long. */
+  /** Notices a changed definition before the first call on a new connection (B5), unless the lists take too long. */
   async function sinceListed(listed: Promise<unknown>, call: Call): Promise<void> {
     using patience = deadline(clock, listedWithinMs, () => new Error('its lists take too long'), call.signal)
     await waitFor(listed, patience.signal).catch((error) => {
@@ -288,7 +288,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     if (decision && !decision.allowed) throw refusalOf(decision, name)
   }
 
-  /** What clients of a kind are shown: what all are, until it has been heard for them. */
+  /** The entries for a client profile; those of the plain profile until its own listing was fetched. */
   function seen(listing: ServerListing): readonly Entry[] {
     return (listing.descriptors ? listing : plain).entries
   }
@@ -322,16 +322,16 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   ): void {
     if (method === 'notifications/resources/updated') {
       const { uri } = JSON.parse(params?.toString() ?? '{}')
-      // In the era with sessions each line tells of what was asked for on it.
+      // In the session-based protocol each connection reports only its own subscriptions.
       if (typeof uri === 'string') subscriptions.updated(uri, open.handshake.era === 'legacy' ? managed : undefined)
     } else if (method.endsWith('/list_changed')) {
       for (const listing of seenThrough(open, capabilities)) listing.changed(open)
     }
   }
 
-  /** A line of the stateless era shows the server to everybody, one with a handshake to those it was made for. */
+  /** A stateless connection lists for every profile, one with a handshake only for the profile it was opened for. */
   function seenThrough({ handshake, principal }: InitializedConnection, capabilities: Capabilities): ServerListing[] {
-    // What one principal is shown for its own credential is nobody else's business.
+    // What one principal's credential shows must not reach others.
     if (principal !== undefined) return []
     return handshake.era === 'modern' ? [...listings.values()] : [listingOf(capabilities)]
   }
@@ -348,13 +348,13 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     healthMayHaveChanged()
   }
 
-  /** A process is tried again as long as it would not have been put to sleep; what runs elsewhere costs nothing to ask. */
+  /** Reconnect a process only while it would not have been closed as idle; remote servers cost nothing to probe. */
   function isWanted(): boolean {
     if (config.transport !== 'stdio' || config.connect === 'eager' || config.idle === 0) return true
     return clock.monotonic() - wantedAt < config.idle
   }
 
-  /** Lines come and go with calls: that alone is no news. */
+  /** Connections open and close with calls: notify only if health changed. */
   function healthMayHaveChanged(): void {
     if (status(plain).health !== health) changed()
   }
@@ -396,9 +396,9 @@ const listedWithinMs = 10_000
 const never = new AbortController().signal
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
 
-/** Changes when a server may have become another one, so that what is remembered of the old one is not shown for it. */
+/** Identifies the configured server, so that a cached listing of another one is not used. */
 function fingerprintOf(config: ServerConfig): string {
-  // Values of the environment are secrets more often than not; that they are set is enough to tell servers apart.
+  // Environment values are often secrets; the names are enough to tell servers apart.
   const identity =
     config.transport === 'stdio'
       ? [config.command, config.args, config.cwd, Object.keys(config.env).sort()]

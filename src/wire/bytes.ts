@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Bytes that arrive in pieces. Large ones are kept as they came and copied once; the space for small ones doubles. */
+/** Collects bytes that arrive in chunks. Large chunks are kept and copied once; the buffer for small ones doubles. */
 export interface ByteCollector {
   readonly length: number
   append(piece: Buffer): void
-  /** Gives away what was gathered and starts anew. */
+  /** Returns the collected bytes and starts over. */
   take(): Buffer
 }
 
-/** What is worth keeping by itself; a sender of single bytes must not cost a hundred times what it sends. */
+/** Kept without copying; a sender of single bytes must not cost a hundred times what it sends. */
 const large = 16 * 1024
 
 const nothing = Buffer.alloc(0)
@@ -55,7 +55,7 @@ export function createByteCollector(): ByteCollector {
   }
 }
 
-/** Bytes that belong together and were not copied together: what is large is only ever copied by the kernel. */
+/** Bytes of one message, not concatenated: large parts are only copied by the kernel. */
 export type Pieces = readonly Buffer[]
 
 export const joined = (pieces: Pieces): Buffer => (pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
@@ -71,8 +71,8 @@ const RETURN = 0x0d
 const SPACE = 0x20
 
 /**
- * JSON on one line, as stdio and event streams frame it. Line breaks can only stand between JSON tokens,
- * so a space in their place changes nothing; the bytes are copied only where there is something to change.
+ * JSON on one line, as stdio and event streams frame it. Line breaks occur only between JSON tokens, so replacing them
+ * by spaces changes nothing; copies only if there are any.
  */
 export function toOneLine(bytes: Buffer): Buffer {
   if (!bytes.includes(LINE_FEED) && !bytes.includes(RETURN)) return bytes
@@ -82,19 +82,18 @@ export function toOneLine(bytes: Buffer): Buffer {
   return copy
 }
 
-/** Received bytes as they may be passed on: no byte order mark, one line, and U+FFFD for what is not UTF-8. */
+/** Received bytes without byte order mark and line breaks, with U+FFFD for invalid UTF-8. */
 export function toCleanLine(received: Buffer): Buffer {
   const marked = received[0] === 0xef && received[1] === 0xbb && received[2] === 0xbf
   const bytes = marked ? received.subarray(3) : received
   return toOneLine(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')))
 }
 
-/** A slice of a message, and what stands in its place from now on. */
+/** A slice of a message, and its replacement. */
 export type Replacement = readonly [slice: Buffer, by: Buffer]
 
 /**
- * Puts other bytes in the place of slices, which must be slices of `bytes` in the order in which they stand there:
- * their places follow from where both begin. Everything else stays to the byte; with nothing to replace it is `bytes`.
+ * Replaces slices of `bytes`, in order; their positions follow from the buffer offsets. All other bytes stay the same.
  */
 export function splice(bytes: Buffer, replacements: readonly Replacement[]): Buffer {
   if (replacements.length === 0) return bytes
@@ -109,7 +108,7 @@ export function splice(bytes: Buffer, replacements: readonly Replacement[]): Buf
   return Buffer.concat(pieces)
 }
 
-/** The text in the bytes of a JSON string; undefined for any other value. */
+/** The text of a JSON string; undefined for any other value. */
 export const textOf = (slice: Buffer | undefined): string | undefined =>
   slice?.[0] === 0x22 ? (JSON.parse(slice.toString('utf8')) as string) : undefined
 

@@ -3,16 +3,16 @@ import { elements, members, walk } from '../core/json-text/scan.ts'
 import { foldName } from '../core/lookalikes.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
-/** The revision that a message is written in, and the extensions that both sides declared. */
+/** The revision of a message, and the extensions that both sides declared. */
 export interface Scope {
   readonly revision: string
   extension?(name: string): boolean
 }
 
-/** A member that some parser would take for another one: a folded spelling of a known name, or a second one. */
+/** A member that some parser would take for another one: a different spelling of a known name, or a duplicate. */
 export class AmbiguousMember extends Error {
   override readonly name = 'AmbiguousMember'
-  /** With the names of those around it. */
+  /** With the path to it. */
   member: string
   readonly #problem: string
 
@@ -30,8 +30,8 @@ export class AmbiguousMember extends Error {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The same object with only the members that are defined: others are left out and noted in `leftOut`. Throws
- * `AmbiguousMember` for a name that differs from a known one in letter case, width, white space or the like.
+ * The object with only the defined members; removed ones are added to `leftOut`. Throws `AmbiguousMember` for a name
+ * that differs from a known one in letter case, width, white space or the like.
  */
 export function definedMembers<T extends Fields>(value: T, level: MemberRules, scope: Scope, leftOut: string[]): T {
   let kept: Record<string, unknown> | undefined
@@ -56,7 +56,7 @@ export function definedMembers<T extends Fields>(value: T, level: MemberRules, s
   return (kept as T | undefined) ?? value
 }
 
-/** A list is checked element by element. What is noted or thrown is named from here on. */
+/** Checks an object or each element of a list, and prefixes reported names with `name`. */
 function definedWithin(name: string, inner: object, within: MemberRules, scope: Scope, leftOut: string[]): unknown {
   const noted = leftOut.length
   const checked = (item: unknown) => (isObject(item) ? definedMembers(item, within, scope, leftOut) : item)
@@ -72,7 +72,7 @@ function definedWithin(name: string, inner: object, within: MemberRules, scope: 
   }
 }
 
-/** The same for the bytes of an object, which must be JSON: what stays keeps its bytes. Refuses duplicates at any depth. */
+/** The same for the bytes of a JSON object; what stays keeps its bytes. Rejects duplicates at any depth. */
 export function definedBytes(bytes: Buffer, level: MemberRules, scope: Scope, leftOut: string[]): Buffer {
   const value = JSON.parse(bytes.toString('utf8')) as Fields
   if (extentOf(bytes).members !== countMembers(value)) throw duplicateIn(bytes)
@@ -103,7 +103,7 @@ const joined = (start: string, pieces: readonly Buffer[], end: string): Buffer =
 
 const comma = Buffer.from(',')
 
-/** Names the first member that occurs twice in one object. The bytes must be JSON that has one. */
+/** Names the first duplicate member. The bytes must be JSON that has one. */
 export function duplicateIn(bytes: Buffer): AmbiguousMember {
   const name = findDuplicate(bytes) ?? ''
   return new AmbiguousMember(name, 'occurs twice in one object: send it once.')
@@ -129,7 +129,7 @@ function findDuplicate(bytes: Buffer): string | undefined {
   return undefined
 }
 
-/** A list within a list is looked into as a member of an object. */
+/** Wraps a nested list as a member of an object. */
 const wrap = Buffer.from('{"":')
 const unwrap = Buffer.from('}')
 
@@ -138,7 +138,7 @@ function isDefined({ since, before, extension }: MemberRule, { revision, extensi
   return extension !== undefined && declared?.(extension) === true
 }
 
-/** Throws where an unknown name would be read as a known one by a parser that is not strict about spelling. */
+/** Throws if a lenient parser would read an unknown name as a known one. */
 function refuseMisspelt(name: string, level: MemberRules): void {
   const folded = foldName(name)
   const known = foldedNames(level).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
@@ -149,7 +149,7 @@ function refuseMisspelt(name: string, level: MemberRules): void {
 const isMisspelt = (name: string, folded: string, prefix: string): boolean =>
   folded.startsWith(prefix) && !name.startsWith(prefix)
 
-/** The known name that this one may be read as; `undefined` where it is that name, or resembles none. */
+/** The known name that this one may be read as; undefined if it is that name or resembles none. */
 export function misspelling(name: string, level: MemberRules): string | undefined {
   return Object.hasOwn(level.members, name) ? undefined : foldedNames(level).get(foldName(name))
 }
@@ -165,7 +165,7 @@ function foldedNames({ members }: MemberRules): ReadonlyMap<string, string> {
   return table
 }
 
-/** Names come from outside: bounded, and with escapes for what is invisible. */
+/** Foreign names: bounded, with escapes for invisible characters. */
 const quoted = (name: string): string =>
   JSON.stringify(name.slice(0, 100)).replace(
     /[^ -~]/g,

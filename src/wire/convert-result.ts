@@ -2,16 +2,16 @@ import { members, walk } from '../core/json-text/scan.ts'
 import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from '../core/json-text/skip.ts'
 import { type Pieces, splice } from './bytes.ts'
 
-/** How long, and by whom, a list or a resource may be kept. */
+/** How long and by whom a list or resource may be cached. */
 export interface CacheHint {
   readonly ttlMs: number
   readonly cacheScope: 'public' | 'private'
 }
 
 /**
- * A result as clients of the stateless revision expect it: with `resultType`, and with a cache hint where one is
- * asked for. What the result has already stays, and only a complete one may be kept. Everything else is the same
- * bytes: the new members stand before it. Who knows that it has none of them says so with `plain`.
+ * Adds the members that stateless clients expect: `resultType`, and a cache hint if given. Existing ones stay, and
+ * only a complete result may be cached. The other bytes are unchanged. `plain` says that the result has none of these
+ * members.
  */
 export function toModern(result: Buffer, hint?: CacheHint, plain = false): Pieces {
   const { resultType, ttlMs, cacheScope } = plain ? none : envelopeOf(result)
@@ -29,13 +29,13 @@ export function toModern(result: Buffer, hint?: CacheHint, plain = false): Piece
 }
 
 /**
- * A result of the stateless revision as clients of the others expect it: without the envelope, and with structured
- * content that is an object. One that never had the envelope is handed back as it is.
+ * Removes these members for session-based clients, and makes structured content an object. A result without them is
+ * returned unchanged.
  */
 export const toLegacy = (result: Buffer): Buffer =>
   envelopeOf(result).resultType === undefined ? result : withStructuredObject(withoutEnvelope(result))
 
-/** Clients that know only objects would refuse the whole result: any other value is put into one, as the SDK does. */
+/** Clients that expect an object would reject the whole result: other values are wrapped, as the SDK does. */
 function withStructuredObject(result: Buffer): Buffer {
   if (!result.includes('"structuredContent"')) return result
   const value = members(result)?.get('structuredContent')
@@ -45,14 +45,14 @@ function withStructuredObject(result: Buffer): Buffer {
 
 function withoutEnvelope(result: Buffer): Buffer {
   const pieces: Buffer[] = []
-  /** Up to where the bytes are dealt with, and where the last member that stays ends. */
+  /** End of the processed bytes, and of the last member that stays. */
   let from = 0
   let kept: number | undefined
   let removing = false
   walk(result, (key, _start, end, keyStart) => {
     const goes = envelopeKeys.has(key)
     if (goes && !removing) {
-      // With nothing before it that stays, a member goes together with what separates it from the next.
+      // Without a member before it that stays, the separator behind it goes too.
       pieces.push(result.subarray(from, kept ?? keyStart))
     }
     if (!goes && removing && kept === undefined) from = keyStart
@@ -71,10 +71,10 @@ const none: Envelope = {}
 
 type Envelope = { -readonly [Key in 'resultType' | 'ttlMs' | 'cacheScope']?: string }
 
-/** The raw values of what the envelope consists of. Where a key occurs twice the last one counts, as for a parser. */
+/** The raw values of these members. The last duplicate counts, as for a parser. */
 function envelopeOf(result: Buffer): Envelope {
   const found: Envelope = {}
-  // Letters can otherwise only be spelt as \u escapes: most results of the legacy era are not read once more.
+  // Names could only be hidden by \u escapes: most results need not be parsed.
   const absent = !result.includes('"resultType"') && !result.includes('"ttlMs"') && !result.includes('"cacheScope"')
   if (absent && !result.includes('\\u')) return found
   walk(result, (key, start, end) => {
@@ -87,7 +87,7 @@ function envelopeOf(result: Buffer): Envelope {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether a schema describes objects, in words that clients of the revisions with sessions can read. */
+/** Whether a schema describes objects in a form that session-based clients can read. */
 export function isObjectSchema(schema: unknown): boolean {
   if (!isObject(schema) || schema.type !== 'object') return false
   const { properties, required } = schema

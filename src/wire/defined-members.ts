@@ -7,24 +7,24 @@ import { latestLegacy, modernRevision } from './revisions.ts'
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
 
-/** Where a member is defined: everywhere by default. */
+/** When a member is defined; always by default. */
 export interface MemberRule {
-  /** The first revision that has it, and the first that does not have it any more. */
+  /** The first revision that has it, and the first that no longer has it. */
   readonly since?: string
   readonly before?: string
-  /** Also defined where both sides declared this extension, whatever the revision. */
+  /** Also defined where both sides declared this extension, in any revision. */
   readonly extension?: string
-  /** What the value may hold, where it is an object (or a list of objects) that is interpreted. */
+  /** Rules for the value, if it is an object or a list of objects that is interpreted. */
   readonly within?: MemberRules
 }
 
-/** One JSON object. Unknown members of an open level are passed on; elsewhere they are left out. */
+/** Rules for one JSON object. Unknown members of an open object are kept; elsewhere they are removed. */
 export interface MemberRules {
   readonly members: Readonly<Record<string, MemberRule>>
   readonly open?: true
-  /** Beginnings of names that no unknown member may misspell. */
+  /** Prefixes that no unknown member may misspell. */
   readonly prefixes?: readonly string[]
-  /** What each value holds, where the names are free. */
+  /** Rules for each value, if the names are arbitrary. */
   readonly each?: (value: object) => MemberRules
 }
 
@@ -36,7 +36,7 @@ const level = (...names: readonly string[]): MemberRules => ({
 const open = (members: Readonly<Record<string, MemberRule>>): MemberRules => ({ members, open: true })
 const names = (...all: readonly string[]): MemberRules => open(level(...all).members)
 
-/** `task` of a request: in one revision a part of the protocol, since then an extension. */
+/** `task` of a request: part of one revision, an extension since then. */
 const task: MemberRule = {
   since: latestLegacy,
   before: modernRevision,
@@ -95,7 +95,7 @@ const contentBlock = names(
 
 const taskState = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval']
 
-/** What a client answers with a task where a server asked for one. */
+/** A client's response with a task, to a server that asked for one. */
 const startedTask: MemberRule = { since: latestLegacy, before: modernRevision, within: level(...taskState) }
 const resultType: MemberRule = { since: modernRevision }
 
@@ -111,7 +111,7 @@ const sampled: MemberRules['members'] = {
 const elicited: MemberRules['members'] = { action: any, content: any, task: startedTask, resultType, _meta }
 const listedRoots: MemberRules['members'] = { roots: { within: level('uri', 'name', '_meta') }, resultType, _meta }
 
-/** The result objects that clients answer servers with, by the method that asked. */
+/** The results that clients send to servers, by method. */
 export const answers: Readonly<Record<string, MemberRules>> = {
   'sampling/createMessage': { members: sampled },
   'elicitation/create': { members: elicited },
@@ -124,18 +124,18 @@ export const answers: Readonly<Record<string, MemberRules>> = {
 
 const anything: MemberRules = { members: {}, open: true }
 
-/** What an answer must be where nothing but itself tells which question was asked. */
+/** Rules for a result whose method is only known from its members. */
 function answerLevel(answer: object): MemberRules {
-  // A whole message in the place of its result is not an answer: the question is asked again.
+  // A whole message in the place of its result is not a response: the request is repeated.
   if ('method' in answer && 'result' in answer) return anything
   if ('action' in answer) return { members: elicited }
   return { members: 'roots' in answer ? listedRoots : unmarked }
 }
 
-/** An answer without `action` and `roots` is one of sampling, unless it has one of these in another spelling. */
+/** A result without `action` and `roots` is one of sampling, unless it has one of these in another spelling. */
 const unmarked: MemberRules['members'] = { ...elicited, ...listedRoots, ...sampled }
 
-/** The error object of an answer. */
+/** The error object of a response. */
 export const errorMembers: MemberRules = level('code', 'message', 'data')
 
 const rounds: MemberRules['members'] = {
@@ -147,7 +147,7 @@ const nothing: MemberRules = { members: { _meta } }
 const aboutUri: MemberRules = { members: { uri: any, _meta } }
 const aboutTask: MemberRules = { members: { taskId: any, _meta } }
 
-/** The params of what clients send, requests and notifications. */
+/** Params of requests and notifications from clients. */
 export const fromClients: Readonly<Record<string, MemberRules>> = {
   initialize: {
     members: {
@@ -199,7 +199,7 @@ export const fromClients: Readonly<Record<string, MemberRules>> = {
   'notifications/tasks/status': { members: { ...level(...taskState).members, _meta } },
 }
 
-/** The params of what servers ask of clients. Every other method is refused. */
+/** Params of requests from servers. Every other method is rejected. */
 export const fromServers: Readonly<Record<string, MemberRules>> = {
   'sampling/createMessage': {
     members: {
@@ -219,7 +219,7 @@ export const fromServers: Readonly<Record<string, MemberRules>> = {
   'tasks/list': page,
 }
 
-/** The params of what servers tell clients. Every other method is dropped. */
+/** Params of notifications from servers. Every other method is dropped. */
 export const toldByServers: Readonly<Record<string, MemberRules>> = {
   'notifications/progress': { members: { progressToken: any, progress: any, total: any, message: any, _meta } },
   'notifications/message': { members: { level: any, logger: any, data: any, _meta } },
@@ -236,7 +236,7 @@ export const toldByServers: Readonly<Record<string, MemberRules>> = {
 /** The members of a JSON-RPC message. */
 export const envelopeMembers: MemberRules = level('jsonrpc', 'id', 'method', 'params', 'result', 'error')
 
-/** The capability that a client must have declared before it is asked. */
+/** The capability that a client must declare for a request. */
 export const capabilityFor: ReadonlyMap<string, string> = new Map([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
@@ -247,11 +247,11 @@ export const capabilityFor: ReadonlyMap<string, string> = new Map([
   ['tasks/list', 'tasks'],
 ])
 
-/** What a call can be answered with questions about: the methods that `inputRequests` may name. */
+/** Whether `inputRequests` may contain this method. */
 export const isInputRequest = (method: unknown): method is string =>
   method === 'sampling/createMessage' || method === 'elicitation/create' || method === 'roots/list'
 
-/** A result that asks for input; whatever else it holds is passed on. */
+/** A result that requires input; all other members are kept. */
 export const inputRequired: MemberRules = open({
   resultType: any,
   requestState: any,

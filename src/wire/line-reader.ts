@@ -2,7 +2,7 @@ import { createByteCollector } from './bytes.ts'
 
 export interface LineReader {
   push(chunk: Buffer): void
-  /** Tells the last line, if it had no end. */
+  /** Delivers the last line if it had no line end. */
   end(): void
 }
 
@@ -10,12 +10,12 @@ const LINE_FEED = 0x0a
 const RETURN = 0x0d
 
 /**
- * Cuts a stream into lines, without their LF or CRLF; empty ones are told too. A line that came in one chunk is
- * a slice of it. One longer than `maxLength` is dropped up to its end, and reported once, as soon as that is clear.
+ * Splits a stream into lines without their LF or CRLF, including empty ones. A line within one chunk is a slice of it.
+ * A line longer than `maxLength` is dropped and reported once, as soon as that is clear.
  */
 export function createLineReader(options: {
   readonly maxLength: number
-  /** Empty lines are not told: whoever has no use for them can be sent them by the million. */
+  /** Skips empty lines: a sender could produce millions of them. */
   readonly skipsEmpty?: boolean
   line(bytes: Buffer): void
   tooLong(length: number): void

@@ -31,7 +31,7 @@ export type Message =
   | { readonly kind: 'error'; readonly id: Id | null; readonly error: Buffer }
   | InvalidMessage
 
-/** An answer with the result of a request. */
+/** A response with a result. */
 export interface RpcResponse {
   readonly kind: 'response'
   readonly id: Id
@@ -39,7 +39,7 @@ export interface RpcResponse {
   readonly notes: ResultNotes
 }
 
-/** `parse` says that it is not JSON at all; the id is given where it could still be read. */
+/** `parse` means that it is not JSON; the id is set if it could be read. */
 export interface InvalidMessage {
   readonly kind: 'invalid'
   readonly reason: string
@@ -48,9 +48,9 @@ export interface InvalidMessage {
 }
 
 /**
- * Reads the envelope of a message and leaves the rest as the bytes it came in: slices of the input, unless that had
- * line breaks in it or was not UTF-8 and had to be mended in a copy. Never throws. What is inside `params`, `result`
- * and `error` is well-formed JSON, but keys below the top level may occur twice.
+ * Reads the envelope of a message. `params`, `result` and `error` are slices of the input, or of a copy if line breaks
+ * or invalid UTF-8 had to be replaced. Never throws. They are well-formed JSON, but may have duplicate keys below the
+ * top level.
  */
 export function readMessage(received: Buffer): Message {
   const bytes = toCleanLine(received)
@@ -64,7 +64,7 @@ export function readMessage(received: Buffer): Message {
   if (found.misspelt !== undefined) {
     const { name, known } = found.misspelt
     const refused = invalid(`the member ${JSON.stringify(name.slice(0, 100))} may be read as "${known}"`)
-    // With two spellings of the id, nobody knows whose message this is.
+    // With two spellings of the id, the sender of the request is unknown.
     return known === 'id' ? { ...refused, id: null } : refused
   }
   if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
@@ -111,7 +111,7 @@ function readString(bytes: Buffer): string | undefined {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
 }
 
-/** `undefined` where it is no id: also for numbers so large that they would come back as another one. */
+/** Undefined if it is not an id, or a number too large to be repeated exactly. */
 function readId(bytes: Buffer): Id | null | undefined {
   const number = readDigits(bytes)
   if (number >= 0) return number
@@ -123,7 +123,7 @@ function readId(bytes: Buffer): Id | null | undefined {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : value
 }
 
-/** Most ids are small whole numbers, which need not be parsed; -1 for all else. */
+/** Most ids are small integers, which need not be parsed; -1 for anything else. */
 function readDigits(bytes: Buffer): number {
   if (bytes.length > 9 || (bytes[0] === 0x30 && bytes.length > 1)) return -1
   let value = 0
@@ -134,7 +134,7 @@ function readDigits(bytes: Buffer): number {
   return value
 }
 
-/** The members of a JSON-RPC message, as slices of it, and what those of its result tell. */
+/** The members of a JSON-RPC message as slices, and notes on its result. */
 interface Envelope {
   jsonrpc?: Buffer
   id?: Buffer
@@ -142,16 +142,19 @@ interface Envelope {
   params?: Buffer
   result?: Buffer
   error?: Buffer
-  /** A member that another parser may take for one of these, and which one. */
+  /** A member that another parser may take for a known one. */
   misspelt?: { readonly name: string; readonly known: string }
   readonly notes: ResultNotes
 }
 
-/** What the members of a result tell about it, noted on the way, so that nobody has to read it once more. */
+/** Facts about a result, noted while scanning so that it need not be read again. */
 interface ResultNotes {
   /** The value of `isError`, as `JSON.parse` would give it. */
   isError: boolean
-  /** It has a member by which eras differ, that asks for more or starts a task; or one whose name is spelt oddly. */
+  /**
+   * It has a member that differs between protocol versions, requires input or starts a task, or an escaped member
+   * name.
+   */
   special: boolean
 }
 
@@ -163,15 +166,15 @@ const decoded = (bytes: Buffer, from: number, to: number): string => JSON.parse(
 
 const names: readonly Name[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error']
 
-/** The members of results that call for a second look. */
+/** Members of results that need further processing. */
 const special: readonly string[] = ['resultType', 'ttlMs', 'cacheScope', 'task', 'requestState', 'inputRequests']
 
 const BACKSLASH = 0x5c
 const TRUE = 0x74
 
 /**
- * Finds the members of a message without building anything; `undefined` for what `members` would refuse. Each message
- * comes by here twice, once in each direction, so that names are compared in place instead of being read.
+ * Finds the members of a message without allocating; undefined for what `members` would reject. On the hot path twice
+ * per call, so names are compared in place.
  */
 export function readEnvelope(bytes: Buffer): Envelope | undefined {
   const words = wordsOf(bytes)
@@ -209,8 +212,8 @@ function hasEscape(bytes: Buffer, from: number, to: number): boolean {
 }
 
 /**
- * Steps over an object. `skip` hears where each key starts and ends, quotes included, and where its value starts; it
- * says where the value ends, or `none`.
+ * Scans an object. `skip` receives the start and end of each key, quotes included, and the start of its value; it
+ * returns the end of the value, or `none`.
  */
 function eachMember(
   bytes: Buffer,
@@ -236,19 +239,19 @@ function eachMember(
   }
 }
 
-/** A request, with its params spliced in as they are. */
+/** A request with its params as they are. */
 export const requestBytes = (id: Id, method: string, params?: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}`, ',"params":', params)
 
-/** A notification, with its params spliced in as they are. */
+/** A notification with its params as they are. */
 export const notificationBytes = (method: string, params?: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}`, ',"params":', params)
 
-/** An answer around the bytes of a result. */
+/** A response with the bytes of a result. */
 export const resultBytes = (id: Id, result: Json | Buffer): Buffer =>
   wrapped(`{"jsonrpc":"2.0","id":${JSON.stringify(id)}`, ',"result":', result)
 
-/** The same around a result in pieces, none of which is copied. */
+/** The same for a result in pieces, which are not copied. */
 export const resultPieces = (id: Id, result: Pieces): Pieces => [
   Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`),
   ...result,
@@ -257,7 +260,7 @@ export const resultPieces = (id: Id, result: Pieces): Pieces => [
 
 const closing = Buffer.from('}')
 
-/** An answer that is an error, around an error's bytes or made from its parts. */
+/** An error response, from an error's bytes or its parts. */
 export const errorBytes = (
   id: Id | null,
   error: Json | Buffer | { readonly code: number; readonly message: string; readonly data?: unknown },
@@ -268,7 +271,7 @@ export const errorBytes = (
     Buffer.isBuffer(error) || error instanceof Json ? error : Json.of(error),
   )
 
-/** The one copy that is made of what is carried. */
+/** The only copy of the payload. */
 function wrapped(head: string, key: string, body: Json | Buffer | undefined): Buffer {
   if (body === undefined) return Buffer.from(`${head}}`)
   const bytes = Buffer.isBuffer(body) ? body : body.bytes

@@ -1,6 +1,6 @@
-/** A place in a tool's arguments that its schema wants to see repeated in a header. */
+/** An argument that the tool's schema wants to be repeated in a header. */
 export interface ParamHeader {
-  /** The whole name of the header, in lower case. */
+  /** The full header name in lower case. */
   readonly header: string
   readonly path: readonly string[]
   readonly type: string
@@ -12,7 +12,7 @@ const annotation = 'x-mcp-header'
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const allowedTypes = new Set<unknown>(['string', 'integer', 'boolean'])
 
-/** Schemas within a schema to which no fixed path of arguments leads, so that nothing may be annotated there. */
+/** Subschemas that no fixed path leads to, so that annotations are not allowed there. */
 const single = [
   'items',
   'contains',
@@ -28,7 +28,7 @@ const single = [
 const several = ['prefixItems', 'items', 'oneOf', 'anyOf', 'allOf']
 const named = ['patternProperties', 'dependentSchemas', '$defs', 'definitions']
 
-/** The headers that go with these arguments of a tool; arguments that are null or missing have none. */
+/** The headers for these arguments; none for null or missing arguments. */
 export function paramHeaders(inputSchema: unknown, args: unknown): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const { header, path } of declaredParamHeaders(inputSchema)) {
@@ -38,19 +38,19 @@ export function paramHeaders(inputSchema: unknown, args: unknown): Record<string
   return headers
 }
 
-/** Why this schema's annotations break the rules, if they do: such a tool must not be called over HTTP. */
+/** Why this schema's annotations are invalid, if they are: such a tool must not be called over HTTP. */
 export const invalidParamHeaders = (inputSchema: unknown): string | undefined => {
   const found = survey(inputSchema)
   return 'fault' in found ? found.fault : undefined
 }
 
-/** What a schema wants to see in headers; nothing if its annotations break the rules. */
+/** The annotations of a schema; none if they are invalid. */
 export const declaredParamHeaders = (inputSchema: unknown): readonly ParamHeader[] => {
   const found = survey(inputSchema)
   return 'fault' in found ? [] : found.declared
 }
 
-/** How an argument is spelt before it becomes a header; `undefined` for what no header can say. */
+/** The text of an argument for a header; undefined if a header cannot express it. */
 export function headerText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
@@ -67,7 +67,7 @@ export function valueAt(args: unknown, path: readonly string[]): unknown {
 
 type Survey = { readonly declared: readonly ParamHeader[] } | { readonly fault: string }
 
-/** Definitions are kept as long as their tools, and each is asked about with every call. */
+/** Cached per schema object, because each call needs it. */
 const surveys = new WeakMap<object, Survey>()
 
 function survey(inputSchema: unknown): Survey {
@@ -82,7 +82,7 @@ function survey(inputSchema: unknown): Survey {
   return known
 }
 
-/** Collects the annotations in and below a schema; gives the first that breaks a rule. */
+/** Collects the annotations of a schema; returns the first error. */
 function visit(
   schema: unknown,
   path: readonly string[],
@@ -135,15 +135,15 @@ const isObject = (value: unknown): value is Schema =>
 const prefix = '=?base64?'
 const suffix = '?='
 
-/** What a header may carry as it stands: printable ASCII and tabs, neither empty nor with space around it. */
+/** What a header may carry unencoded: printable ASCII and tabs, not empty, without surrounding white space. */
 const plain = /^(?![\t ])[\t\x20-\x7e]+(?<![\t ])$/
 const canonical = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** A text as a header carries it: plain where that is safe, otherwise the base64 form that the protocol defines. */
+/** Encodes a text for a header: plain where safe, else the base64 form that the protocol defines. */
 export const encodeHeaderValue = (text: string): string =>
   plain.test(text) && !isWrapped(text) ? text : `${prefix}${Buffer.from(text).toString('base64')}${suffix}`
 
-/** The text that a header carries, or `undefined` if that is no proper form of any text. */
+/** The decoded text, or undefined if it is malformed. */
 export function decodeHeaderValue(value: string): string | undefined {
   const given = value.replace(/^[\t ]+/, '').trimEnd()
   if (!isWrapped(given)) return /^[\t\x20-\x7e]*$/.test(given) ? given : undefined
@@ -151,7 +151,7 @@ export function decodeHeaderValue(value: string): string | undefined {
   if (!canonical.test(base64)) return undefined
   const bytes = Buffer.from(base64, 'base64')
   const text = bytes.toString('utf8')
-  // Bits that padding ignores, or bytes that are not UTF-8, would let two spellings stand for one text.
+  // Ignored padding bits or invalid UTF-8 would allow two encodings of one text.
   return bytes.toString('base64') === base64 && Buffer.from(text).equals(bytes) ? text : undefined
 }
 

@@ -8,7 +8,7 @@ export const metaKeys = {
   serverInfo: 'io.modelcontextprotocol/serverInfo',
 } as const
 
-/** What a client says about itself with each request: it belongs to one hop and is never passed on. */
+/** Sent by clients with each request: valid for one hop, never forwarded. */
 const envelope = new Set<string>([
   metaKeys.protocolVersion,
   metaKeys.clientCapabilities,
@@ -16,17 +16,17 @@ const envelope = new Set<string>([
   metaKeys.logLevel,
 ])
 
-/** A request's `_meta` without its envelope; the same object if it has none. */
+/** A request's `_meta` without these keys; the same object if it has none. */
 export function withoutEnvelope(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const keys = Object.keys(meta)
   const kept = keys.filter((key) => !envelope.has(key))
   return kept.length === keys.length ? meta : Object.fromEntries(kept.map((key) => [key, meta[key]]))
 }
 
-/** The headers that repeat what is in the body, in lower case. */
+/** The headers that repeat parts of the body, in lower case. */
 export const headerNames = { version: 'mcp-protocol-version', method: 'mcp-method', name: 'mcp-name' } as const
 
-/** The error codes that this revision brought. */
+/** The error codes that this revision added. */
 export const modernErrors = { headerMismatch: -32020, missingCapability: -32021, unsupportedVersion: -32022 } as const
 
 const nameFields: ReadonlyMap<string, string> = new Map([
@@ -38,23 +38,23 @@ const nameFields: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ])
 
-/** Which member of the params the Mcp-Name header repeats; `undefined` where the method has no such header. */
+/** Which member of the params the Mcp-Name header repeats; undefined if the method has no such header. */
 export const nameField = (method: string): string | undefined => nameFields.get(method)
 
-/** Revisions are dates and compare as text; whatever sorts behind the first stateless one counts as one of them. */
+/** Revisions are dates and compare as text. */
 export const isModernVersion = (version: string): boolean => version >= modernRevision
 
-/** Revisions with sessions that we speak, the newest first. */
+/** Session-based revisions that Toolway supports, newest first. */
 export const legacyRevisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 
 type LegacyRevision = (typeof legacyRevisions)[number]
 
-/** What we ask a server of the legacy era for. */
+/** The revision to request from a session-based server. */
 export const latestLegacy: LegacyRevision = legacyRevisions[0]
 
 /** The stateless revision. */
 export const modernRevision = '2026-07-28'
 
-/** Whether we speak this revision with a server that was greeted in the way of this era. */
+/** Whether Toolway supports this revision. */
 export const isKnownRevision = (version: string, era: 'legacy' | 'modern'): boolean =>
   era === 'modern' ? version === modernRevision : (legacyRevisions as readonly string[]).includes(version)

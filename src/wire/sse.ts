@@ -2,7 +2,7 @@ import { createByteCollector, toOneLine } from './bytes.ts'
 import { createLineReader } from './line-reader.ts'
 
 export interface ServerSentEvent {
-  /** The last id that the stream has named so far. */
+  /** The last id of the stream so far. */
   readonly id?: string
   /** `message` unless the stream names another type. */
   readonly event: string
@@ -11,7 +11,7 @@ export interface ServerSentEvent {
 
 export interface EventReader {
   push(chunk: Buffer): void
-  /** An event that was not finished is dropped, as the standard wants it. */
+  /** Drops an unfinished event, as the standard requires. */
   end(): void
 }
 
@@ -22,8 +22,8 @@ const LINE_FEED = 0x0a
 const COLON = 0x3a
 
 /**
- * Reads an event stream as the HTML standard defines it, with two differences: a block that sets an id without data
- * is told as an event with empty data, because the id matters for resuming; and an event longer than `maxLength` is
+ * Reads an event stream as defined by the HTML standard, with two differences: a block with an id but no data is
+ * delivered as an event with empty data, because the id matters for resuming; and an event longer than `maxLength` is
  * dropped and reported once.
  */
 export function createEventReader(options: {
@@ -106,7 +106,7 @@ export function createEventReader(options: {
         skipLineFeed = false
         if (chunk[0] === LINE_FEED) chunk = chunk.subarray(1)
       }
-      // A return without a line feed ends a line too; the line reader knows the other two ends by itself.
+      // CR alone ends a line too; the line reader handles LF and CRLF.
       for (let at = chunk.indexOf(RETURN); at >= 0; at = chunk.indexOf(RETURN, at)) {
         if (chunk[at + 1] === LINE_FEED) {
           at += 2
@@ -131,5 +131,5 @@ export function eventBytes(event: { readonly data: Buffer; readonly id?: string;
   return Buffer.concat([Buffer.from(`${id}${type}data: `), toOneLine(event.data), Buffer.from('\n\n')])
 }
 
-/** A comment, which tells proxies and readers that the stream is alive. */
+/** A comment that keeps the stream alive. */
 export const keepAlive: Buffer = Buffer.from(': keep-alive\n\n')

@@ -19,42 +19,42 @@ export interface ConnectorOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly identity: ClientIdentity
-  /** Where processes are started: whoever sees to it that none stays behind. */
+  /** Ends processes that would otherwise stay behind. */
   readonly orphanReaper?: OrphanReaper
-  /** Takes secrets out of what a process writes beside the protocol, before an error, the status or the log has it. */
+  /** Removes secrets from a process's output before it reaches errors, the status or the log. */
   readonly redact?: RedactText
-  /** Where tokens come from, for servers that want OAuth. */
+  /** Provides tokens for servers that use OAuth. */
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Whom a line is for: what its client can be asked for, and whether it is for that client alone. */
+/** Whom a connection is for: the capabilities of its client, and whether only that client uses it. */
 export interface ConnectionScope {
   readonly capabilities: Capabilities
   readonly owned: boolean
-  /** Whose credential it goes by, where each has its own. */
+  /** The principal whose credential it uses, where each has its own. */
   readonly principal?: string | undefined
   readonly host?: RpcConnectionOptions['host']
-  /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
+  /** Provides the roots of an owner without a session; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
-  /** The server asks its client for roots; the promise settles when it has them. */
+  /** The server asked for roots; the promise resolves when it has them. */
   readonly onRoots?: ((told: Promise<void>) => void) | undefined
 }
 
 export interface Connector {
   (scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection>
-  /** The last lines that processes of the server wrote to stderr, without secrets. */
+  /** The last redacted lines that processes of the server wrote to stderr. */
   stderr?(): readonly string[]
 }
 
-/** A first start may have to download a package; who answers over HTTP is there already. */
+/** A first start may download a package; a remote server is already running. */
 export const connectWithinMs = (transport: ServerConfig['transport']): number =>
   transport === 'stdio' ? 120_000 : 30_000
 
 type HandshakeMethod = 'probe' | 'initialize'
 
-/** Opens lines to one server. Which greeting it understands is found out once, and remembered for as long as that holds. */
+/** Opens connections to one server. The handshake it understands is found once, and remembered while it works. */
 export function createConnector(options: ConnectorOptions): Connector {
   const { name, config, log } = options
   const unknown: HandshakeMethod = config.transport === 'sse' ? 'initialize' : 'probe'
@@ -70,7 +70,7 @@ export function createConnector(options: ConnectorOptions): Connector {
       return open
     } catch (error) {
       if (method === 'initialize' || signal.aborted) {
-        // It may have come back as another one.
+        // The server may have been replaced by another one.
         method = unknown
         transport = config.transport
         throw error
@@ -81,7 +81,7 @@ export function createConnector(options: ConnectorOptions): Connector {
         log.info({ server: name }, 'the server refused Streamable HTTP; trying the older HTTP+SSE')
         transport = 'sse'
       } else throw error
-      // The first error stays the one to report: it is about what the configuration says.
+      // Report the first error: it is about the configured transport.
       const second = openAndInitialize(
         transportFor(options, transport, scope, stderr.push),
         options,
@@ -100,7 +100,7 @@ export function createConnector(options: ConnectorOptions): Connector {
   return Object.assign(connect, { stderr: stderr.lines })
 }
 
-/** Whatever was opened is closed again if the two do not come to know each other. */
+/** Opens the transport and performs the handshake; closes the transport if that fails. */
 async function openAndInitialize(
   transport: Transport,
   { name: server, identity, clock, log }: ConnectorOptions,
@@ -118,7 +118,7 @@ async function openAndInitialize(
     return { connection, handshake, identity, ...(principal !== undefined && { principal }) }
   } catch (error) {
     await transport[Symbol.asyncDispose]()
-    // A process that had started and is gone now may be one that cannot bear an unknown question.
+    // Some processes exit on an unknown request: retry with a plain `initialize`.
     const started = connection !== undefined && transport.kind === 'stdio' && error instanceof ToolwayError
     throw started && method === 'probe' && !signal.aborted ? new EndedByProbe() : error
   }

@@ -14,36 +14,36 @@ import { createReconnectBackoff } from './reconnect.ts'
 import { createClientRoots, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
 import { createWarmPool } from './warm-pool.ts'
 
-/** All lines to one server, and who gets which (G3). */
+/** All connections to one server, and which caller uses which (G3). */
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
-  /** Whether any line is being opened. */
+  /** Whether any connection is being opened. */
   readonly opening: boolean
-  /** Why no line could be opened, or the last one went down, until one opens again. */
+  /** Why no connection could be opened, or the last one was lost, until one opens again. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
-  /** When a server that could not be reached is tried again, in milliseconds from now. */
+  /** Milliseconds until the next attempt to reach a server that is down. */
   readonly pauseMs: number
-  /** Every line there is, open or not. */
+  /** All connections, open or not. */
   readonly all: readonly ManagedConnection[]
   readonly latest: InitializedConnection | undefined
-  /** How often what was open has ended by itself, was given up, or was ended by `interrupt`. */
+  /** How often a connection broke, was abandoned, or was closed by `interrupt`. */
   readonly breaks: number
-  /** Ends what is open on every line; they are opened anew when somebody needs them, whatever has failed before. */
+  /** Closes all connections; the next use reconnects, regardless of earlier failures. */
   interrupt(error: ToolwayError): Promise<void>
   use<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T>
-  /** The line that this caller's calls go over; not for servers that get a fresh one for each call. */
+  /** The connection for this caller's calls; not for servers with `session: call`. */
   forCaller(caller: Caller): ManagedConnection
-  /** A line for looking at the server as clients with these capabilities see it. */
+  /** A connection for fetching the listing that clients with these capabilities see. */
   forListing(capabilities: Capabilities): ManagedConnection
-  /** An open line through which clients with these capabilities are served, if there is one. */
+  /** An open connection that serves clients with these capabilities, if any. */
   current(capabilities: Capabilities): InitializedConnection | undefined
-  /** Tells the server something on the lines that are this caller's alone. */
+  /** Sends a notification on the connections that only this session uses. */
   notifyServer(session: string, method: string): void
   sessionEnded(session: string): void
 }
 
-/** Whoever a line is used for. */
+/** The part of a call that selects its connection. */
 export type ConnectionUser = Pick<Call, 'caller' | 'peer' | 'signal'>
 
 export interface ConnectionPoolOptions {
@@ -52,42 +52,42 @@ export interface ConnectionPoolOptions {
   readonly connect: Connector
   /** Whether the server may send log messages. */
   mayLog(): boolean
-  /** An attempt to open a line begins. */
+  /** An attempt to connect begins. */
   opening?(): void
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection, error?: ToolwayError): void
-  /** A line could not be opened, or did not answer any more. */
+  /** A connection could not be opened, or stopped responding. */
   failed(): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Connections that belong to callers: beyond this the longest unused one is closed. */
+/** Connections of single callers: beyond this, the least recently used one is closed. */
 const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
-/** Lines for several kinds of clients: there are only so many honest ways to say what one can be asked for. */
+/** Shared connections, one for each client profile. */
 const maxShared = 32
 
-/** Who uses a connection that belongs to one caller. */
+/** The owner of a connection that belongs to one caller. */
 interface Owner {
-  /** Where it is kept, for an owner without a session. */
+  /** Its key in `owned`, for an owner without a session. */
   key: string | undefined
-  /** The roots that an owner without a session uses it with. */
+  /** The roots that an owner without a session uses. */
   roots: Json | undefined
   readonly rooted: PromiseWithResolvers<Json>
-  /** Settles when a server has had the time to ask for roots. */
+  /** Resolves when the server has had time to ask for roots. */
   greeting: Promise<void> | undefined
-  /** Settles when a server that has asked for roots has applied them. */
+  /** Resolves when a server that asked for roots has applied them. */
   rooting: Promise<void> | undefined
-  /** Its calls on this connection, also those that wait until it is open. */
+  /** Its calls on this connection, including those that wait for it to open. */
   readonly users: Set<ConnectionUser>
-  /** The way to its client outside any call, where there is one. */
+  /** The route to its client outside any call, if there is one. */
   peer: Peer | undefined
 }
 
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
-  /** One stream for everything that the server says, whichever call it is about. */
+  /** Whether one stream carries all messages of the server, whichever call they belong to. */
   const isOneStream = () => (latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
   const shared = new Map<string, ManagedConnection>()
@@ -95,21 +95,21 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const owned = new Map<string, ManagedConnection>()
   const shortLived = new Set<ManagedConnection>()
   const owners = new WeakMap<ManagedConnection, Owner>()
-  /** What the server's tools do in mid-call, as far as that is known. */
+  /** Whether calls of a tool ask or log before they respond, as far as known. */
   const habits = new Map<string, ToolHabit>()
   const roots = createClientRoots()
-  /** Lines whose owners get whatever is logged on them. */
+  /** Connections whose owners receive all their log messages. */
   const logging = new WeakSet<ManagedConnection>()
-  /** Each principal has a credential of its own, so that nobody's line can be anybody else's. */
+  /** Each principal has its own credential, so connections are never shared. */
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
   const warmPool = createWarmPool(config.session === 'shared' || personal ? 0 : config.spares, (capabilities) =>
     createOwned(capabilities),
   )
-  /** A server of the stateless era is told with each request whom it is for, so that one line serves all. */
+  /** A stateless server is told the client with each request: one connection serves all. */
   let stateless: ManagedConnection | undefined
-  /** Set when the server has spoken to a caller outside the streams of its calls. */
+  /** The server has sent messages for a caller outside the streams of its calls. */
   let speaksOutOfStream = false
-  /** Set when the server has asked a caller without a session for its roots. */
+  /** The server has asked a caller without a session for its roots. */
   let wantsRoots = false
   let open = 0
   let breaks = 0
@@ -219,7 +219,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** Uses the connection that was given the same roots as this call has. */
+  /** Uses the connection that was given the same roots as this call. */
   async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
     const told = await roots.of(peer, signal)
@@ -256,7 +256,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** All calls of one caller go over one connection, so that it sees one state of the server (V3). */
+  /** All calls of one caller use one connection, so that it sees one state of the server (V3). */
   function connectionOf(caller: Caller, peer: Peer | undefined): ManagedConnection {
     const managed = chosenFor(caller, peer)
     if (caller.peer) managed.sessions.add(caller.session)
@@ -269,26 +269,26 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     const logs = wantsLogs(peer)
     if (own && owners.get(own)?.roots) return own
     if (own || (!stateless && needsOwn(capabilities))) return ownConnection(caller, logs)
-    // A session that has used the common connection stays there: what the server keeps for it is there, too.
+    // A session that has used the shared connection stays there, because its state at the server is there.
     if (logs && !(stateless ?? shared.get(profileOf(capabilities)))?.sessions.has(session))
       return ownConnection(caller, logs)
     return stateless ?? sharedConnection(capabilities)
   }
 
-  /** For what does not say which roots it is about, such as a subscription. */
+  /** For requests without roots of their own, such as a subscription. */
   function lastRooted(caller: Caller): ManagedConnection | undefined {
     if (!wantsRoots || caller.capabilities.roots === undefined) return undefined
     const prefix = `${ownKey(caller)} `
     return [...owned].findLast(([key]) => key.startsWith(prefix))?.[1]
   }
 
-  /** Whether this caller is sent log messages that nothing but its own connection can tell from those of others. */
+  /** Whether this caller receives log messages that only a separate connection can attribute to it. */
   function wantsLogs(peer: Peer | undefined): boolean {
     if (peer?.logLevel === undefined || !options.mayLog()) return false
     return isOneStream() || latest?.handshake.era !== 'modern'
   }
 
-  /** Only a connection of its own tells whom the server asks, whatever other callers do or have cancelled. */
+  /** Only a separate connection identifies whom the server asks, whatever other callers do or have cancelled. */
   function needsOwn(capabilities: Capabilities): boolean {
     return config.session === 'caller' || personal || canBeAsked(capabilities)
   }
@@ -344,7 +344,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** The roots that a connection without a session is used with: those of the call for which the server asks first. */
+  /** Provides the roots of an owner without a session: those of the call for which the server asks first. */
   function rootsProvider(managed: ManagedConnection, owner: Owner, first: Peer): Peer {
     wantsRoots = true
     return {
@@ -353,7 +353,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
         if (owner.roots) return owner.roots
         const own = roots.of(first, signal).catch((error) => {
           if (signal.aborted) throw error
-          // The call was cancelled: the roots of the next one are as good.
+          // The call was cancelled: use the roots of the next one.
           return owner.rooted.promise
         })
         const told = await Promise.race([own, owner.rooted.promise])
@@ -364,7 +364,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** From now on the connection is for calls with these roots. */
+  /** Reserves the connection for calls with these roots. */
   function bind(managed: ManagedConnection, key: string, told: Json): void {
     const owner = owners.get(managed)
     if (!owner) return
@@ -375,7 +375,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     keep(owned, key, managed, maxOwned[config.transport])
   }
 
-  /** Puts a line at the end: the first one is the longest unused, and makes room where there are too many. */
+  /** Marks a connection as most recently used, and closes the least recently used one beyond the limit. */
   function keep(
     connections: Map<string, ManagedConnection>,
     key: string,
@@ -397,7 +397,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     end(managed)
   }
 
-  /** Ending takes a while, and a disposal of everything must wait for it. */
+  /** Closing takes a while; disposal of the pool waits for it. */
   function end(managed: ManagedConnection): void {
     shortLived.add(managed)
     managed[Symbol.asyncDispose]().then(() => shortLived.delete(managed))
@@ -443,7 +443,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return managed
   }
 
-  /** The first calls must not overtake the roots that a server asks for right after the handshake. */
+  /** The first calls must not overtake the roots request that a server sends right after the handshake. */
   function awaitRoots(
     managed: ManagedConnection,
     open: InitializedConnection,
@@ -451,20 +451,20 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   ): void {
     const owner = owners.get(managed)
     if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
-    // Over HTTP nothing tells when the server could have asked.
+    // Over HTTP we cannot tell when the server could have asked.
     if (open.connection.transport.kind === 'http') return
     owner.greeting = pingOnce(open.connection, clock).then(() => {
       owner.greeting = undefined
     })
   }
 
-  /** A server that has gone back to the era with sessions needs lines for those it is greeted for. */
+  /** A server that went back to the session-based protocol needs a connection per client profile again. */
   function disown(managed: ManagedConnection): void {
     stateless = undefined
     drop(shared, 'stateless', managed)
   }
 
-  /** From now on everybody's: it must not go with the caller or the spares it was opened for. */
+  /** Shared by everybody from now on: it must not be closed with its caller or taken from the warm pool. */
   function adopt(managed: ManagedConnection): void {
     stateless = managed
     shared.set('stateless', managed)
@@ -474,6 +474,6 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 }
 
-/** What one client can be asked for is declared when its connection is opened: each kind of client has its own. */
+/** Capabilities are declared in the handshake: each client profile needs its own connection. */
 const ownKey = ({ session, capabilities }: Caller): string => `${session} ${profileOf(capabilities)}`
 const belongsTo = (key: string, session: string): boolean => key.startsWith(`${session} `)

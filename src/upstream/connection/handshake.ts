@@ -17,12 +17,12 @@ import {
 import { statusOf } from '../transports/transport-errors.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
-/** Who does not answer an unknown question is not waited for longer; a process may only be slow to start. */
+/** How long to wait for a response to `server/discover`; a process may only be slow to start. */
 const silenceMs = { stdio: 2_000, http: 5_000, sse: 5_000 } as const
 
 /**
- * Finds out which era a server speaks, on the line that will be used: the stateless one is asked for first,
- * and whatever is no clear answer in it leads to the handshake of the other one.
+ * Finds out which protocol a server speaks, on the connection that will be used: tries the stateless one first, and
+ * falls back to `initialize` unless the server clearly supports it.
  */
 export async function negotiate(
   connection: RpcConnection,
@@ -40,11 +40,11 @@ export async function negotiate(
   try {
     return await initialize(connection, options)
   } catch (error) {
-    // Slow to start, and of the stateless era after all: the answer to the first question is on its way or here.
+    // A slow stateless server: the response to `server/discover` has arrived or is on its way.
     if (connection.transport.kind === 'stdio' && error instanceof ServerError) {
       return await modern.catch(() => Promise.reject(error))
     }
-    // A server that fails whatever it is asked has said why the first time.
+    // A server that fails every request gave the better reason first.
     throw (statusOf(first) ?? 0) >= 500 ? first : error
   }
 }
@@ -62,21 +62,21 @@ async function soon(
   return await waitFor(modern, limit.signal)
 }
 
-/** Credentials that were refused would be refused again; whatever else is no clear answer may be a server of the other era. */
+/** Rejected credentials would be rejected again; any other unclear response may come from a session-based server. */
 function mayBeLegacy(error: unknown): boolean {
   if (error instanceof NotModern || error instanceof Silence || error instanceof ServerError) return true
   const status = error instanceof ToolwayError ? statusOf(error) : undefined
   return status !== undefined && status >= 400 && status !== 401 && status !== 403 && status !== 429
 }
 
-/** An answer that only a server of the other era gives; it is no failure of the server. */
+/** The server does not speak the stateless protocol, which is not a failure. */
 class NotModern extends Error {
   override readonly name = 'NotModern'
 }
 
 /**
- * Asks a server what it offers in the stateless era. Only a list of versions proves that it speaks it: servers of the
- * other era answer with any error, and some answer an unknown method with an empty result.
+ * Sends `server/discover`. Only a list of versions proves that the server is stateless: session-based servers respond
+ * with any error, and some answer unknown methods with an empty result.
  */
 async function discoverServer(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const { identity, capabilities, signal } = options
@@ -99,7 +99,7 @@ async function discoverServer(connection: RpcConnection, options: HandshakeOptio
   }
 }
 
-/** A server that refuses the version and then names the very same one wants to be asked once more. */
+/** Ask once more if a server rejects our version but lists it as supported. */
 function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
   if (!(error instanceof ServerError)) throw error
   const { code, data } = error.error.value
@@ -112,13 +112,13 @@ function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
 interface HandshakeOptions {
   readonly server: string
   readonly identity: ClientIdentity
-  /** Those of whoever the line is for. */
+  /** Capabilities of the client that the connection is for. */
   readonly capabilities: Capabilities
   readonly log: Log
   readonly signal: AbortSignal
 }
 
-/** The handshake of the era with sessions. A revision that we do not know is a warning, not a failure (F5). */
+/** The session-based handshake. An unknown revision is a warning, not a failure (F5). */
 export async function initialize(connection: RpcConnection, options: HandshakeOptions): Promise<HandshakeResult> {
   const { server, identity, capabilities, log, signal } = options
   const hello = { protocolVersion: latestLegacy, capabilities, clientInfo: identity }
@@ -147,7 +147,7 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
   }
 }
 
-/** What a server said about itself when the line was opened. */
+/** What a server said about itself in the handshake. */
 export interface HandshakeResult {
   readonly era: 'legacy' | 'modern'
   readonly protocolVersion: string
@@ -156,26 +156,26 @@ export interface HandshakeResult {
   readonly instructions?: string
 }
 
-/** How we present ourselves to servers. */
+/** How Toolway presents itself to servers. */
 export interface ClientIdentity {
   readonly name: string
   readonly version: string
 }
 
-/** A connection on which both sides know each other. */
+/** A connection after its handshake. */
 export interface InitializedConnection {
   readonly connection: RpcConnection
   readonly handshake: HandshakeResult
   readonly identity: ClientIdentity
-  /** Whose credential it goes by, where each has its own. */
+  /** The principal whose credential it uses, where each has its own. */
   readonly principal?: string
 }
 
 const asked = new WeakMap<InitializedConnection, LogLevel>()
 
 /**
- * Asks a server of the era with sessions for log messages from this level on. The level holds for the whole line,
- * so it only ever goes down: whoever wants less hears less at the door.
+ * Sets the log level of a session-based server. It applies to the whole connection, so it is only ever lowered; less
+ * verbose callers are filtered on our side.
  */
 export async function requestLogLevel(
   open: InitializedConnection,
@@ -188,11 +188,11 @@ export async function requestLogLevel(
   if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(level)) return
   asked.set(open, level)
   const params = Buffer.from(JSON.stringify({ level }))
-  // A server that declares logging and knows no levels still logs.
+  // Some servers declare logging but do not support levels.
   await connection.request({ method: 'logging/setLevel', params: () => params, signal }).catch(() => {})
 }
 
-/** The envelope that every request of the stateless era carries. */
+/** The `_meta` members that every stateless request carries. */
 export const modernMeta = (identity: ClientIdentity, capabilities: Capabilities, logLevel?: LogLevel) => ({
   [metaKeys.protocolVersion]: modernRevision,
   [metaKeys.clientInfo]: identity,
@@ -200,7 +200,7 @@ export const modernMeta = (identity: ClientIdentity, capabilities: Capabilities,
   ...(logLevel && { [metaKeys.logLevel]: logLevel }),
 })
 
-/** The headers that repeat what a request of the stateless era is about. */
+/** The headers that repeat what a stateless request is about. */
 export const standardHeaders = (method: string, name?: string): Record<string, string> => ({
   [headerNames.method]: method,
   ...(name !== undefined && { [headerNames.name]: encodeHeaderValue(name) }),

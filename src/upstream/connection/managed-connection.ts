@@ -5,31 +5,33 @@ import type { Log } from '../../core/log.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
-/** The way to one server: opened on first use, by one attempt for all who wait, closed when idle, opened again. */
+/**
+ * A connection to one server that opens on first use (one attempt for all waiters), closes when idle, and reconnects.
+ */
 export interface ManagedConnection extends AsyncDisposable {
-  /** The open line, if there is one; never opens it and does not count as use. */
+  /** The open connection, if any. Reading it neither connects nor counts as use. */
   readonly current: InitializedConnection | undefined
-  /** When what is open was opened. */
+  /** When the current connection was opened. */
   readonly openedAt: number | undefined
-  /** Whether an attempt to open it is under way. */
+  /** Whether an attempt to connect is under way. */
   readonly opening: boolean
-  /** Whether it has been closed for good. */
+  /** Whether it was disposed of. */
   readonly ended: boolean
   open(signal: AbortSignal): Promise<InitializedConnection>
-  /** Opens it again of our own accord: where that fails, the next call may still try. */
+  /** Reconnects in the background: a failure does not delay the next call's attempt. */
   reopen(): Promise<InitializedConnection>
-  /** Gives up what is open, because it does not answer any more; what is under way on it may have run. */
+  /** Replaces a connection that no longer responds; calls on it may have run. */
   replace(error: ToolwayError): void
-  /** Ends what is open or being opened, because somebody wants it so; the next use opens it anew. Settles at its end. */
+  /** Closes the connection or stops the attempt to open one; the next use reconnects. Resolves when it has ended. */
   interrupt(error: ToolwayError): Promise<void>
   use<T>(work: (open: InitializedConnection) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Keeps it from being closed as idle. */
+  /** Prevents closing as idle. */
   hold(): Disposable
-  /** Open sessions that have used it: the server may keep something for them, so it is not idle while there are any. */
+  /** Open sessions that used it: the server may keep state for them, so it is not closed as idle. */
   readonly sessions: Set<string>
-  /** Whether somebody uses it now. */
+  /** Whether a call uses it now. */
   readonly inUse: boolean
-  /** Whether somebody uses or holds it. */
+  /** Whether it is used or held. */
   readonly busy: boolean
 }
 
@@ -38,31 +40,31 @@ export interface ManagedConnectionOptions {
   connect(signal: AbortSignal): Promise<InitializedConnection>
   readonly backoff: ReconnectBackoff
   readonly connectWithinMs: number
-  /** Undefined: it stays open. */
+  /** Undefined: never closed as idle. */
   readonly idleMs: number | undefined
-  /** An attempt to open it begins. */
+  /** An attempt to connect begins. */
   opening?(): void
   opened(open: InitializedConnection): void
-  /** The line is down; no error when we closed it ourselves. */
+  /** The connection is closed; without an error if we closed it. */
   closed(error?: ToolwayError): void
   failed(error: ToolwayError): void
-  /** What was open has ended by itself, or had to be given up. */
+  /** The connection broke, or was abandoned. */
   broke?(): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** How long one waits for a server that could not be reached the last time. */
+/** How long a call waits for a server that could not be reached the last time. */
 const patienceMs = 5_000
-/** When to come back, where an attempt is under way and nobody knows how long it takes. */
+/** Retry hint while an attempt of unknown duration is under way. */
 const firstHintMs = 1_000
 
 export function createManagedConnection(options: ManagedConnectionOptions): ManagedConnection {
   const { server, backoff, connectWithinMs, clock, log } = options
   const disposal = new AbortController()
-  /** Down, but not done with what was under way. */
+  /** Broken connections with requests still pending. */
   const retired = new Set<InitializedConnection>()
-  /** When each was opened, by the wall clock and by the monotonic one. */
+  /** When each was opened, by the wall clock and the monotonic clock. */
   const openings = new WeakMap<InitializedConnection, { readonly at: number; readonly since: number }>()
   let current: InitializedConnection | undefined
   let opening: Promise<InitializedConnection> | undefined
@@ -132,7 +134,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       try {
         return await work(open)
       } catch (error) {
-        // One new connection and one resend at most; every other retry is the pipeline's.
+        // One reconnect and one resend at most; all other retries belong to the pipeline.
         if (open.connection.transport.usable || !mayBeResent(error) || signal.aborted) throw error
         return await work(usable() ?? (await reached(signal)))
       }
@@ -157,10 +159,10 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     }
   }
 
-  /** The open line; one that is down already makes room for a new one before anybody is told. */
+  /** The current connection; one that is already broken is retired first. */
   function usable(): InitializedConnection | undefined {
     if (current && !current.connection.transport.usable) {
-      // What is under way on it may still be answered: it ends by itself, and tells.
+      // Pending requests may still be answered: it closes and reports later.
       retired.add(current)
       current = undefined
       idleTimer?.[Symbol.dispose]()
@@ -169,7 +171,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     return current
   }
 
-  /** Who comes while the server is known to be down is not kept waiting for an attempt that will hardly succeed. */
+  /** Fail fast while the server is known to be down. */
   async function reached(signal: AbortSignal): Promise<InitializedConnection> {
     const opening = opened()
     const { failure } = backoff
@@ -178,10 +180,10 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     return await waitFor(opening, patience.signal)
   }
 
-  /** One attempt for all: whoever needs the line while it is being opened waits for the same one. */
+  /** One attempt to connect, shared by all waiters. */
   function opened(whenFailed = failed): Promise<InitializedConnection> {
     const { failure, pauseMs, probing } = backoff
-    // Who lacks a grant may have got one: that is seen without asking anybody.
+    // A missing grant may have been obtained meanwhile: checking costs no request.
     if (failure && failure.code !== 'AUTH_REQUIRED' && !opening && (pauseMs > 0 || probing)) {
       return Promise.reject(refused(failure, Math.max(pauseMs, probing ? firstHintMs : 0)))
     }
@@ -198,7 +200,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     using limit = deadline(clock, connectWithinMs, tooSlow, wanted)
     using _ = backoff.attempt()
     try {
-      // What the one before still holds (a lock, a profile) is free only once it has ended.
+      // The previous process may hold a lock or profile until it has ended.
       await waitFor(closing, limit.signal)
       const open = await options.connect(limit.signal)
       open.connection.onClosed = (error) => lost(open, error)
@@ -211,7 +213,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       return open
     } catch (thrown) {
       const error = unavailable(thrown)
-      // That we have closed it ourselves says nothing about the server.
+      // We stopped the attempt ourselves: that says nothing about the server.
       if (wanted.aborted) throw error
       whenFailed(error)
       throw error
@@ -233,7 +235,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       void close()
       options.closed(error)
     }
-    // It was one crash too many.
+    // The restart limit was reached.
     if (backoff.failure === error) options.failed(error)
   }
 
@@ -249,7 +251,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     })
   }
 
-  /** Closings queue up, so that a disposal also waits for a process that is still ending. */
+  /** Closes are queued, so that disposal waits for a process that is still ending. */
   function close(): Promise<void> {
     const open = current
     current = undefined
@@ -267,7 +269,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
   }
 
-  /** Nothing of a caller's is sent before the line is open, whatever it was that failed. */
+  /** Nothing was sent before the connection was open. */
   function unavailable(thrown: unknown): ToolwayError {
     const ours = thrown instanceof ToolwayError
     if (ours && thrown.code === 'AUTH_REQUIRED') return thrown
@@ -284,6 +286,6 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   }
 }
 
-/** Nothing of the request reached the server, or its session was forgotten and running it twice does no harm (F12). */
+/** The request was not sent, or the session was lost and the request is safe to repeat (F12). */
 const mayBeResent = (error: unknown): boolean =>
   error instanceof ToolwayError && (error.details.unsent === true || error.details.resendable === true)

@@ -7,28 +7,27 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 
 /**
- * Nothing that we have started stays behind: what outlived an earlier Toolway that was killed is ended when the next
- * one starts, and what has left the group of its server is ended soon after the server.
+ * Ends orphaned server processes: those of an earlier Toolway that was killed, at the next start, and those that left
+ * the process group of their server, soon after the server ended.
  */
 export interface OrphanReaper extends AsyncDisposable {
-  /** Settles when what earlier ones left behind is gone; before that nothing is started in its place. Never rejects. */
+  /** Resolves when orphans of earlier runs are gone; nothing is started before. Never rejects. */
   readonly reaped: Promise<void>
   register(): RegisteredProcess
 }
 
-/** One process that we start. */
 export interface RegisteredProcess {
-  /** What it and all that it starts are known by, wherever they go. */
+  /** Marks the process and all its descendants. */
   readonly environment: Readonly<Record<string, string>>
   started(pid: number): void
   ended(): void
 }
 
-/** A server whose configuration sets it to something else keeps what it has started. */
+/** A server whose configuration overrides it keeps its descendants. */
 const variable = 'TOOLWAY_OWNER'
 const gentlyMs = 2_000
 const lookMs = 50
-/** Looking through all processes takes some milliseconds: what ends together is looked for together. */
+/** Scanning all processes takes milliseconds: processes that end together are handled in one scan. */
 const sweepAfterMs = 1_000
 
 interface OrphanReaperOptions {
@@ -37,7 +36,7 @@ interface OrphanReaperOptions {
   readonly clock?: Clock
 }
 
-/** Only where the kernel tells of processes in files; elsewhere groups have to do. */
+/** Only with /proc; elsewhere process groups have to do. */
 export function createOrphanReaper({ folder, log, clock = systemClock }: OrphanReaperOptions): OrphanReaper {
   const space = processSpace()
   const start = startOf(process.pid)
@@ -82,7 +81,7 @@ export function createOrphanReaper({ folder, log, clock = systemClock }: OrphanR
     },
   }
 
-  /** The marks alone would do for most; a process that has cleared its environment is found by its number. */
+  /** Most orphans are found by their mark; one that cleared its environment is found by its process id. */
   function record(): void {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -113,7 +112,7 @@ interface Entry {
   readonly children?: readonly ProcessId[]
 }
 
-/** Ends what those have left behind whose records are here and who are not. */
+/** Ends the orphans of gateways that have a record here but no longer run. */
 async function reap(folder: string, space: string, clock: Clock, log: Log): Promise<void> {
   const names = await readdir(folder).catch(() => [])
   await Promise.all(
@@ -122,7 +121,7 @@ async function reap(folder: string, space: string, clock: Clock, log: Log): Prom
       if (pid === undefined || start === undefined || owner === undefined) return
       const file = join(folder, name)
       const entry = await entryIn(file)
-      // Numbers of another machine or of another container mean nothing here, and nothing of theirs can be reached.
+      // Process ids of another machine or container mean nothing here.
       const here = entry.space === undefined || entry.space === space
       if (here && isAlive({ pid: Number(pid), start })) return
       if (here) await endThoseOf(owner, entry.children ?? [], clock, log)
@@ -140,7 +139,7 @@ async function endThoseOf(owner: string, children: readonly ProcessId[], clock: 
   log.warn({ processes }, 'an earlier Toolway was killed and had left processes behind; they have been ended')
 }
 
-/** A record that was cut short says nothing; its name says enough. */
+/** A truncated record says nothing; its name is enough. */
 async function entryIn(file: string): Promise<Entry> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as Entry
@@ -149,7 +148,7 @@ async function entryIn(file: string): Promise<Entry> {
   }
 }
 
-/** SIGTERM, then SIGKILL; to whole groups where these processes lead one. */
+/** SIGTERM, then SIGKILL; to the whole group where a process leads one. */
 async function end(processes: readonly ProcessId[], clock: Clock, leaders: readonly ProcessId[] = []): Promise<void> {
   const others = processes.filter(({ pid }) => pid !== process.pid)
   const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
@@ -158,7 +157,7 @@ async function end(processes: readonly ProcessId[], clock: Clock, leaders: reado
       try {
         process.kill(pid, name)
       } catch {
-        // It has just ended by itself.
+        // It has just ended.
       }
     }
   }
@@ -174,7 +173,7 @@ const isWindows = process.platform === 'win32'
 const living = new Set<number>()
 let watching = false
 
-/** Remembers a group, so that none outlives us even where nobody disposed of it. */
+/** Remembers a process group, so that it is killed when Toolway exits without disposing of it. */
 export function rememberGroup(leader: number): void {
   living.add(leader)
   if (watching) return
@@ -184,38 +183,38 @@ export function rememberGroup(leader: number): void {
   })
 }
 
-/** Kills what a leader that has ended left behind in its group, and forgets the group. */
+/** Kills what is left in the group of a process that has ended, and forgets the group. */
 export function sweepGroup(leader: number): void {
   if (!living.delete(leader)) return
   if (!isWindows) signalGroup(leader, 'SIGKILL')
 }
 
-/** Reaches a process and all that it started, unless they have left its group. A group that is gone is fine. */
+/** Signals a process and its descendants in the same group; a group that is gone is fine. */
 export function signalGroup(leader: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (isWindows) {
-    // Windows knows no groups and no polite signal, but it can walk the tree.
+    // Windows has no groups and no SIGTERM, but taskkill walks the tree.
     spawnSync('taskkill', ['/pid', String(leader), '/T', '/F'], { windowsHide: true, stdio: 'ignore' })
     return
   }
   try {
     process.kill(-leader, signal)
   } catch {
-    // Nobody is left, which is what was wanted.
+    // Already gone.
   }
 }
 
-/** A process and when it started: together they name it, since numbers are used again. */
+/** A process id with the start time, since ids are reused. */
 interface ProcessId {
   readonly pid: number
-  /** In ticks of the kernel since it booted. */
+  /** In kernel ticks since boot. */
   readonly start: string
 }
 
-/** When a living process started; undefined for one that has ended, also where nobody has fetched its end yet. */
+/** When a running process started; undefined for ended processes and zombies. */
 export function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name of a program may hold anything, so that fields are counted from its end.
+    // A program name may contain anything, so fields are counted after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return /[ZXx]/.test(fields[0] as string) ? undefined : fields[19]
   } catch {
@@ -225,7 +224,7 @@ export function startOf(pid: number): string | undefined {
 
 const isAlive = ({ pid, start }: ProcessId): boolean => startOf(pid) === start
 
-/** The place in which our process numbers mean something: this machine since it booted, or a container on it. */
+/** Identifies where process ids are valid: one boot of this machine, and the pid namespace. */
 function processSpace(): string | undefined {
   try {
     return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()} ${readlinkSync('/proc/self/ns/pid')}`
@@ -234,12 +233,12 @@ function processSpace(): string | undefined {
   }
 }
 
-/** The living processes of this user in whose environment a variable has a value that fits. */
+/** Running processes of this user whose environment variable has a matching value. */
 async function processesWith(variable: string, fits: (value: string) => boolean): Promise<ProcessId[]> {
   const found: ProcessId[] = []
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue
-    // Those of other users cannot be read, and some have just ended.
+    // Processes of other users cannot be read, and some have just ended.
     const environment = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '')
     const value = valueIn(environment, variable)
     const start = value !== undefined && fits(value) ? startOf(Number(name)) : undefined

@@ -2,34 +2,34 @@ import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 import { jitteredBackoffMs } from '../../lib/backoff.ts'
 
-/** How long a server that could not be reached, or that keeps crashing, is left alone; one for all lines to it. */
+/** When to try again to reach a server that is down or keeps crashing; shared by all connections to it. */
 export interface ReconnectBackoff {
   /** Why it could not be reached, until it can be. */
   readonly failure: ToolwayError | undefined
-  /** How long it is still left alone; not at all if zero. */
+  /** Milliseconds until the next attempt; 0 for now. */
   readonly pauseMs: number
-  /** Whether it has used up its starts, so that it gets one in each window until one of them lasts. */
+  /** The restart limit was reached: one start per window until a process survives a whole window. */
   readonly exhausted: boolean
-  /** Whether somebody is trying, while it is known to be down, to reach it again. */
+  /** Whether an attempt is under way while the server is known to be down. */
   readonly probing: boolean
-  /** An attempt begins, and lasts until disposed of. */
+  /** Begins an attempt, which lasts until disposed of. */
   attempt(): Disposable
   failed(error: ToolwayError): void
-  /** It had been reached, and then its process ended by itself. */
+  /** Its process ended unexpectedly after it had been reached. */
   crashed(error: ToolwayError, livedMs: number): void
   succeeded(): void
-  /** Somebody wants it to be tried again, whatever happened before. */
+  /** Forgets all failures, for a restart by an operator. */
   reset(): void
 }
 
-/** How many starts may come to nothing within a window. */
+/** How many failed starts are allowed within a window. */
 export interface RestartLimit {
   readonly max: number
   readonly window: number
 }
 
 export interface ReconnectBackoffOptions {
-  /** Only processes have one: whatever runs elsewhere is not ours to start. */
+  /** For processes only: Toolway does not start remote servers. */
   readonly restarts?: RestartLimit | undefined
   /** From 0 to 1. */
   readonly random?: () => number
@@ -37,14 +37,14 @@ export interface ReconnectBackoffOptions {
 
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
-/** How often it is looked whether somebody has signed in. */
+/** How often to check whether somebody has signed in. */
 const signInPauseMs = 5_000
-/** What a server says about when to come back is heeded, within reason. */
+/** Upper bound for Retry-After. */
 const maxAskedMs = 300_000
 
 /**
- * Attempts that fail are spread at random over a time that doubles, so that many who wait for one server do not come
- * back together. A crash alone costs no pause: most are accidents, and the limit of starts stops the others.
+ * Exponential backoff with jitter, so that many waiters do not return together. A single crash costs no pause: most
+ * are accidents, and the restart limit stops the others.
  */
 export function createReconnectBackoff(
   clock: Clock,
@@ -57,7 +57,7 @@ export function createReconnectBackoff(
   let exhausted = false
   let recent: number[] = []
 
-  /** Counts a start that came to nothing. */
+  /** Counts a failed start. */
   const used = (error: ToolwayError): void => {
     if (!restarts) return
     const now = clock.monotonic()
@@ -92,7 +92,7 @@ export function createReconnectBackoff(
     },
     failed(error) {
       failure = error
-      // It is there, and nobody knows when somebody will sign in.
+      // The server is up, and nobody knows when somebody will sign in.
       if (error.code === 'AUTH_REQUIRED') {
         retryAt = clock.monotonic() + signInPauseMs
         return
@@ -103,7 +103,7 @@ export function createReconnectBackoff(
       used(error)
     },
     crashed(error, livedMs) {
-      // One that has lasted for a whole window is no start that came to nothing.
+      // A process that survived a whole window is not a failed start.
       if (restarts && livedMs >= restarts.window) exhausted = false
       else used(error)
     },
@@ -120,25 +120,24 @@ export function createReconnectBackoff(
   }
 }
 
-/** Tries a server that is down again in the background, so that it comes back by itself (T5). */
+/** Reconnects to a server that is down in the background (T5). */
 interface Reconnector extends Disposable {
-  /** It could not be reached. */
   failed(): void
 }
 
 interface ReconnectorOptions {
   /** Whether the server is still down. */
   down(): boolean
-  /** How long it is to be left alone. */
+  /** Milliseconds until the next attempt. */
   pauseMs(): number
-  /** Whether anybody would be glad if it came back: a process is not started again and again for nobody. */
+  /** Whether to reconnect at all: a process is not restarted repeatedly if nobody uses it. */
   wanted(): boolean
-  /** Tries once; whether that failed is told by `failed`. */
+  /** Tries once; `failed` reports failure. */
   attempt(): Promise<unknown>
   readonly clock: Clock
 }
 
-/** Jitter may leave no pause at all; that is too eager for an attempt that nobody waits for. */
+/** Jitter may leave no pause at all, which is too eager for a background attempt. */
 const shortestPauseMs = 500
 
 export function createReconnector({ down, pauseMs, wanted, attempt, clock }: ReconnectorOptions): Reconnector {
@@ -147,10 +146,10 @@ export function createReconnector({ down, pauseMs, wanted, attempt, clock }: Rec
 
   const probe = (): void => {
     timer = undefined
-    // Somebody else was quicker, or nobody cares: the next call tries it again.
+    // Reconnected meanwhile, or not wanted: the next call tries again.
     if (over || !down() || !wanted()) return
     if (pauseMs() > 0) schedule()
-    // One that was refused because another is under way is followed by its outcome.
+    // Another attempt is under way: follow its outcome.
     else
       attempt().catch(() => {
         if (!timer && down()) schedule()

@@ -7,11 +7,11 @@ import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /**
- * Roots of callers without a session. Each call may come from another program with other roots, while a server asks for
- * them once and keeps them. So every call is asked for its roots, and uses a connection that was given the same ones.
+ * Roots of callers without a session. Each call may come from another program with other roots, while a server asks
+ * once and keeps them. So every call is asked for its roots, and uses a connection that was given the same ones.
  */
 export interface ClientRoots {
-  /** The roots of one call; asked once, however many want to know. Undefined if its client does not tell. */
+  /** The roots of one call, asked once; undefined if its client does not provide them. */
   of(peer: Peer, signal: AbortSignal): Promise<Json | undefined>
 }
 
@@ -22,7 +22,7 @@ export function createClientRoots(): ClientRoots {
       const known = asked.get(peer)
       if (known) return known
       const roots = peer.ask('roots/list', Json.of({}), signal).catch((thrown) => {
-        // A call that is over has no use for a connection.
+        // A finished call needs no connection.
         if (signal.aborted || (thrown instanceof ToolwayError && thrown.code === 'CANCELLED')) throw thrown
         return undefined
       })
@@ -35,21 +35,21 @@ export function createClientRoots(): ClientRoots {
 export const rootsKey = (roots: Json): string =>
   hash('sha256', JSON.stringify((roots.value as { roots?: unknown }).roots ?? []), 'base64url').slice(0, 22)
 
-/** How long a server may take to answer a ping, after which it is not waited for. */
+/** How long to wait for a ping. */
 const pingWithinMs = 1_000
-/** How long calls wait for a client that has declared roots and does not tell them. */
+/** How long calls wait for a client that declared roots but does not provide them. */
 const tellWithinMs = 5_000
-/** A server looks at the folders it was told before it uses them, and says nothing when it has done so. */
+/** A server checks the folders before it uses them, without reporting when it is done. */
 const applyPings = 5
 const applyPauseMs = 50
 
-/** Settles when a server that asks for roots right after the handshake has asked: it reads messages in order. */
+/** Resolves when a server that asks for roots right after the handshake has asked: it reads messages in order. */
 export async function pingOnce({ request }: RpcConnection, clock: Clock): Promise<void> {
   using limit = deadline(clock, pingWithinMs, () => new Error('no answer'))
   await request({ method: 'ping', params: () => undefined, signal: limit.signal }).catch(() => {})
 }
 
-/** Settles when a server that was told roots has had the time to apply them; a busy server gets more of it. */
+/** Resolves when a server has had time to apply its roots; a busy server gets more time. */
 export async function rootsApplied(connection: RpcConnection | undefined, clock: Clock): Promise<void> {
   for (let ping = 0; connection && ping < applyPings; ping++) {
     await pause(clock, applyPauseMs)
@@ -57,7 +57,7 @@ export async function rootsApplied(connection: RpcConnection | undefined, clock:
   }
 }
 
-/** Waits for roots that a server has asked for, but not for a client that never tells them. */
+/** Waits until the server has its roots, but not for a client that never provides them. */
 export async function waitForRoots(roots: Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
   using limit = deadline(clock, tellWithinMs, () => new Error('not told'), signal)
   await waitFor(roots, limit.signal).catch((error) => {

@@ -11,37 +11,39 @@ import { createServerRequests, type ServerRequest } from '../requests/server-req
 import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
 import type { Transport, TransportReceiver } from '../transports/transport.ts'
 
-/** One open line to a server: matches answers to requests, and what is said on the way to the request it belongs to. */
+/** JSON-RPC over one transport: matches responses to requests, and routes messages to the request they belong to. */
 export interface RpcConnection extends AsyncDisposable {
   readonly transport: Transport
-  /** Rejects with the server's own error or with one of ours. */
+  /** Rejects with the server's error or a ToolwayError. */
   request(request: RpcRequest): Promise<RpcResponse>
   notify(method: string, params?: Buffer): Promise<void>
-  /** Nothing more is expected of the line: whatever is under way may have run. */
+  /** Fails all pending requests; they may have run. */
   abandon(why: ToolwayError): void
-  /** How many messages the server has sent. */
+  /** Number of messages received. */
   readonly received: number
-  /** How many calls were called off since it sent the last one. */
+  /** Number of calls cancelled since the last message was received. */
   readonly cancelledSinceReceived: number
-  /** What the server tells of the tasks that it has started over this line. */
+  /** Status updates of tasks that were started on this connection. */
   readonly taskUpdates: TaskUpdates
-  /** Only one caller uses this connection, so that whatever the server says is for that caller. */
+  /** Only one caller uses this connection, so every message of the server is for that caller. */
   owned: boolean
-  /** Set where nothing tells which of the owner's calls the server speaks for. */
+  /** Set where the transport does not tell which of the owner's calls a message belongs to. */
   turns: CallTurns | undefined
-  /** The server has asked something when there was nobody to answer it. */
+  /** The server sent a request for which there was no caller. */
   hadUnroutableRequest: boolean
-  /** The server logs for a request only if that asks for it. */
+  /** The server logs only for requests that ask for it. */
   logsByRequest: boolean
-  /** Both sides know each other: what is under way from now on are calls. */
+  /** The handshake is done: pending requests are calls from now on. */
   serving: boolean
-  /** Whether a request is called off by a message; a line where closing its stream does that needs none. */
+  /** Whether to send a cancellation message; not needed where closing the stream cancels. */
   cancelsByMessage: boolean
   /** Notifications that belong to no request, such as list_changed. */
   onNotification: (method: string, params: Buffer | undefined) => void
-  /** The server spoke to a caller outside the streams of its calls, over a transport that has streams. */
+  /**
+   * The server sent a message for a caller outside the streams of its calls, although the transport has such streams.
+   */
   onOutOfStream: () => void
-  /** The line went down without our doing. */
+  /** The connection was lost. */
   onClosed: (error: ToolwayError) => void
 }
 
@@ -49,26 +51,26 @@ export interface RpcRequest {
   readonly method: string
   /** The tool, prompt, resource or task that it is about. */
   readonly name?: string
-  /** Makes the params for the number that this hop gives the request; it serves as progress token, too. */
+  /** Builds the params for this request id, which is also the progress token. */
   params(id: number): Buffer | undefined
   /** For transports that have headers. */
   readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** Running it twice does no harm. */
+  /** Safe to run twice. */
   readonly repeatable?: boolean | undefined
-  /** The way back to whoever asked; what the server says on the way goes there. */
+  /** The route back to the caller, for messages that the server sends during the request. */
   readonly peer?: Peer
-  /** Only we asked the server for progress: the caller hears of none. */
+  /** Only Toolway asked for progress: do not forward it to the caller. */
   readonly ownProgress?: boolean
-  /** Called whenever the server reports progress. */
+  /** Called for each progress notification. */
   readonly progressed?: (() => void) | undefined
-  /** For a request that stays open to listen: what it hears. */
+  /** For a long-lived `subscriptions/listen` request: receives its notifications. */
   heard?(method: string, params: Buffer | undefined): void
 }
 
 interface Pending {
   readonly request: RpcRequest
-  /** Nobody calls it off any more. */
+  /** Stops listening for cancellation. */
   over(): void
   resolve(answer: RpcResponse): void
   reject(error: Error): void
@@ -77,11 +79,11 @@ interface Pending {
 export interface RpcConnectionOptions {
   readonly server: string
   readonly owned: boolean
-  /** Calls of the owner that wait for the connection, and the way to its session, if it has one. */
+  /** The owner's calls that wait for the connection, and the route to its session, if it has one. */
   readonly host?: (() => { readonly calls: readonly Peer[]; readonly session: readonly Peer[] }) | undefined
-  /** Tells the roots of an owner without a session, given its ways to be reached; undefined for other owners. */
+  /** Provides the roots of an owner without a session; undefined for other owners. */
   readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
-  /** The server asks its client for roots; the promise settles when it has them. */
+  /** The server asked for roots; the promise resolves when it has them. */
   readonly onRoots?: ((told: Promise<void>) => void) | undefined
   readonly log: Log
 }
@@ -93,7 +95,7 @@ export async function openRpcConnection(
 ): Promise<RpcConnection> {
   const { server, log } = options
   const pending = new Map<number, Pending>()
-  /** Calls that nobody waits for and that were not answered: when they were called off. */
+  /** Cancelled calls without a response, with the time of cancellation. */
   const cancelledCalls = new Map<number, number>()
   const questions = createServerRequests(transport, log)
   let lastId = 0
@@ -150,7 +152,7 @@ export async function openRpcConnection(
 
   function transmit(request: RpcRequest): Promise<RpcResponse> {
     const { headers, signal, repeatable } = request
-    // Whatever happened to those who were under way: this one was surely never sent.
+    // This request was certainly not sent, whatever happened to pending ones.
     if (closed) return Promise.reject(gone())
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
@@ -214,14 +216,14 @@ export async function openRpcConnection(
         break
       case 'invalid':
         log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
-        // On a stream of its own a request is still answered after something that was said wrongly on the way.
+        // On a stream of its own, the response can still follow a malformed message.
         if (exchange === undefined || !body.includes('"method"'))
           settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
     }
   }
 
   function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
-    // Whoever mixes up requests must not give one caller what is for another.
+    // A server that mixes up requests must not give one caller another caller's result.
     if (exchange !== undefined && id !== exchange) {
       settle(exchange)?.reject(garbled('it answers another request'))
       return undefined
@@ -271,15 +273,15 @@ export async function openRpcConnection(
     const speaker = exchange === undefined ? turns?.speaker() : undefined
     void questions.answer(question, () => {
       if (!speaker) return addressees(method, exchange)
-      // It is certain which call asks: the question ends with that call.
+      // The asking call is known: the request ends with that call.
       return turns?.runs(speaker) ? [speaker, ...host().session] : []
     })
   }
 
   /**
-   * The ways to the caller that a message is for, best first: through the call on whose stream it came, or through any
-   * call of the owner of the connection. A message to one caller never reaches another: on a shared connection it is
-   * delivered only if a single call can have caused it.
+   * The routes to the caller that a message is for, best first: the call on whose stream it came, or any call of the
+   * connection's owner. On a shared connection a message is delivered only if exactly one call can have caused it, so
+   * that it never reaches another caller.
    */
   function addressees(method: string, exchange: number | undefined): readonly Peer[] {
     if (exchange !== undefined) {
@@ -292,16 +294,16 @@ export async function openRpcConnection(
     if (connection.owned) {
       const { turns } = connection
       const callers = turns && (turns.strict || !logs) ? turns.speakers() : peers.reverse()
-      // Stateless callers ask for log messages with each call; a session that set no level gets all of them.
+      // Stateless callers ask for log messages with each call; a session without a level receives all.
       const { calls, session } = host()
       if (logs) return [...callers, ...session].filter(({ rounds, logLevel }) => !rounds || logLevel !== undefined)
       if (callers.length === 0) return [...calls, ...session]
-      // A question that is sent through the session outlasts whichever of several calls ends first.
+      // A request sent through the session survives whichever call ends first.
       return callers.length === 1 ? [...callers, ...session] : [...session, ...callers]
     }
-    // Only a server that is told with each request who wants to hear keeps silent towards the others.
+    // Only a server that is told the level with each request stays silent towards the others.
     const wanting = logs && connection.logsByRequest ? peers.filter(({ logLevel }) => logLevel !== undefined) : peers
-    // A cancelled call of another caller may go on at the server, and speak.
+    // A cancelled call of another caller may still run at the server and send messages.
     return wanting.length === 1 && !someGoOn() ? wanting : []
   }
 
@@ -315,7 +317,7 @@ export async function openRpcConnection(
     return cancelledCalls.size > 0
   }
 
-  /** Whatever was sent may have run: only its own error may say that it surely has not. */
+  /** Sent requests may have run, unless the error itself says that they did not. */
   function interrupted(error?: ToolwayError): ToolwayError {
     if (error?.code === 'OUTCOME_UNKNOWN') return error
     const why = error?.message ?? `The line to ${server} was closed.`
@@ -334,7 +336,7 @@ export async function openRpcConnection(
   }
 }
 
-/** The params of a notification with the members that the protocol defines; `undefined` where it must be ignored (V1). */
+/** The params reduced to the members that the protocol defines; undefined if the notification must be ignored (V1). */
 function definedNotification(method: string, params: Buffer = empty): Buffer | undefined {
   const level = Object.hasOwn(toldByServers, method) ? toldByServers[method] : undefined
   if (level === undefined) return undefined
@@ -348,14 +350,14 @@ function definedNotification(method: string, params: Buffer = empty): Buffer | u
 
 const empty = Buffer.from('{}')
 
-/** How long a call that was called off is reckoned to go on at the server. */
+/** How long a cancelled call is assumed to keep running at the server. */
 const goesOnMs = 300_000
 
-/** News about the server itself, on whichever stream they come. */
+/** Notifications about the server itself, on whichever stream they arrive. */
 const isForEverybody = (method: string): boolean =>
   method.endsWith('/list_changed') || method === 'notifications/resources/updated'
 
-/** On a wire without streams, what a listener hears names the request that listens. */
+/** Without separate streams, notifications name the `subscriptions/listen` request they belong to. */
 function subscriptionOf(params: Buffer | undefined): number | undefined {
   if (!params?.includes('io.modelcontextprotocol/subscriptionId')) return undefined
   const meta = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta

@@ -1,13 +1,13 @@
 import { type Capabilities, profileOf } from '../../core/capabilities.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
-/** Lines that wait for the caller they will belong to, so that being alone on a line is not slow. */
+/** Open connections that wait for a caller, so that a connection of its own is not slow (`spares`). */
 export interface WarmPool {
-  /** A line for one caller alone. */
+  /** A connection for one caller only. */
   take(capabilities: Capabilities): ManagedConnection
-  /** A line to look at the server through; it stays a spare. */
+  /** A connection for fetching the listing; it stays in the pool. */
   peek(capabilities: Capabilities): ManagedConnection
-  /** It has found another use. */
+  /** Removes a connection that is now shared. */
   forget(managed: ManagedConnection): void
   readonly all: Iterable<ManagedConnection>
 }
@@ -27,7 +27,7 @@ export function createWarmPool(count: number, create: (capabilities: Capabilitie
   return {
     take(capabilities) {
       const connections = of(capabilities)
-      // Not one that is held to follow or list something, or whose server has asked for roots when nobody could tell.
+      // Skip connections that are in use, and those whose server asked for roots when there was no caller.
       const free = connections.findIndex(
         (managed) => !managed.busy && !managed.current?.connection.hadUnroutableRequest,
       )
@@ -35,7 +35,7 @@ export function createWarmPool(count: number, create: (capabilities: Capabilitie
       while (connections.length < count) {
         const spare = create(capabilities)
         connections.push(spare)
-        // One that does not open now is tried again by whoever takes it.
+        // If it does not open now, the caller that takes it tries again.
         spare.open(never).catch(() => {})
       }
       return taken

@@ -7,31 +7,31 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from '../requests/encode-request.ts'
 import { statusOf } from '../transports/transport-errors.ts'
 
-/** Asks the open lines of one server from time to time whether anybody is there; a sleeping server is left asleep. */
+/** Periodic health check of a server's open connections; an idle server is not woken. */
 export interface HealthCheck extends Disposable {
-  /** What the last round found wrong with a server that answers; undefined if nothing. */
+  /** A problem found in the last round with a server that responds. */
   readonly degradation: string | undefined
-  /** A line is open: from now on there is something to check. */
+  /** A connection opened: start checking. */
   opened(): void
 }
 
 export interface HealthCheckOptions {
   readonly server: string
-  /** Never, if zero. */
+  /** 0: no checks. */
   readonly intervalMs: number
   readonly timeoutMs: number
   connections(): readonly ManagedConnection[]
-  /** How strained the server is may have changed. */
+  /** The result of a check may have changed the health. */
   healthMayHaveChanged(): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** What is known of one open line. */
+/** State of one checked connection. */
 interface Watch {
-  /** How many messages had come in when it was looked at last. */
+  /** Messages received when it was last checked. */
   received: number
-  /** Checks in a row that nobody has answered. */
+  /** Consecutive checks without a response. */
   missed: number
   running: boolean
   degradation: string | undefined
@@ -42,7 +42,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   let watched = new Map<InitializedConnection, Watch>()
   let timer: Disposable | undefined
   let over = false
-  /** Some servers leave a ping without an answer; nothing is known of that before one was answered. */
+  /** Some servers never answer ping; unknown until one was answered. */
   let knowsPing: boolean | undefined
 
   return {
@@ -78,20 +78,20 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     const watch = watched.get(open) as Watch
     if (watch.running) return
     const { connection } = open
-    // Whoever has spoken since the last round is alive.
+    // A message since the last round proves that it is alive.
     if (connection.received !== watch.received) return record(open, undefined)
     watch.running = true
     try {
       const ms = await ask(open).catch((error) => askDifferently(open, error))
-      // An answer after its time was over was waiting to be read while this process was paused.
+      // A response after the timeout was waiting to be read while this process was suspended.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
       record(open, isSlow ? `It took ${ms} ms to answer a check.` : undefined)
     } catch (error) {
       if (managed.current !== open) return
       if (connection.received !== watch.received) record(open, undefined)
-      // It answers, though not as it should: each call will tell what that means for it.
+      // It responds, though with an error status: each call will show what that means.
       else if (statusOf(error) !== undefined && connection.transport.usable) record(open, (error as Error).message)
-      // After a pause of this process the next round tells.
+      // This process was suspended: the next round decides.
       else if (!(error instanceof ToolwayError && error.details.late))
         missed(managed, open, watch, ToolwayError.from(error))
     } finally {
@@ -99,7 +99,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     }
   }
 
-  /** How long it took to answer. */
+  /** Sends a request and measures the response time. */
   async function ask(open: InitializedConnection, method = probeMethod(open)): Promise<number> {
     const start = clock.monotonic()
     using limit = deadline(clock, timeoutMs, silent)
@@ -119,7 +119,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     return knowsPing === false ? (listOf(open) ?? 'ping') : 'ping'
   }
 
-  /** One that never answered a ping is asked for something that it has answered before it is taken for hung. */
+  /** Before treating a server that never answered ping as hung, try a list that it has served. */
   async function askDifferently(open: InitializedConnection, error: unknown): Promise<number> {
     const list = listOf(open)
     const unsure = open.handshake.era === 'legacy' && knowsPing === undefined && list !== undefined
@@ -135,8 +135,8 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   }
 
   /**
-   * Many servers do one thing at a time: one that works on a call is given the time that the call has. Only where
-   * callers have waited in vain, too, it is taken for hung.
+   * Many servers do one thing at a time: a busy one gets the time that its call has. It counts as hung only if calls
+   * were cancelled without a response as well.
    */
   function missed(
     managed: ManagedConnection,
@@ -159,7 +159,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   }
 }
 
-/** A list that the server says it has. */
+/** A list that the server declares. */
 const listOf = ({ handshake }: InitializedConnection): string | undefined => {
   const has = (['tools', 'prompts', 'resources'] as const).find((kind) => handshake.capabilities[kind] !== undefined)
   return has && `${has}/list`

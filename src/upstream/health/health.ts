@@ -7,29 +7,29 @@ import type { HandshakeResult } from '../connection/handshake.ts'
 import { hidesEveryTool } from '../listing/definitions.ts'
 import type { ServerListing } from '../listing/server-listing.ts'
 
-/** All that a server's health is judged by. */
+/** The facts that determine a server's health. */
 export interface ServerCondition {
   readonly disabled: boolean
-  /** Turned off by an operator while it runs. */
+  /** Paused by an operator. */
   readonly paused: boolean
   readonly connected: boolean
-  /** Why its line could not be opened, or was given up, and when it is tried again, in milliseconds from now. */
+  /** Why it cannot be reached, and the milliseconds until the next attempt. */
   readonly failure: ToolwayError | undefined
   readonly pauseMs: number
-  /** Why its line went down. */
+  /** Why its last connection was lost. */
   readonly lost: ToolwayError | undefined
-  /** Why it could not be listed, or which of its lists it could not give. */
+  /** Why its listing could not be fetched, and which lists failed. */
   readonly listFailure: ToolwayError | undefined
   readonly missing: readonly string[]
-  /** What checks found wrong with it, though it answers. */
+  /** A problem found by health checks although it responds. */
   readonly degradation: string | undefined
-  /** The protocol version it answered with, where that is not one that Toolway knows. */
+  /** The protocol version of the server, if Toolway does not know it. */
   readonly unknownProtocol: string | undefined
   /** Its first connection or listing in this run is under way. */
   readonly starting: boolean
-  /** Whether it has been heard in this run. */
+  /** Whether it was fetched in this run. */
   readonly heard: boolean
-  /** When it said what is known of it; undefined when nothing is known. */
+  /** When the listing was fetched; undefined without one. */
   readonly knownSince: number | undefined
 }
 
@@ -38,14 +38,14 @@ interface Assessment extends Pick<SourceStatus, 'heldBack'> {
   readonly reason: string
 }
 
-/** The state of a server's circuit breaker, and why it opened. */
+/** State of a server's circuit breaker, and why it opened. */
 export interface BreakerCondition {
   readonly state: SourceStatus['breaker']
   readonly reason?: string
   readonly retryAfterMs?: number
 }
 
-/** The health of a server, with its breaker: an open one refuses every call, however well the server answers otherwise. */
+/** The health of a server; an open breaker makes it unhealthy, since calls are rejected. */
 export function assessHealth(server: ServerCondition, breaker: BreakerCondition): Assessment {
   const assessment = withUnknownProtocol(assessServer(server), server)
   if (breaker.state === 'closed' || refuses.has(assessment.health)) return assessment
@@ -59,7 +59,7 @@ export function assessHealth(server: ServerCondition, breaker: BreakerCondition)
   return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
 }
 
-/** A server that speaks another protocol may work, or misread every call (F5). */
+/** A server with an unknown protocol may work, or misread every call (F5). */
 function withUnknownProtocol(assessment: Assessment, { unknownProtocol }: ServerCondition): Assessment {
   if (assessment.health !== 'healthy' || unknownProtocol === undefined) return assessment
   const known = `Toolway asked for ${latestLegacy} and does not know it`
@@ -69,7 +69,7 @@ function withUnknownProtocol(assessment: Assessment, { unknownProtocol }: Server
 /** States in which no call is sent anyway, for a reason of their own. */
 const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
 
-/** Health that tells the truth: never "healthy" on the strength of an empty list or an old one. */
+/** Never "healthy" because of an empty or outdated listing. */
 function assessServer(server: ServerCondition): Assessment {
   if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
   if (server.paused)
@@ -94,7 +94,7 @@ function assessConnected({
 }: ServerCondition): Assessment {
   const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
-  // One of several principals may lack a grant: that is between the two.
+  // One of several principals may lack a grant, which does not affect the others.
   if (failure && failure.code !== 'AUTH_REQUIRED')
     return degraded(`It serves some, but no more: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`It could not say what it offers: ${listFailure.message}`)
@@ -106,12 +106,11 @@ function assessConnected({
 const again = (pauseMs: number): string =>
   pauseMs > 0 ? ` It is left alone and tried again in ${Math.ceil(pauseMs / 1000)} s.` : ''
 
-/** All that the status of a server is put together from. */
 interface StatusParts {
   readonly config: ServerConfig
   readonly pool: Pick<ConnectionPool, 'connected' | 'failure' | 'pauseMs' | 'lost'>
   readonly listing: Pick<ServerListing, 'fetched' | 'missing' | 'failure' | 'descriptors'>
-  /** What the server said of itself last, in this run or before it. */
+  /** The last handshake result, from this run or the cached listing. */
   readonly handshake: HandshakeResult | undefined
   /** Its first connection or listing in this run is under way. */
   readonly starting: boolean
@@ -122,7 +121,6 @@ interface StatusParts {
   readonly breaker: BreakerCondition
 }
 
-/** How a server is, as everybody is told. */
 export function serverStatus(parts: StatusParts): SourceStatus {
   const { config, pool, listing, handshake: known, starting, degradation, paused, since, latencyMs, breaker } = parts
   const { connected, failure, pauseMs, lost } = pool
@@ -147,7 +145,7 @@ export function serverStatus(parts: StatusParts): SourceStatus {
   }
 }
 
-/** The server chose it, and it is shown to people. */
+/** Chosen by the server and shown to people: bounded and quoted. */
 const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
 
 const nothingToRead =

@@ -5,7 +5,6 @@ import { matches } from '../../core/wildcard.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-/** What a list of a server holds. */
 export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'
 
 type Check = (value: unknown) => boolean
@@ -22,7 +21,7 @@ const listOf =
   (check: Check): Check =>
   (value) =>
     Array.isArray(value) && value.every(check)
-/** An object of which these members, where it has them, are right. */
+/** An object whose members, where present, are valid. */
 const having =
   (members: Readonly<Record<string, Check>>): Check =>
   (value) =>
@@ -49,11 +48,11 @@ const ofResources = {
   }),
 }
 
-/** Members that may be missing, and what they are where they are not. */
+/** Optional members and their types. */
 const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = {
   tool: {
     ...common,
-    // What it describes is nobody's business here: not every revision knows outputs that are no objects.
+    // Not checked further: some revisions allow outputs that are not objects.
     outputSchema: having({ $schema: isText }),
     annotations: having({
       title: isText,
@@ -70,9 +69,8 @@ const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = 
 }
 
 /**
- * A definition that every client can read. Clients take a list whole or not at all: one word out of place in the
- * definition of one tool would take the tools of all servers from them. What may be missing is left out where it is
- * wrong, and what is wrong without being needed is said in the usual way; all else stays as it is.
+ * A definition that every client can parse. Clients reject a whole list for one invalid definition, so invalid
+ * optional members are removed and invalid required ones repaired; the rest is unchanged.
  */
 export function repairedDefinition(kind: ListedKind, definition: Definition): Definition {
   const wrong = Object.entries(optional[kind]).filter(([name, check]) => !isRight(definition[name], check))
@@ -98,17 +96,20 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
   }
 }
 
-/** A schema may be `true` or `false`, but not everybody knows. What is none says nothing. */
+/**
+ * A schema may be `true` or `false`, which not every client knows; anything else that is not an object becomes an
+ * empty schema.
+ */
 const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
 
-/** A definition as clients are shown it, and why it cannot be shown at all, if so. */
+/** A definition without hidden characters, or why it cannot be shown. */
 interface Shown {
-  /** The same object where nothing had to be changed. */
+  /** The same object if nothing changed. */
   readonly definition: Definition
   readonly problem?: string
 }
 
-/** Which members name the thing itself: calls need them as the server spells them. */
+/** The identifying members: calls need them exactly as the server spells them. */
 const identities: Readonly<Record<ListedKind, readonly string[]>> = {
   tool: ['name'],
   resource: ['uri'],
@@ -116,7 +117,7 @@ const identities: Readonly<Record<ListedKind, readonly string[]>> = {
   prompt: ['name'],
 }
 
-/** Members of schemas whose values callers must send or schemas refer to as they are. */
+/** Schema members whose values must stay exact. */
 const verbatim: ReadonlySet<string> = new Set([
   'enum',
   'const',
@@ -128,8 +129,8 @@ const verbatim: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Takes characters that nobody sees out of every text of a definition (B5). What callers must spell exactly (names,
- * members, values to choose from) cannot be changed: a definition that hides something there is not offered.
+ * Removes invisible characters from all texts of a definition (B5). Names and values that callers must repeat exactly
+ * cannot be changed: a definition with hidden characters there is not offered.
  */
 export function visibleDefinition(kind: ListedKind, definition: Definition): Shown {
   let problem: string | undefined
@@ -159,7 +160,7 @@ export function visibleDefinition(kind: ListedKind, definition: Definition): Sho
 
   let changed = false
   const members = Object.entries(definition).map(([key, member]) => {
-    // For programs, which read it as it is.
+    // For programs, so it stays as it is.
     const given = key === '_meta' ? member : cleaned(member, key, identities[kind].includes(key))
     changed ||= given !== member
     return [key, given]
@@ -168,7 +169,7 @@ export function visibleDefinition(kind: ListedKind, definition: Definition): Sho
   return problem === undefined ? { definition: shown } : { definition: shown, problem }
 }
 
-/** Whether a read-only server has tools, none of which is known to be a read: none of them can be used then. */
+/** Whether a read-only server has tools, none of which is known to be read-only: none can be used then. */
 export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[]): boolean {
   if (!config.readOnly || tools.length === 0) return false
   return !tools.some(
@@ -179,12 +180,12 @@ export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[
 interface TraitOptions {
   readonly server: string
   readonly config: ServerConfig
-  /** Of a call, and of one whose server reports progress. */
+  /** Timeout of a call, and the upper bound if its server reports progress. */
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
 }
 
-/** The operator's word counts; the server's own annotations only where the operator trusts them. */
+/** The operator's settings decide; the server's annotations count only with `trustAnnotations`. */
 export function traitsOf(kind: Kind, name: string, definition: Definition, options: TraitOptions): Traits {
   const { config } = options
   const annotations = config.trustAnnotations && kind === 'tool' ? asRecord(definition.annotations) : {}
@@ -208,7 +209,7 @@ function timeLimitsOf(
     timeoutMs: ms,
     timeoutKey: own === undefined ? ofServer : `mcpServers.${server}.toolTimeouts.${name}`,
     maxTimeout: {
-      // The operator may allow a call more time without progress than the maximum for calls with progress.
+      // The timeout without progress may exceed the maximum for calls with progress.
       ms: Math.max(ms, config.maxTimeout ?? maxTimeoutMs),
       key: config.maxTimeout === undefined ? 'defaults.maxTimeout' : `mcpServers.${server}.maxTimeout`,
     },

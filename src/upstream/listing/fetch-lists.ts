@@ -8,27 +8,26 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import { encodeRequest, type RequestSpec } from '../requests/encode-request.ts'
 import { type ListedKind, repairedDefinition, visibleDefinition } from './definitions.ts'
 
-/** What a server offers, list by list. */
 export interface ServerLists {
   readonly tools: readonly Definition[]
   readonly resources: readonly Definition[]
   readonly templates: readonly Definition[]
   readonly prompts: readonly Definition[]
-  /** Input schemas that hold numbers which a double cannot, by the name of the tool, as JSON with all digits. */
+  /** Input schemas with numbers that a double cannot hold, by tool name, as JSON with all digits. */
   readonly exactSchemas: Readonly<Record<string, string>> | undefined
-  /** Lists that the server has but could not give. */
+  /** Lists that the server declares but failed to return. */
   readonly failed: readonly string[]
 }
 
-/** A server that pages for ever, or repeats a cursor, must not hold us, nor fill the memory that all share. */
+/** Bounds for a server that pages forever or repeats a cursor. */
 const maxPages = 1_000
 const maxItems = 50_000
 const maxBytes = 64 * 1024 * 1024
-/** So many definitions are named in the log where a list is full of wrong ones. */
+/** Upper bound for malformed definitions named in the log. */
 const maxNamed = 20
 const methodNotFound = -32601
 
-/** Asks for every list that the server's capabilities name. One that fails loses only itself. */
+/** Fetches every list that the server's capabilities declare. A failure affects only its own list. */
 export async function fetchLists(
   open: InitializedConnection,
   options: { server: string; capabilities: Capabilities; log: Log; signal: AbortSignal },
@@ -68,7 +67,7 @@ export async function fetchLists(
       if (error instanceof ServerError && error.error.value.code === methodNotFound) return []
       if (signal.aborted || !(error instanceof ServerError)) throw error
       failed.push(method)
-      // Its data may be anything, and of any size.
+      // The error data may be anything, of any size.
       const { code, message } = error.error.value
       log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server could not give this list')
       return []
@@ -116,7 +115,7 @@ async function allPages(
   return { items: items.slice(0, maxItems), exact, isCut: true }
 }
 
-/** Notes the input schemas in which a number was rounded. */
+/** Records the input schemas in which a number was rounded. */
 function noteExactSchemas(items: unknown, exactItems: unknown, noted: Map<Definition, string>): void {
   if (!Array.isArray(items) || !Array.isArray(exactItems)) return
   for (const [index, item] of items.entries()) {
@@ -132,7 +131,7 @@ function needsSchema({ inputSchema }: Definition): string | undefined {
   return [type].flat().includes('object') ? undefined : 'inputSchema describes something that is no object'
 }
 
-/** Where arguments travel in headers, a tool that declares them wrongly must not be offered at all. */
+/** Over HTTP, a tool with invalid header annotations must not be offered. */
 const badHeaders = (
   { connection, handshake }: InitializedConnection,
   { inputSchema }: Definition,

@@ -2,18 +2,18 @@ import type { Offers } from '../../core/access.ts'
 import type { Capabilities } from '../../core/capabilities.ts'
 import { asRecord } from '../../lib/is-record.ts'
 
-/** What one server says beside its lists. */
+/** What one server offers besides its lists. */
 export interface ServerOffers {
   readonly name: string
   readonly instructions: string
   readonly capabilities: Capabilities
 }
 
-/** Longer than any server's advice should be, and short enough for a model's context. */
+/** Upper bounds for instructions, for the sake of the model's context. */
 const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
 
-/** What all servers together offer beside entries. */
+/** The joint capabilities and instructions of several servers. */
 export function joinOffers(servers: readonly ServerOffers[]): Offers {
   const extensions = Object.assign({}, ...servers.map(({ capabilities }) => asRecord(capabilities.extensions)))
   return {
@@ -25,13 +25,13 @@ export function joinOffers(servers: readonly ServerOffers[]): Offers {
   }
 }
 
-/** Tasks of the era with sessions. Lists of them are not offered: a server's list tells the tasks of all its callers. */
+/** Tasks of the session-based protocol. Listing them is not offered: a server lists the tasks of all its callers. */
 const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 
 const runTasks = ({ capabilities }: ServerOffers): boolean =>
   asRecord(asRecord(asRecord(capabilities.tasks).requests).tools).call !== undefined
 
-/** Each server's advice to a model under the server's name. */
+/** Each server's instructions under its name. */
 function joined(servers: readonly ServerOffers[]): string {
   const parts = servers.filter(({ instructions }) => instructions !== '')
   return parts

@@ -11,27 +11,27 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { fetchLists, type ServerLists } from './fetch-lists.ts'
 
-/** A server as clients of one kind see it: servers offer more to clients that can be asked for more. */
+/** What a server lists for clients with one set of capabilities: servers offer more to clients that support more. */
 export interface ServerListing extends Disposable {
   readonly descriptors: Descriptors | undefined
   readonly entries: readonly Entry[]
-  /** Whether the server has been fetched in this run. */
+  /** Whether it was fetched in this run. */
   readonly fetched: boolean
-  /** Why it could not be listed, or which of its lists it could not give. */
+  /** Why it could not be fetched, and which lists failed. */
   readonly failure: ToolwayError | undefined
   readonly missing: readonly string[]
-  /** Recalls what was known before this run. */
+  /** Loads the cached listing of an earlier run. */
   recall(): Promise<void>
-  /** Whether something is known; old knowledge is checked behind the answer, once a run. */
+  /** Whether anything is known; an old listing is refreshed in the background, once per run. */
   known(): boolean
-  /** Asks the server; never rejects. */
+  /** Fetches the lists; never rejects. */
   refresh(): Promise<void>
   /**
-   * A new connection through which it can be seen is open. Settles when all lists were read again: another program, or
-   * another version of it, may answer there. Rejects where they could not be read.
+   * A new connection is open. Resolves when all lists were fetched again, since another program or version may answer
+   * there; rejects if that fails.
    */
   opened(open: InitializedConnection): Promise<void>
-  /** The server says that something has changed. */
+  /** The server sent a list_changed notification. */
   changed(open: InitializedConnection): void
 }
 
@@ -41,21 +41,21 @@ export interface ServerListingOptions {
   readonly fingerprint: string
   readonly refreshMs: number
   readonly store: DescriptorStore
-  /** The line to ask the server through. */
+  /** The connection for fetching. */
   connection(): ManagedConnection
-  /** Any line through which it can be seen now; none is opened for that. */
+  /** An open connection for fetching, if any; does not connect. */
   current(): InitializedConnection | undefined
   /** Whether the server could not be reached. */
   down(): boolean
   entriesOf(descriptors: Descriptors): readonly Entry[]
-  /** What is known, or how well, is not what it was. */
+  /** The listing or its state changed. */
   news(): void
   readonly clock: Clock
   readonly log: Log
 }
 
 const listWithinMs = 30_000
-/** How often it is looked whether somebody has signed in. */
+/** How often to check whether somebody has signed in. */
 const signInMs = 5_000
 const never = new AbortController().signal
 
@@ -65,14 +65,14 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   let descriptors: Descriptors | undefined
   let entries: readonly Entry[] = []
   let fetched = false
-  /** When it was listed in this run, by the monotonic clock. */
+  /** When it was fetched in this run, by the monotonic clock. */
   let listedAt = Number.NEGATIVE_INFINITY
   let failure: ToolwayError | undefined
   let missing: readonly string[] = []
   let listing: Promise<void> | undefined
   let following: Promise<void> | undefined
   const throttle = createRefreshThrottle(clock)
-  /** Something has changed since it was asked last, and the time that it is asked again. */
+  /** Whether a change was reported since the last fetch began. */
   let isBehind = false
   let again: Disposable | undefined
   let timer: Disposable | undefined
@@ -105,7 +105,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     refresh,
     opened(open) {
       if (!listing) return list(open)
-      // The listing under way began before this connection. All who come meanwhile share the next one.
+      // The fetch under way began before this connection; all who arrive meanwhile share the next one.
       following ??= listing
         .catch(() => {})
         .then(() => {
@@ -116,7 +116,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     },
     changed(open) {
       isBehind = true
-      // The listing under way may have missed what is new: the next one follows it.
+      // The fetch under way may have missed the change: another one follows.
       if (!listing && !again) catchUp(open)
     },
     [Symbol.dispose]() {
@@ -127,7 +127,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 
   function isOld(): boolean {
     if (descriptors === undefined) return true
-    // What an earlier run has stored has only the wall clock's time.
+    // A listing of an earlier run has only a wall-clock time.
     const ageMs = fetched ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
     return refreshMs > 0 && ageMs > refreshMs
   }
@@ -140,7 +140,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     }
   }
 
-  /** One listing at a time. */
+  /** One fetch at a time. */
   function list(open: InitializedConnection, done?: () => void): Promise<void> {
     listing ??= listOnce(open).finally(() => {
       listing = undefined
@@ -150,13 +150,13 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     return listing
   }
 
-  /** At once, unless the server tells of changes again and again. */
+  /** At once, unless the server reports changes continually. */
   function catchUp(open: InitializedConnection): void {
     const ms = throttle.next()
     if (ms === 0) return void list(open, throttle.done).catch(() => {})
     again = clock.after(ms, () => {
       again = undefined
-      // Where none is open, it is asked when one is.
+      // If no connection is open, the next one that opens fetches.
       const current = options.current()
       if (current && isBehind) list(current, throttle.done).catch(() => {})
     })
@@ -186,7 +186,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     }
   }
 
-  /** While the server is up it is asked again from time to time; a sleeping one is not woken for that. */
+  /** Refreshes periodically while the server is up; an idle one is not woken. */
   function schedule(): void {
     timer?.[Symbol.dispose]()
     if (refreshMs === 0) return
@@ -197,7 +197,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     })
   }
 
-  /** A list that failed this time keeps what it said last time. */
+  /** A list that failed keeps its previous content. */
   function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed'> {
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
@@ -230,25 +230,24 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
   JSON.stringify({ ...a, fetchedAt: 0 }) !== JSON.stringify({ ...b, fetchedAt: 0 })
 
-/** What is remembered for clients of the plainest kind goes under the server's own name. */
+/** The record of the plain profile has the server's name. */
 function recordName(server: string, capabilities: Capabilities): string {
   if (Object.keys(capabilities).length === 0) return server
   return `${server} ${createHash('sha256').update(profileOf(capabilities)).digest('hex').slice(0, 12)}`
 }
 
-/** How soon something may be done again that others can ask for as often as they like. */
+/** Limits how often a listing is refreshed after change notifications. */
 interface RefreshThrottle {
-  /** How long to wait with the next one: pauses are ever longer where one follows the other, until all is quiet. */
+  /** Milliseconds to wait: grows while notifications follow each other, until there is a quiet period. */
   next(): number
-  /** It was done. */
   done(): void
 }
 
-/** So many may follow each other at once: changes come in twos and threes. */
+/** Allowed without a pause, since changes come in small bursts. */
 const atOnce = 2
 const firstPauseMs = 100
 const maxPauseMs = 30_000
-/** After so many pauses without any, all is quiet again. */
+/** The length of a quiet period, in pauses. */
 const quietPauses = 10
 
 function createRefreshThrottle(clock: Clock): RefreshThrottle {

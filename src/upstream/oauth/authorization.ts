@@ -1,7 +1,7 @@
 import { ToolwayError } from '../../core/errors.ts'
 import type { HttpChannel } from '../transports/http-channel.ts'
 
-/** What a server says when it wants another credential than it got. */
+/** The challenge of a server that rejected a request's credential. */
 export interface Challenge {
   readonly status: number
   /** Where its metadata is (RFC 9728). */
@@ -12,7 +12,7 @@ export interface Challenge {
   readonly error?: string
 }
 
-/** More than any server has to say, and little enough to be read with care. */
+/** Upper bound for a challenge header. */
 const maxLength = 8 * 1024
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -21,7 +21,7 @@ const schemeOrParameter = new RegExp(
   'y',
 )
 
-/** Reads the Bearer challenge of a refusal; of several schemes only that one is ours. */
+/** Reads the Bearer challenge of a rejection. */
 export function readChallenge(status: number, headers: readonly string[]): Challenge {
   for (const header of headers) {
     const parameters = header.length > maxLength ? undefined : bearerParameters(header)
@@ -39,12 +39,12 @@ export function readChallenge(status: number, headers: readonly string[]): Chall
   return { status }
 }
 
-/** The words of a `scope` parameter. */
+/** The scopes in a `scope` parameter. */
 export const scopesIn = (text: string | undefined): readonly string[] => [
   ...new Set((text ?? '').split(/\s+/).filter((scope) => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(scope))),
 ]
 
-/** One header may hold several schemes, each with parameters; those behind `Bearer` and before the next one. */
+/** The parameters of the Bearer scheme; a header may hold several schemes. */
 function bearerParameters(header: string): ReadonlyMap<string, string> | undefined {
   let found: Map<string, string> | undefined
   let ours = false
@@ -57,33 +57,33 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
       if (ours) found = new Map()
     } else if (name !== undefined) {
       const value = inQuotes?.replaceAll(/\\(.)/g, '$1') ?? bare ?? ''
-      // The first one counts: a parameter that comes twice is somebody's trick or mistake.
+      // The first value counts: a repeated parameter is an attack or a mistake.
       if (ours && found && !found.has(name.toLowerCase())) found.set(name.toLowerCase(), value)
     } else break
   }
   return found
 }
 
-/** What decides which scopes are asked for. */
+/** Sources of the scopes to request. */
 interface ScopesKnown {
-  /** By the operator; then what servers say counts only where they want more. */
+  /** Set by the operator; servers can only add to it. */
   readonly configured?: readonly string[] | undefined
-  /** By the challenge of the server. */
+  /** From the server's challenge. */
   readonly challenged?: readonly string[] | undefined
-  /** Of the resource, as its metadata says. */
+  /** From the resource metadata. */
   readonly supported?: readonly string[] | undefined
-  /** That a request lacked although it had a token, and those of that token. */
+  /** Scopes that a request with a token lacked, and those of that token. */
   readonly more?: readonly string[] | undefined
-  /** Of the authorization server, as its metadata says. */
+  /** From the authorization server's metadata. */
   readonly offered: readonly string[]
 }
 
-/** What a refresh token is asked for by, where an authorization server knows the word. */
+/** Requests a refresh token, where the authorization server supports it. */
 const offline = 'offline_access'
 
 /**
- * The scopes to ask for, none where nobody says any. As few as the server named for what was refused; all that it knows
- * only where it named none. Whoever asks again asks for what there was, too, or it would be gone.
+ * The scopes to request: those that the server named in its challenge, or all that it supports if it named none. A
+ * repeated request includes the previous scopes, or they would be lost.
  */
 export function scopesToAsk({ configured, challenged, supported, more, offered }: ScopesKnown): readonly string[] {
   const base = configured ?? challenged ?? supported ?? []
@@ -91,31 +91,28 @@ export function scopesToAsk({ configured, challenged, supported, more, offered }
   return [...new Set([...base, ...(more ?? []), ...lasting])]
 }
 
-/** The same for a client that acts for itself: it has no need of a refresh token. */
+/** The same for a client credentials grant, which needs no refresh token. */
 export const scopesForClientCredentials = (known: ScopesKnown): readonly string[] =>
   scopesToAsk(known).filter((scope) => scope !== offline)
 
-/**
- * The credential of one line to a server, as its transport sees it. Where a server needs none there is no such thing,
- * and nothing is asked.
- */
+/** The credential of a connection, as its transport uses it; none for servers without OAuth. */
 export interface RequestAuthorizer {
   /**
-   * What to send as Authorization; at once where a token is at hand, nothing where the server has not asked for one yet.
-   * Rejects with AUTH_REQUIRED where there is none to be had without a person.
+   * The Authorization header: available at once if a token is held, undefined if the server has not asked for one yet.
+   * Rejects with AUTH_REQUIRED if somebody has to sign in.
    */
   header(): string | undefined | Promise<string | undefined>
   /**
-   * The server refused what was sent (nothing, perhaps) with 401 or 403. True where there is another credential now, so
-   * that the request, which was not acted on, is worth sending once more. Rejects with AUTH_REQUIRED where a person is
-   * needed; false where it is not about a credential of ours.
+   * The server rejected the request with 401 or 403. True if there is another credential now, so that the request,
+   * which was not executed, can be sent again; false if the rejection is not about our credential. Rejects with
+   * AUTH_REQUIRED if somebody has to sign in.
    */
   refused(challenge: Challenge, sent: string | undefined): Promise<boolean>
 }
 
 /**
- * A channel on which every request carries the credential of the moment. One that is refused is replaced, where that
- * can be, and the request is sent once more: whoever was refused by 401 or 403 was not worked for.
+ * A channel whose requests carry the current credential. After a 401 or 403 the credential is renewed if possible and
+ * the request sent once more, because it was not executed.
  */
 export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthorizer): HttpChannel {
   return {
@@ -142,7 +139,7 @@ export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthor
   }
 }
 
-/** That no token can be obtained now does not undo that the request was sent. */
+/** A missing token does not undo that the request was sent. */
 function afterSending(error: unknown): unknown {
   if (!(error instanceof ToolwayError) || !error.details.unsent) return error
   const { unsent: _, ...details } = error.details

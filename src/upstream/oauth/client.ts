@@ -10,34 +10,31 @@ const registered = z.object({
   token_endpoint_auth_method: z.string().optional(),
 })
 
-/** Who we are to one authorization server. */
+/** Our client at one authorization server. */
 export const client = z.object({
   id: z.string(),
   secret: z.string().optional(),
-  /** How it shows who it is, where that was agreed upon. */
+  /** Its authentication method, if registered. */
   method: z.string().optional(),
   /** In milliseconds since the epoch. */
   expiresAt: z.number().optional(),
-  /** Where codes may be sent. */
+  /** Registered redirect URIs. */
   redirects: z.array(z.string()).optional(),
 })
 
 export type OAuthClient = z.output<typeof client>
 
-/** A client that shows who it is by signing something (RFC 7523) has its key in the configuration, and nowhere else. */
+/** The key of a client that authenticates with signed assertions (RFC 7523); it is stored in the configuration only. */
 export interface SigningKey {
   /** PKCS #8, PEM. */
   readonly key: string
   readonly algorithm: string
 }
 
-/** How we show who we are: what we prefer first. */
+/** Client authentication methods in order of preference. */
 const preferred = ['client_secret_basic', 'client_secret_post', 'none']
 
-/**
- * Registers with an authorization server (RFC 7591). A client of a person's own machine is native, one that is reached
- * by its own name is a web application.
- */
+/** Registers a client (RFC 7591): native on a person's own machine, a web application if reached under a host name. */
 export async function registerClient(
   { register, authMethods, origin }: { register: URL | undefined; authMethods: readonly string[]; origin: string },
   redirect: URL,
@@ -47,7 +44,7 @@ export async function registerClient(
   if (!register) {
     throw new OAuthError(`${origin} does not register clients by itself: register one there, and set auth.clientId`)
   }
-  // A program on somebody's machine keeps no secret from them, so none is asked for where that is allowed.
+  // A program on a person's machine cannot keep a secret from them, so prefer none.
   const method = authMethods.includes('none') ? 'none' : preferred.find((one) => authMethods.includes(one))
   const body = JSON.stringify({
     client_name: 'Toolway',
@@ -82,7 +79,7 @@ export async function registerClient(
   }
 }
 
-/** How a client shows who it is at a token endpoint: what was agreed upon, else the best that both know. */
+/** The authentication method for the token endpoint: the registered one, or the best that both support. */
 export function methodOf(
   { method, secret }: OAuthClient,
   { authMethods }: Pick<IssuerMetadata, 'authMethods'>,

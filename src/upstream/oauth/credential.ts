@@ -7,15 +7,15 @@ import { OAuthError } from './oauth-error.ts'
 import { type OAuthParts, type OAuthSettings, obtainGrant, onlyIssuer, refreshGrant } from './tokens.ts'
 import { reachOf } from './web.ts'
 
-/** A token is renewed this long before it ends, so that none ends on its way; a short-lived one later. */
+/** Renew a token this long before it expires; a short-lived one later. */
 const earlyMs = 30_000
 const earlyPart = 0.25
-/** How long a server that wants a sign-in, or refuses what it was just given, is believed without asking again. */
+/** How long a rejection is remembered before asking again. */
 const believedMs = 60_000
 
 /**
- * The credential for one server and holder, shared by all lines that use it. However many need a new token at once,
- * one asks for it: here by one promise for all, elsewhere by a lock and by looking whether somebody was quicker.
+ * The credential for one server and grant holder, shared by its connections. Concurrent renewals are joined: within
+ * the process by one promise, across processes by a lock and a look at the stored grant.
  */
 export function createCredential(
   options: OAuthParts & { readonly holder: GrantHolder; readonly settings: OAuthSettings; readonly log: Log },
@@ -26,11 +26,11 @@ export function createCredential(
   let held: Grant | undefined
   let finding: Promise<Grant | undefined> | undefined
   let replacing: Promise<boolean> | undefined
-  /** Why there is none, since the server said so. */
+  /** Why there is no token, according to the server. */
   let wanted: { readonly error: ToolwayError; readonly at: number } | undefined
-  /** When a token was renewed although its time was not over. */
+  /** When a token was last renewed before it expired. */
   let forcedAt = Number.NEGATIVE_INFINITY
-  /** What could not be written down when it was given, and the token that still stands in its place. */
+  /** A grant that could not be stored, and the stored token that it replaces. */
   let unwritten: { readonly grant: Grant; readonly instead: string } | undefined
   let known: { readonly metadata: IssuerMetadata; readonly at: number } | undefined
 
@@ -50,7 +50,7 @@ export function createCredential(
     },
     async refused(challenge, sent) {
       if (challenge.status === 403 && challenge.error !== 'insufficient_scope') return false
-      // Whoever was refused at the same time has seen to it.
+      // A concurrent request has renewed it already.
       if (held && bearer(held) !== sent) return true
       replacing ??= replaced(challenge, sent).finally(() => {
         replacing = undefined
@@ -59,7 +59,7 @@ export function createCredential(
     },
   }
 
-  /** The grant as it is kept, renewed where it has to be. */
+  /** The stored grant, renewed if necessary. */
   async function found(): Promise<Grant | undefined> {
     const demand = await grants.demandOf(holder)
     const kept = await keptFor(demand)
@@ -71,13 +71,13 @@ export function createCredential(
     throw want('needs a new sign-in: its token has expired')
   }
 
-  /** Where nobody can be asked for now, what is good for a few seconds more is better than nothing. */
+  /** If nobody can be reached, a token that is valid for a few more seconds is better than none. */
   function goOn(error: unknown): Grant {
     if (error instanceof ToolwayError && error.kind.retryable && held && !isOver(held)) return held
     throw error
   }
 
-  /** A grant that is good, or can be made so. */
+  /** The grant if it is valid or can be renewed. */
   async function alive(grant: Grant | undefined): Promise<Grant | undefined> {
     if (grant && !isEnding(grant)) return take(grant)
     return grant?.refreshToken === undefined ? undefined : renewed(grant)
@@ -104,7 +104,7 @@ export function createCredential(
     if (itself) return (await obtain(demand)) !== undefined
     const { issuer } = await discovered(demand)
     if (issuer.issuer === kept?.issuer) return (await renewed(kept)) !== undefined
-    // It trusts somebody else now, who gets nothing of what there was.
+    // The server has a new authorization server, which must not receive the old grant.
     await grants.demanded(holder, { ...demand, issuer: issuer.issuer })
     const other = await grants.grantOf(holder, issuer.issuer)
     held = undefined
@@ -112,7 +112,7 @@ export function createCredential(
     throw want('needs a new sign-in: it has another authorization server now')
   }
 
-  /** Writes down what the server wants, for whoever signs in. */
+  /** Stores what the server requires, for the next sign-in. */
   async function demanded(
     before: AuthDemand,
     challenge: Challenge,
@@ -129,7 +129,7 @@ export function createCredential(
     return demand
   }
 
-  /** One at a time, wherever it runs: a refresh token that is used twice may void the whole grant. */
+  /** One renewal at a time, across processes: reusing a refresh token may revoke the whole grant. */
   async function renewed(old: Grant): Promise<Grant> {
     await using _ = await locks.hold(`grant ${JSON.stringify([old.issuer, holder])}`)
     const written = await grants.grantOf(holder, old.issuer)
@@ -139,7 +139,7 @@ export function createCredential(
       if (!kept) throw new OAuthError('the grant was taken back', { code: 'invalid_grant' })
       const reach = await reachOf(server, placeOf)
       const next = await refreshGrant(kept, await metadataOf(old.issuer), settings, options, reach)
-      // Calls go on with it, whether or not it can be written down; and it is the only one that can be renewed again.
+      // Use it even if it cannot be stored: it is the only one that can be renewed again.
       take(next)
       unwritten = { grant: next, instead: written?.accessToken ?? '' }
       await grants.granted(holder, next)
@@ -151,7 +151,7 @@ export function createCredential(
       if (problem.unreachable && kept && !isOver(kept)) return take(kept)
       if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
       held = undefined
-      // A client whose secret is wrong can be mended in the configuration; the grant may still be good then.
+      // A wrong client secret can be corrected in the configuration; the grant may still be valid then.
       if (problem.code === 'invalid_grant') await grants.ended(holder, old.issuer)
       throw want(`needs a new sign-in: ${problem.message}`, error)
     }
@@ -219,23 +219,23 @@ export function createCredential(
 
 const bearer = ({ accessToken }: Grant): string => `Bearer ${accessToken}`
 
-/** They are the server's words, and callers may be models: no more than it takes to know what is lacking. */
+/** Bounded: the text comes from the server, and callers may be models. */
 const naming = (scopes: readonly string[] | undefined): string => (scopes ? ` (${scopes.join(' ').slice(0, 200)})` : '')
 
-/** What is no problem of OAuth is one of our own. */
+/** Rethrows errors other than OAuthError. */
 function problemOf(error: unknown): OAuthError {
   if (error instanceof OAuthError) return error
   throw error
 }
 
-/** A person has to sign in. The sentence goes to whoever called, who may be a model: it says whom to ask for what. */
+/** Somebody has to sign in. The caller may be a model: the message says whom to ask for what. */
 function authRequired({ server, principal }: GrantHolder, why: string, cause?: unknown): ToolwayError {
   const whose = principal === '' ? '' : ` --principal ${principal}`
   const sentence = `${server} ${why}. Ask the operator to run: toolway auth ${server}${whose}`
   return new ToolwayError('AUTH_REQUIRED', sentence, { server, auditReason: 'server_needs_auth', cause })
 }
 
-/** Trying again later may help: nobody needs to sign in for that. */
+/** Retrying later may help; no sign-in is needed. */
 function tokenUnavailable({ server }: GrantHolder, why: string, cause: unknown): ToolwayError {
   const sentence = `There is no token for ${server} now: ${why}. Try again later.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })

@@ -7,11 +7,11 @@ import { type Challenge, readChallenge, scopesIn } from './authorization.ts'
 import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
 import { type OAuthHttp, type PlaceOf, type Reach, reachOf, unreachable } from './web.ts'
 
-/** Who gives out tokens for a server, and what to ask for. */
+/** The authorization server for an MCP server, and what to request from it. */
 export interface DiscoveredIssuer {
-  /** The identifier of the server: tokens are asked for it and no other (RFC 8707). */
+  /** The identifier of the server, for which tokens are requested (RFC 8707). */
   readonly resource: string
-  /** The scopes that the server knows of. */
+  /** The scopes that the server supports. */
   readonly scopes?: readonly string[]
   readonly issuer: IssuerMetadata
 }
@@ -19,15 +19,15 @@ export interface DiscoveredIssuer {
 export interface DiscoverOptions {
   readonly server: URL
   readonly challenge?: Challenge | undefined
-  /** The only issuer that will do: the client is registered there, and its secret is for no other. */
+  /** The only acceptable issuer: the client is registered there, and its secret is for no other. */
   readonly only?: string | undefined
-  /** The issuer of the grant that we have: where the server still names it, it stays that one. */
+  /** The issuer of the current grant, preferred while the server still names it. */
   readonly before?: string | undefined
   readonly web: OAuthHttp
   readonly placeOf: PlaceOf
 }
 
-/** Asks the server whom it trusts, and them how to get a token. */
+/** Finds the authorization server of an MCP server, and its metadata. */
 export async function discoverIssuer(options: DiscoverOptions): Promise<DiscoveredIssuer> {
   const { server, challenge, web, placeOf } = options
   const reach = await reachOf(server, placeOf)
@@ -61,24 +61,24 @@ const publishedIssuer = z.looseObject({
   authorization_response_iss_parameter_supported: z.boolean().optional(),
 })
 
-/** What an authorization server publishes about itself (RFC 8414, or OpenID Connect discovery). */
+/** Metadata of an authorization server (RFC 8414, or OpenID Connect discovery). */
 export interface IssuerMetadata {
   readonly issuer: string
   readonly authorize?: URL
   readonly token: URL
   readonly register?: URL
   readonly scopes: readonly string[]
-  /** Whether it knows PKCE with S256. */
+  /** Whether it supports PKCE with S256. */
   readonly pkce: boolean
-  /** How clients may show who they are at the token endpoint. */
+  /** Client authentication methods of the token endpoint. */
   readonly authMethods: readonly string[]
-  /** It fetches what clients publish about themselves. */
+  /** It supports client ID metadata documents. */
   readonly clientDocuments: boolean
-  /** It says in each answer who it is. */
+  /** It sends `iss` in each response. */
   readonly namesItself: boolean
 }
 
-/** Fetches the metadata of an issuer, and believes it only where it is about exactly this one. */
+/** Fetches the metadata of an issuer, and verifies that it is about exactly this one. */
 export async function issuerMetadata(
   issuer: string,
   { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
@@ -94,7 +94,7 @@ export async function issuerMetadata(
   throw new OAuthError(`${quoted(issuer)} publishes no metadata of an authorization server`)
 }
 
-/** With a path the well-known part is put before it; OpenID Connect puts it behind. */
+/** With a path, the well-known part comes before it; OpenID Connect puts it behind. */
 function issuerPlaces({ origin, pathname }: URL): URL[] {
   const path = pathname.replace(/\/$/, '')
   const oauth = '/.well-known/oauth-authorization-server'
@@ -113,7 +113,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   }
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
-    // Out there nobody has business with what listens on this machine.
+    // A public issuer must not name services on this machine.
     if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} is not https`)
     return url
   }
@@ -128,7 +128,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
     }),
     scopes: found.scopes_supported ?? [],
     pkce: found.code_challenge_methods_supported?.includes('S256') ?? false,
-    // What is not said is the first of them, by the standard.
+    // The default by the standard.
     authMethods: found.token_endpoint_auth_methods_supported ?? ['client_secret_basic'],
     clientDocuments: found.client_id_metadata_document_supported ?? false,
     namesItself: found.authorization_response_iss_parameter_supported ?? false,
@@ -141,9 +141,9 @@ const publishedResource = z.looseObject({
   scopes_supported: z.array(z.string()).optional(),
 })
 
-/** What a server publishes about itself as a protected resource (RFC 9728). */
+/** Metadata of a protected resource (RFC 9728). */
 interface ResourceMetadata {
-  /** Its identifier, exactly as publishedResource: tokens are asked for by it. */
+  /** Its identifier exactly as published, for which tokens are requested. */
   readonly resource: string
   readonly issuers: readonly string[]
   readonly scopes?: readonly string[]
@@ -152,8 +152,8 @@ interface ResourceMetadata {
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /**
- * Finds the metadata of a server: where its challenge says, else at its path, else at its root. A server that has none
- * is of the first revision with authorization, and its own authorization server.
+ * Finds the metadata of a server: where its challenge says, else at its path, else at its root. A server without any
+ * is from the first revision with authorization, and its own authorization server.
  */
 async function resourceMetadata(
   server: URL,
@@ -183,7 +183,7 @@ async function resourceMetadata(
 function resourcePlaces(server: URL, named: string | undefined): URL[] {
   if (named !== undefined) {
     const place = safeAddress(named, 'the address of its metadata')
-    // A server speaks for itself, and cannot send us to look at others.
+    // A server must not send us to other origins.
     if (place.origin !== server.origin) throw new OAuthError(`it names metadata at another origin, ${place.origin}`)
     return [place]
   }
@@ -192,7 +192,7 @@ function resourcePlaces(server: URL, named: string | undefined): URL[] {
   return paths.map((at) => new URL(at, server.origin))
 }
 
-/** The server itself, or something that it is a part of by whole components of the path. */
+/** Whether the resource is the server itself, or a parent by whole path components. */
 function isFor(resource: string, server: URL): boolean {
   if (!/^[\x21-\x7e]+$/.test(resource) || !URL.canParse(resource)) return false
   const { origin, pathname, hash, search } = new URL(resource)
@@ -201,14 +201,13 @@ function isFor(resource: string, server: URL): boolean {
   return whole(server.pathname).startsWith(whole(pathname))
 }
 
-/** Its own address, without what is no part of an identifier. */
 function identifierOf(server: URL): string {
   return `${server.origin}${server.pathname === '/' ? '' : server.pathname}`
 }
 
 const probeWithinMs = 10_000
 
-/** What servers of every era answer somehow; whoever must sign in is told so before the question is even read. */
+/** A request that every server answers; one that requires a sign-in rejects it before reading it. */
 const greeting = {
   jsonrpc: '2.0',
   id: 1,
@@ -216,7 +215,7 @@ const greeting = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolway', version: '0' } },
 }
 
-/** Asks a server without a credential, to hear what it wants; undefined where it wants nothing. */
+/** Sends a request without a credential to get the server's challenge; undefined if it requires none. */
 export async function challengeOf(
   server: URL,
   { headers, kind, clock }: { headers: Readonly<Record<string, string>>; kind: 'http' | 'sse'; clock: Clock },

@@ -2,11 +2,11 @@ import * as z from 'zod'
 import type { Vault } from '../../core/vault.ts'
 import { client, type OAuthClient } from './client.ts'
 
-/** Whose grant it is: of one server at one address, and of one principal where each has its own. */
+/** Whose grant it is: of one server at one URL, and of one principal where each has its own. */
 export interface GrantHolder {
   readonly server: string
   readonly url: string
-  /** Empty for the grant that all share. */
+  /** Empty for a shared grant. */
   readonly principal: string
 }
 
@@ -17,47 +17,47 @@ const grant = z.object({
   accessToken: z.string(),
   refreshToken: z.string().optional(),
   expiresAt: z.number().optional(),
-  /** Those that it was given for, as far as that is known. */
+  /** The granted scopes, as far as known. */
   scopes: z.array(z.string()),
   grantedAt: z.number(),
 })
 
-/** A token, and what it takes to get the next one. */
+/** A token, and what is needed to renew it. */
 export type Grant = z.output<typeof grant>
 
 const demand = z.object({
-  /** Who was trusted by the server when it was asked last. */
+  /** The server's authorization server when it was last asked. */
   issuer: z.string().optional(),
   resourceMetadata: z.string().optional(),
-  /** What its challenge asked for. */
+  /** From the server's challenge. */
   scopes: z.array(z.string()).optional(),
-  /** What a request lacked although it had a token, and the scopes of that one. */
+  /** Scopes that a request with a token lacked, and those of that token. */
   more: z.array(z.string()).optional(),
 })
 
-/** What a server said that it wants: kept, because whoever gets the grant may be another process. */
+/** What a server requires; stored, because another process may do the sign-in. */
 export type AuthDemand = z.output<typeof demand>
 
 /**
- * What is kept of grants. Each stands under its issuer: what one authorization server gave is never found when another
- * one is dealt with, so that it cannot be sent there.
+ * Stored grants. Each is stored under its issuer, so that a token of one authorization server is never sent to
+ * another.
  */
 export interface Grants {
   demandOf(holder: GrantHolder): Promise<AuthDemand>
   demanded(holder: GrantHolder, demand: AuthDemand): Promise<void>
   grantOf(holder: GrantHolder, issuer: string): Promise<Grant | undefined>
   granted(holder: GrantHolder, grant: Grant): Promise<void>
-  /** Forgets a grant that is none any more. */
+  /** Removes a grant that is no longer valid. */
   ended(holder: GrantHolder, issuer: string): Promise<void>
   /** The client that was registered with an issuer for a server. */
   clientOf(server: string, issuer: string): Promise<OAuthClient | undefined>
   registered(server: string, issuer: string, client: OAuthClient): Promise<void>
-  /** Forgets all that is kept for a server, of one principal or of all; how many grants that were. */
+  /** Removes all data of a server, for one principal or for all; returns the number of grants. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly (GrantHolder & { readonly grant: Grant })[]>
 }
 
-/** Tells of every access token that it keeps or finds. */
+/** Reports every access token that it stores or reads. */
 export function createGrants(vault: Vault, seen: (accessToken: string) => void): Grants {
   const read = async <T>(key: Key, schema: z.ZodType<T>): Promise<T | undefined> => {
     const text = await vault.read(written(key))
@@ -99,7 +99,7 @@ export function createGrants(vault: Vault, seen: (accessToken: string) => void):
   }
 }
 
-/** What it is, the issuer, the server, its address, the principal. */
+/** Kind, issuer, server, URL, principal. */
 type Key = readonly string[]
 
 const written = (key: Key): string => JSON.stringify(key)
@@ -112,5 +112,5 @@ const grantKey = ({ server, url, principal }: GrantHolder, issuer: string): Key 
   url,
   principal,
 ]
-/** Which issuer it is about is what it says itself. */
+/** The issuer is part of the value. */
 const demandKey = ({ server, url, principal }: GrantHolder): Key => ['demand', '', server, url, principal]

@@ -3,19 +3,19 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { plainPage } from '../../core/plain-page.ts'
 
-/** Where a browser on this machine is sent back to, while somebody signs in. */
+/** The local redirect URI during a sign-in. */
 export interface LoopbackRedirect extends AsyncDisposable {
   readonly redirect: URL
   /**
-   * Hands each answer that comes to `take` until one is taken, and tells its outcome. Whatever `take` refuses by
-   * returning undefined was not meant for us: anybody on this machine can knock.
+   * Passes each response to `take` until one is accepted, and returns its outcome. Others are ignored (`take` returns
+   * undefined): any program on this machine can send one.
    */
   wait<T>(take: (answer: URLSearchParams) => Promise<T> | undefined, signal: AbortSignal): Promise<T>
 }
 
 const path = '/callback'
 
-/** Listens on the port that was used before, where it is free: an authorization server may know us by it. */
+/** Prefers the port of an earlier sign-in: the authorization server may have registered it. */
 export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
   const server = await listening(port).catch((error) => {
     if (port === 0) throw error
@@ -54,7 +54,7 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
     },
     async [Symbol.asyncDispose]() {
       server.close()
-      // What has been said may still be on its way.
+      // The last response may still be in transit.
       setTimeout(() => server.closeAllConnections(), lingerMs).unref()
     },
   }

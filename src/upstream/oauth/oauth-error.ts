@@ -1,9 +1,9 @@
-/** What went wrong on the way to a token: a sentence that never holds a secret, and what the other side called it. */
+/** Why no token could be obtained: a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthProblem'
-  /** The `error` of the authorization server, where it gave one. */
+  /** The `error` of the authorization server, if any. */
   readonly code: string | undefined
-  /** Nobody could be asked: that says nothing about the credential. */
+  /** Nobody could be reached, which says nothing about the credential. */
   readonly unreachable: boolean
 
   constructor(message: string, { code, unreachable = false, cause }: ProblemDetails = {}) {
@@ -20,13 +20,13 @@ interface ProblemDetails {
 }
 
 /**
- * A code that others gave, such as `invalid_grant` or `DPoP`; undefined for anything else. Whoever is sent a secret may
- * send it back where a code belongs, and a code ends up in logs and in front of models.
+ * An error code such as `invalid_grant`; undefined for anything else. A server may echo a secret where a code belongs,
+ * and codes reach logs and models.
  */
 export const codeIn = (text: unknown): string | undefined =>
   typeof text === 'string' && /^[A-Za-z][A-Za-z_]{0,40}$/.test(text) ? text : undefined
 
-/** What others wrote, as it may stand in one of our sentences: short, on one line, plain characters only. */
+/** Foreign text for a message: short, on one line, plain characters only. */
 export const quoted = (text: unknown): string =>
   JSON.stringify(
     String(text)
@@ -34,16 +34,13 @@ export const quoted = (text: unknown): string =>
       .slice(0, 200),
   )
 
-/** Names of this machine that no other machine can answer to. */
+/** Host names that only this machine can answer to. */
 export const isLoopback = ({ hostname }: URL): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 
-/**
- * An address that credentials may travel to: over TLS, or without leaving the machine. `what` is whose address it is,
- * for whoever has to mend it.
- */
+/** A URL that credentials may be sent to: https, or loopback. `what` names it in the error. */
 export function safeAddress(text: string, what: string): URL {
-  // A parser leaves out line ends and encodes what is not ASCII; whoever is shown the text itself would see them.
+  // The parser drops line breaks and encodes non-ASCII characters, but messages show the text itself.
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text))
     throw new OAuthError(`${what} is no address: ${quoted(text)}`)
   const url = new URL(text)
@@ -53,7 +50,7 @@ export function safeAddress(text: string, what: string): URL {
   return url
 }
 
-/** Of one origin, or one a part of the other's domain: two that merely share a parent may be strangers to each other. */
+/** The same origin, or one a subdomain of the other: hosts that only share a parent domain may be unrelated. */
 export function isSameSite(one: URL, other: URL): boolean {
   if (one.origin === other.origin) return true
   const isWithin = (part: URL, whole: URL) => part.hostname.endsWith(`.${whole.hostname}`)

@@ -15,28 +15,28 @@ import { createOAuthHttp, type PlaceOf } from './web.ts'
 
 export type { SignIn } from './sign-in.ts'
 
-/** Tokens for servers that want OAuth: kept, renewed, and asked for. */
+/** Obtains, stores and renews tokens for servers that use OAuth. */
 export interface OAuth {
-  /** The credential of a server's lines, one for all that share it; undefined for servers that want none of this. */
+  /** The credential of a server, shared by its connections; undefined for servers without OAuth. */
   authorize(server: string, config: ServerConfig, principal?: string): RequestAuthorizer | undefined
-  /** Begins a sign-in whose answer comes to `redirect`. Throws INVALID_ARGUMENTS where there is nothing to sign in to. */
+  /** Begins a sign-in that ends at `redirect`. Throws INVALID_ARGUMENTS if the server uses no sign-in. */
   begin(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<SignIn>
-  /** The same with the answer coming to our own door; tells where to send the person. */
+  /** The same with a redirect to this gateway; returns the URL for the browser. */
   beginHere(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<string>
-  /** Takes an answer that came to our own door; tells which server it was for. */
+  /** Handles a redirect to this gateway; returns the server's name. */
   finishHere(answer: URLSearchParams): Promise<string>
-  /** The port that an earlier sign-in was registered with. */
+  /** The port that an earlier sign-in registered. */
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
-  /** Forgets what is kept for a server; how many grants that were. */
+  /** Removes stored data of a server; returns the number of grants. */
   forget(server: string, principal?: string): Promise<number>
   list(): Promise<readonly GrantSummary[]>
-  /** The access tokens that were lately in use, which are to be written down nowhere; another list when they change. */
+  /** Recently used access tokens, for redaction; a new array when they change. */
   tokens(): readonly string[]
 }
 
-/** What may be told of a grant. */
+/** What may be shown of a grant. */
 export interface GrantSummary extends GrantHolder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
-  /** Whether it goes on by itself when it expires. */
+  /** Whether it is renewed automatically. */
   readonly renewable: boolean
 }
 
@@ -99,7 +99,7 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
   }
 }
 
-/** More than there are servers and principals at one time: the longest unused one goes. */
+/** Beyond this, the least recently used one is dropped. */
 const maxCredentials = 4_096
 
 function keep(credentials: Map<string, RequestAuthorizer>, key: string, credential: RequestAuthorizer): void {
@@ -115,14 +115,13 @@ function keep(credentials: Map<string, RequestAuthorizer>, key: string, credenti
 const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
   config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
 
-/** Where all share one grant, whoever asks has that one. */
+/** Shared grants have no principal. */
 const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings, principal = ''): GrantHolder => ({
   server,
   url: config.transport === 'stdio' ? '' : new URL(config.url).href,
   principal: settings.perPrincipal ? principal : '',
 })
 
-/** All that signing in to a server takes. */
 function wanted(server: string, config: ServerConfig, principal?: string) {
   const settings = settingsOf(config)
   if (!settings || config.transport === 'stdio') {
@@ -139,29 +138,28 @@ function wanted(server: string, config: ServerConfig, principal?: string) {
   return { settings, holder: holderOf(server, config, settings, principal), headers, kind }
 }
 
-/** What whoever signs in is told. */
 function refusal(server: string, error: unknown): unknown {
   if (!(error instanceof OAuthError)) return error
   const code = error.unreachable ? 'SERVER_UNAVAILABLE' : 'AUTH_REQUIRED'
   return new ToolwayError(code, `${server} cannot be signed in to: ${error.message}.`, { server, cause: error })
 }
 
-/** A sign-in that somebody has begun in their browser, and whose answer comes to our own door. */
+/** A sign-in that will be redirected to this gateway. */
 interface Flow {
   readonly server: string
   readonly signIn: SignIn
   readonly until: number
 }
 
-/** Sign-ins under way; what nobody comes back to is forgotten. */
+/** Sign-ins under way; abandoned ones are dropped. */
 interface PendingSignIns {
   add(server: string, signIn: SignIn): void
-  /** Finishes the one that an answer belongs to; tells which server it was for. */
+  /** Finishes the matching sign-in; returns the server's name. */
   finish(answer: URLSearchParams): Promise<string>
 }
 
 const patienceMs = 10 * 60_000
-/** Only operators begin them, but one of them may have a loose finger. */
+/** Beyond this, the oldest sign-in is dropped. */
 const maxSignIns = 32
 
 function createPendingSignIns(clock: Clock): PendingSignIns {
@@ -184,14 +182,14 @@ function createPendingSignIns(clock: Clock): PendingSignIns {
   }
 }
 
-/** Access tokens that went to servers, for whoever must keep them out of what is written down. */
+/** Access tokens to redact wherever they appear. */
 interface SeenTokens {
   add(token: string): void
-  /** Those that came last; another list whenever one has come. */
+  /** The most recent ones; a new array after each change. */
   list(): readonly string[]
 }
 
-/** Looking for each takes memory, and time whenever another comes. Those before are about to expire, or have. */
+/** Each token costs memory and search time; older ones have expired or soon will. */
 const maxTokens = 256
 
 export function createSeenTokens(): SeenTokens {
@@ -205,7 +203,7 @@ export function createSeenTokens(): SeenTokens {
   }
 }
 
-/** Of a JSON Web Token the signature: it is short, and the rest is good for nothing without it. */
+/** The signature of a JWT: short, and the rest is useless without it. */
 function secretPart(token: string): string {
   const [, signature] = /^[\w-]+\.[\w-]+\.([\w-]{32,})$/.exec(token) ?? []
   return signature ?? token

@@ -15,28 +15,28 @@ import {
 } from './tokens.ts'
 import { type Reach, reachOf } from './web.ts'
 
-/** One person's way through an authorization server. */
+/** One sign-in at an authorization server. */
 export interface SignIn {
-  /** Where they have to go. */
+  /** The URL for the browser. */
   readonly url: string
-  /** What the answer must carry. */
+  /** The `state` that the response must carry. */
   readonly state: string
   readonly issuer: string
   readonly scopes: readonly string[]
-  /** Takes the answer that the browser brings along, once, and keeps the grant. */
+  /** Handles the response, once, and stores the grant. */
   finish(answer: URLSearchParams): Promise<Grant>
 }
 
 export interface BeginSignInOptions extends OAuthParts {
   readonly holder: GrantHolder
   readonly settings: OAuthSettings
-  /** Where the browser is sent back to. */
+  /** The redirect URI. */
   readonly redirect: URL
-  /** What the server says to who has no credential; asked for where nothing is known of it. */
+  /** The server's challenge, fetched if nothing is known about the server. */
   challenge(): Promise<Challenge | undefined>
 }
 
-/** Begins a sign-in: finds out whom the server trusts, and who we are to them. */
+/** Begins a sign-in: finds the authorization server, and our client there. */
 export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> {
   const { holder, settings, redirect, grants, web, placeOf } = options
   const server = new URL(holder.url)
@@ -74,7 +74,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
     state,
     resource,
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    // Without being asked anew some give no refresh token.
+    // Some issue a refresh token only after a new consent.
     ...(scopes.includes('offline_access') && { prompt: 'consent' }),
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
@@ -118,8 +118,8 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
 }
 
 /**
- * Whoever names somebody else's place to sign in, and their own to bring the code to, is after that code (a mix-up). An
- * issuer that names itself in each answer cannot do that; the others have to keep people at their own place.
+ * Prevents mix-up attacks, in which an issuer names another's authorization endpoint and its own token endpoint to get
+ * the code. An issuer that sends `iss` cannot do that; others must use their own site for both.
  */
 function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
   if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
@@ -128,15 +128,15 @@ function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: U
   )
 }
 
-/** Whether an answer is to this sign-in and no other. */
+/** Whether a response belongs to this sign-in. */
 export const sameState = (answer: URLSearchParams, state: string): boolean => {
   const given = Buffer.from(answer.get('state') ?? '')
   return given.length === state.length && timingSafeEqual(given, Buffer.from(state))
 }
 
 /**
- * The code of an answer, where the answer is from the issuer that was asked (RFC 9207): compared as it stands, also
- * where the issuer never promised to name itself, and before anything else in it is believed.
+ * The code of a response from the expected issuer (RFC 9207). `iss` is verified whenever present, before anything
+ * else.
  */
 function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
   if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the answer says something twice')
@@ -157,8 +157,8 @@ function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
 }
 
 /**
- * Who we are: the client of the configuration; else the document that describes us, where the issuer reads such; else
- * one that is registered with this issuer, and used for no other.
+ * Our client: the configured one, else our client ID metadata document if the issuer supports it, else one registered
+ * with this issuer only.
  */
 async function clientFor(
   { issuer }: DiscoveredIssuer,
@@ -180,13 +180,13 @@ async function clientFor(
   return fresh
 }
 
-/** The port of this machine that an earlier registration named, so that it can be used again. */
+/** The local port of an earlier registration, for reuse. */
 export function knownPort(client: OAuthClient | undefined): number | undefined {
   const loopback = client?.redirects?.map((text) => new URL(text)).find(isLoopback)
   return loopback && Number(loopback.port)
 }
 
-/** Proof that whoever brings the code is whoever asked for it (RFC 7636). */
+/** Proof that the same client asked for the code and redeems it (RFC 7636). */
 interface Pkce {
   readonly verifier: string
   readonly challenge: string
@@ -197,5 +197,5 @@ function createPkce(): Pkce {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** 256 random bits, as may stand in an address. */
+/** 256 random bits, URL-safe. */
 const unguessable = (): string => randomBytes(32).toString('base64url')

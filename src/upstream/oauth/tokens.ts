@@ -19,16 +19,15 @@ const answered = z.object({
   scope: z.string().optional(),
 })
 
-/** What is said to be good for longer is good for as long as anybody cares. */
+/** Upper bound for the lifetime of a token. */
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-/** What a token endpoint gave. */
 export interface TokenSet {
   readonly accessToken: string
-  /** In milliseconds since the epoch; unknown where it was not said. */
+  /** In milliseconds since the epoch, if known. */
   readonly expiresAt?: number
   readonly refreshToken?: string
-  /** Where it was said that they are others than those asked for. */
+  /** If other scopes were granted than requested. */
   readonly scopes?: readonly string[]
 }
 
@@ -36,14 +35,14 @@ export interface TokenRequest {
   readonly issuer: IssuerMetadata
   readonly client: OAuthClient
   readonly signing?: SigningKey | undefined
-  /** `grant_type` and what belongs to it. */
+  /** `grant_type` and its parameters. */
   readonly parameters: Readonly<Record<string, string>>
   readonly web: OAuthHttp
   readonly reach: Reach
   readonly clock: Clock
 }
 
-/** Asks a token endpoint. The client shows who it is to the issuer it is registered with, and to nobody else. */
+/** Sends a request to the token endpoint. The client authenticates only to the issuer it is registered with. */
 export async function requestTokens(request: TokenRequest): Promise<TokenSet> {
   const { issuer, web, reach, clock } = request
   const { headers, parameters } = await authenticated(request)
@@ -90,7 +89,7 @@ async function authenticated(request: TokenRequest): Promise<Shown> {
   }
 }
 
-/** Signed for this issuer alone, and good for a minute. */
+/** Signed for this issuer only, and valid for a minute. */
 async function assertion({ client, issuer, clock }: TokenRequest, signing: SigningKey) {
   const { importPKCS8, SignJWT } = await import('jose')
   const key = await importPKCS8(signing.key, signing.algorithm).catch(() => {
@@ -113,14 +112,14 @@ async function assertion({ client, issuer, clock }: TokenRequest, signing: Signi
   }
 }
 
-/** Only the code of it: what else is said may repeat what we sent. */
+/** Only the error code: the rest may repeat what we sent. */
 function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthError {
   const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
   const unreachable = status >= 500 || status === 429
   return new OAuthError(`${token.origin} gave no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }
 
-/** A grant as a token endpoint has just given it. */
+/** The grant for a token response. */
 export function grantFrom(
   tokens: TokenSet,
   rest: Omit<Grant, keyof TokenSet | 'grantedAt'> & { scopes: readonly string[] },
@@ -130,7 +129,7 @@ export function grantFrom(
   return { ...kept, ...tokens, scopes: [...(tokens.scopes ?? asked)], grantedAt: now }
 }
 
-/** The next token of a grant. A refresh token that comes along replaces the one before, which may be void by now. */
+/** Renews a grant. A new refresh token replaces the old one, which may be invalid by now. */
 export async function refreshGrant(
   { accessToken: _, expiresAt: __, ...grant }: Grant,
   issuer: IssuerMetadata,
@@ -142,7 +141,7 @@ export async function refreshGrant(
   const configured = configuredClient(settings)
   const tokens = await requestTokens({
     issuer,
-    // Its secret may have been changed in the configuration since.
+    // The configured secret may have changed since.
     client: configured?.id === grant.client.id ? configured : grant.client,
     signing: signingKey(settings),
     parameters: { grant_type: 'refresh_token', refresh_token: grant.refreshToken, resource: grant.resource },
@@ -152,7 +151,7 @@ export async function refreshGrant(
   return grantFrom(tokens, grant, parts.clock.now())
 }
 
-/** A token for Toolway itself, with nobody in front of a browser. */
+/** A client credentials grant, without a person. */
 export async function obtainGrant(
   { issuer, resource, scopes: supported }: DiscoveredIssuer,
   demand: AuthDemand,
@@ -182,7 +181,7 @@ export async function obtainGrant(
     reach: await reachOf(server, parts.placeOf),
     ...parts,
   })
-  // The secret stays where it is: in the configuration.
+  // The secret stays in the configuration.
   return grantFrom(
     tokens,
     { issuer: issuer.issuer, resource, client: { id: client.id }, scopes: [...scopesIn(scopes.join(' '))] },
@@ -190,10 +189,10 @@ export async function obtainGrant(
   )
 }
 
-/** What the configuration says about getting tokens for a server. */
+/** The OAuth section of a server's configuration. */
 export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth'], { type: 'oauth' }>
 
-/** What all of this works with. */
+/** Dependencies of the OAuth functions. */
 export interface OAuthParts {
   readonly grants: Grants
   readonly locks: Locks
@@ -202,7 +201,7 @@ export interface OAuthParts {
   readonly clock: Clock
 }
 
-/** The client of the configuration, where it names one. */
+/** The configured client, if any. */
 export const configuredClient = ({ clientId: id, clientSecret: secret }: OAuthSettings): OAuthClient | undefined =>
   id === undefined ? undefined : { id, ...(secret !== undefined && { secret }) }
 
@@ -210,8 +209,8 @@ export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAu
   key === undefined ? undefined : { key, algorithm }
 
 /**
- * The only issuer that a configured client may be shown to: the one that the configuration names, else the first one
- * that it was shown to. Anybody can name another authorization server; that must not get them our secret.
+ * The only issuer that may see a configured client: the configured issuer, else the first one that was used. A server
+ * can name any authorization server, which must not receive our secret.
  */
 export const onlyIssuer = ({ issuer, clientId }: OAuthSettings, first: string | undefined): string | undefined =>
   issuer ?? (clientId === undefined ? undefined : first)

@@ -11,13 +11,13 @@ import { NoResponse, readWholeBody } from '../transports/http-channel.ts'
 import { createHttpChannel } from '../transports/http1/channel.ts'
 import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
 
-/** What was answered, as far as it is JSON. */
+/** A response; the body is undefined if it is not JSON. */
 export interface OAuthHttpResponse {
   readonly status: number
   readonly body: unknown
 }
 
-/** Fetches metadata and tokens. Addresses come from strangers, so nothing is left to the other side. */
+/** Fetches metadata and tokens. The URLs come from servers, so hosts, redirects, size and time are all checked. */
 export interface OAuthHttp {
   get(url: URL, reach: Reach): Promise<OAuthHttpResponse>
   post(url: URL, reach: Reach, request: PostRequest): Promise<OAuthHttpResponse>
@@ -28,21 +28,21 @@ export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** How far an address may lead: a server out there must not make us look at what is in here. */
+/** Which addresses may be used: a public server must not make us access private ones. */
 export type Reach = 'public' | 'private'
 
-/** What kind of place an IP address is. */
+/** Classifies an IP address. */
 export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'
 
 export interface WebOptions {
   readonly placeOf: PlaceOf
-  /** Where a proxy may be named. */
+  /** Names the proxy. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
 }
 
 const withinMs = 10_000
-/** A hundred times what servers publish. */
+/** About 100× what servers publish. */
 const maxBytes = 256 * 1024
 const maxRedirects = 3
 
@@ -54,7 +54,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
         const answer = await ask(at, reach, { method: 'GET', headers: { accept: 'application/json' } })
         if (answer.location === undefined) return answer
         const next = URL.canParse(answer.location, at.href) ? new URL(answer.location, at.href) : undefined
-        // Who is asked vouches for the answer: somebody else's would vouch for somebody else.
+        // A redirect to another origin would let it speak for this one.
         if (next?.origin !== url.origin)
           throw new OAuthError(`${url.origin} redirects to another origin, which is not followed`)
         if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects again and again`)
@@ -95,7 +95,10 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     }
   }
 
-  /** The addresses of a host. A proxy may find one that nobody here finds; what is found here has to be allowed in any case. */
+  /**
+   * Resolves and checks a host. A proxy may resolve hosts that we cannot; what we can resolve must be allowed in any
+   * case.
+   */
   async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly Address[]> {
     const host = hostname.replace(/^\[|\]$/g, '')
     const found = isIP(host) ? [{ address: host, family: isIP(host) }] : await addresses(host, byProxy)
@@ -124,7 +127,7 @@ interface Asked {
 
 async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]> {
   try {
-    // Both families of this machine may be listened on by different programs: one order for all.
+    // Both families of localhost may belong to different programs: use a fixed order.
     return await lookup(host, { all: true, order: 'ipv4first' })
   } catch (cause) {
     if (mayBeUnknown) return []
@@ -132,7 +135,7 @@ async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]
   }
 }
 
-/** Connects to the addresses that were looked at: a name may lead elsewhere the next time. */
+/** Connects to the checked addresses: the name may resolve differently the next time. */
 async function askDirectly(vetted: readonly Address[], url: URL, asked: Asked & { readonly signal: AbortSignal }) {
   const { Agent } = await import('undici')
   const [first] = vetted as [Address, ...Address[]]
@@ -164,7 +167,7 @@ async function exchanged(agent: Dispatcher, url: URL, asked: Asked & { readonly 
     body: sent ?? null,
     signal,
   })
-  // Whoever reads the body hears of its end; what is thrown away must not bring the process down.
+  // A discarded body must not crash the process with an unhandled error.
   body.on('error', () => {})
   if (status >= 300 && status < 400) {
     body.destroy()
@@ -182,11 +185,11 @@ function json(text: string): unknown {
   }
 }
 
-/** How far a server may make us look: one that is in here itself may name what is in here. */
+/** A private server may name private addresses, a public one may not. */
 export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
   const host = server.hostname.replace(/^\[|\]$/g, '')
   const found = isIP(host) ? [host] : (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address)
-  // One that is out there, too, by one of its addresses, has chosen the others itself.
+  // A server with one public address counts as public.
   const inside = found.length > 0 && found.every((address) => placeOf(address) === 'private')
   return inside ? 'private' : 'public'
 }
@@ -201,11 +204,11 @@ interface ProxiedRequest {
 interface ProxiedResponse {
   readonly status: number
   readonly text: string
-  /** Where it redirects to. */
+  /** Redirect target. */
   readonly location: string | undefined
 }
 
-/** Asks an address through a proxy, which is the one that finds its host. */
+/** Sends a request through a proxy, which resolves the host. */
 async function askThrough(
   proxy: WebProxy,
   url: URL,
@@ -214,7 +217,7 @@ async function askThrough(
 ): Promise<ProxiedResponse> {
   await using channel = createHttpChannel(url.origin, clock, { proxy })
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  // Where no head comes, nobody waits for the rest.
+  // Not awaited if there is no response head.
   promise.catch(() => {})
   const path = url.pathname + url.search
   const sent = body === undefined ? {} : { body: Buffer.from(body) }
@@ -231,7 +234,7 @@ async function askThrough(
   return { status, text: (await promise).toString(), location: undefined }
 }
 
-/** Nobody answered at an address; it may be a proxy on the way that did not let us through. */
+/** The error for a host that cannot be reached, or a proxy on the way. */
 export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
   const cause = thrown instanceof NoResponse ? thrown.cause : thrown
   const { code, name } = cause as NodeJS.ErrnoException

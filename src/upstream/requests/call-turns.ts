@@ -1,49 +1,48 @@
 import type { Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
-/** What is known of a tool: whether its calls speak to the caller (questions, log messages) before they answer. */
+/** Whether calls of a tool send messages (requests, log messages) to the caller before they respond. */
 export type ToolHabit = 'speaks' | 'quiet'
 
 /**
- * Attributes questions and log messages to parallel calls on a connection that does not say which call they belong to.
- *
- * One call at a time is the speaker: it was sent last, and the others are finished, wait for the answer to a question
- * of theirs, or call tools that never speak. A speaker makes room as soon as it asks, ends or has been silent for a
- * while, so that neither a slow person nor a slow tool holds up the others.
+ * Attributes requests and log messages to parallel calls on a connection that does not say which call they belong to.
+ * One call at a time is the speaker: it was sent last, and the others have finished, wait for a response to a request
+ * of theirs, or call tools that never send messages. A speaker yields as soon as it asks, ends or has been silent for
+ * a while, so that neither a slow person nor a slow tool delays the others.
  */
 export interface CallTurns {
-  /** Sends a call when it is its turn, and follows it until it ends. `name` says what is called. */
+  /** Sends a call when it is its turn, and tracks it until it ends. `name` is what is called. */
   run<T>(name: string, peer: Peer, signal: AbortSignal, work: () => Promise<T>): Promise<T>
-  /** The call that has spoken just now, where that is certain. */
+  /** The call that sent the current message, if that is certain. */
   speaker(): Peer | undefined
-  /** All calls that may have spoken just now, the likeliest first. */
+  /** All calls that may have sent the current message, most likely first. */
   speakers(): readonly Peer[]
-  /** Whether the call of a speaker is still under way. */
+  /** Whether the call of a speaker is still running. */
   runs(speaker: Peer): boolean
-  /** Whether log messages are told apart, too. */
+  /** Whether log messages are attributed too. */
   readonly strict: boolean
-  /** Lets everybody go: the connection is closed. */
+  /** Releases all waiting calls: the connection is closed. */
   close(): void
 }
 
 interface Turn {
   readonly name: string
-  /** The caller, as the server's questions reach it. */
+  /** The caller, as the server's requests reach it. */
   readonly voice: Peer
   spoke: boolean
-  /** Open questions: a call that waits for an answer does not speak. */
+  /** Open requests to the caller: a call that waits for a response sends no messages. */
   open: number
 }
 
-/** How long a silent call keeps others waiting. */
+/** How long a silent call makes others wait. */
 const silenceMs = 250
 
 /**
- * With `strict`, calls of tools of which nothing is known take turns, too: their owner may be several clients. The
- * calls of one session wait for one another only if their tools are known to ask.
+ * With `strict`, calls of unknown tools take turns too: their owner may be several clients. Calls of one session wait
+ * for one another only if their tools are known to ask.
  */
 export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {
-  /** Calls that the server works on, in the order in which they were sent. */
+  /** Calls that were sent, in order. */
   const running = new Set<Turn>()
   const waiting = new Map<Turn, PromiseWithResolvers<void>>()
   let speaker: Turn | undefined
@@ -84,12 +83,12 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
         async ask(method, params, signal) {
           spoke(turn)
           turn.open++
-          // Questions that were sent together arrive together: the next call waits until all have been read.
+          // Requests that were sent together arrive together: the next call waits until all have been read.
           setImmediate(() => speaker === turn && turn.open > 0 && pass())
           try {
             return await peer.ask(method, params, signal)
           } finally {
-            // The answer lets the call run on, so that it may speak again.
+            // The response lets the call continue, so it may send messages again.
             if (running.has(turn)) await take(turn)
             turn.open--
           }
@@ -113,7 +112,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
       give(turn)
       return undefined
     }
-    // Several questions of one call may have been answered.
+    // Several requests of one call may have been answered.
     const place = waiting.get(turn) ?? Promise.withResolvers<void>()
     waiting.set(turn, place)
     return place.promise
@@ -127,7 +126,7 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   function pass(): void {
     silence?.[Symbol.dispose]()
     speaker = undefined
-    // Calls that the server has begun come before those that it has not.
+    // Calls that already run come before those that were not sent yet.
     const turns = [...waiting.keys()]
     const next = turns.find((turn) => running.has(turn)) ?? turns[0]
     if (!next) return
@@ -146,13 +145,13 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
     if (speaker === turn) pass()
   }
 
-  /** Calls of a tool that answered without a word need not wait for one another. */
+  /** Calls of a tool that sent no message need not wait for one another. */
   function becomeQuiet(name: string): void {
     habits.set(name, 'quiet')
     for (const turn of [...waiting.keys()]) if (turn.name === name && !running.has(turn)) go(turn)
   }
 
-  /** Calls that do not wait for an answer; the speaker may have sent several questions at once. */
+  /** Calls that do not wait for a response; the speaker may have sent several requests at once. */
   function free(): Turn[] {
     return [...running].filter((turn) => turn === speaker || turn.open === 0)
   }
@@ -163,9 +162,9 @@ export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, st
   }
 
   function speakers(): readonly Peer[] {
-    // Who asks mostly asks soon: the call that was sent last is the likeliest.
+    // Calls tend to ask early: the one sent last is the most likely.
     const suspects = free().reverse()
-    // Whatever else a call that waits for an answer says, it is the last to be suspected.
+    // Calls that wait for a response are the least likely.
     const others = [...running].reverse().filter((turn) => !suspects.includes(turn))
     return [...suspects.sort((a, b) => rank(a) - rank(b)), ...others].map(({ voice }) => voice)
   }

@@ -12,33 +12,33 @@ import {
 } from '../connection/handshake.ts'
 import type { RpcRequest } from '../connection/rpc-connection.ts'
 
-/** Something to say to a server, before it is put into the words of its era. */
+/** A request before it is encoded for the server's protocol revision. */
 export interface RequestSpec {
   readonly method: string
-  /** What stands between the braces of the params before `_meta`, in pieces. */
+  /** The members of the params before `_meta`, in pieces. */
   readonly members?: readonly Buffer[]
-  /** Other members that the caller sent; the server gets those that its revision defines for the method. */
+  /** Other members that the caller sent; only those that the server's revision defines are forwarded. */
   readonly rest?: Readonly<Record<string, unknown>> | undefined
   /** The caller's own `_meta`. */
   readonly meta?: Readonly<Record<string, unknown>>
-  /** Those of whoever this is said for. */
+  /** Capabilities of the caller's client. */
   readonly capabilities: Capabilities
   /** The tool, prompt, resource or task that it is about. */
   readonly name?: string
-  /** Arguments that the server wants to see in headers. */
+  /** Arguments that the server expects in headers. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Its place in a trace, where it is traced: it stands in `_meta` and, where there are any, in the headers (F16). */
+  /** Trace context, sent in `_meta` and in the headers (F16). */
   readonly trace?: TraceContext | undefined
   readonly signal: AbortSignal
-  /** Running it twice does no harm: it only reads, or the operator declared it idempotent (F12). */
+  /** Safe to run twice: read-only, or declared idempotent by the operator (F12). */
   readonly repeatable?: boolean
   readonly peer?: Peer
-  /** Set where progress gives the request more time: the server is asked for it, whether or not the caller did (V4). */
+  /** Set where progress extends the timeout: the server is asked for progress even if the caller did not (V4). */
   readonly progressed?: (() => void) | undefined
   heard?(method: string, params: Buffer | undefined): void
 }
 
-/** Puts a phrase into the words of the era that this line speaks. */
+/** Encodes a request for the protocol revision of this connection. */
 export function encodeRequest({ handshake, identity }: InitializedConnection, said: RequestSpec): RpcRequest {
   const { method, meta = {}, peer, trace, progressed } = said
   const members = [...(said.members ?? []), ...restOf(said, handshake)]
@@ -50,7 +50,7 @@ export function encodeRequest({ handshake, identity }: InitializedConnection, sa
     params(id) {
       const whole = {
         ...meta,
-        // What the caller said of another place does not belong to this one.
+        // The caller's trace state belongs to another span.
         ...(trace && { tracestate: undefined, ...trace }),
         ...((wantsProgress || progressed) && { progressToken: id }),
         ...(modern && modernMeta(identity, said.capabilities, peer?.logLevel)),
@@ -68,7 +68,7 @@ export function encodeRequest({ handshake, identity }: InitializedConnection, sa
   }
 }
 
-/** The rest as one more piece of members, without what the server's revision does not define (V1). */
+/** The other members as one more piece, without those that the server's revision does not define (V1). */
 function restOf(
   { method, rest, capabilities }: RequestSpec,
   { protocolVersion, capabilities: offered }: HandshakeResult,

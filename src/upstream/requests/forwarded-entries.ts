@@ -26,16 +26,16 @@ export interface ForwardOptions {
   readonly config: ServerConfig
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
-  /** Does something over the line that this user's calls take. */
+  /** Runs `work` with the connection for this call. */
   use(call: Call, work: (open: InitializedConnection) => Promise<RpcResponse>): Promise<RpcResponse>
   readonly subscriptions: ResourceSubscriptions
-  /** The form under which callers know a URI of this server. */
+  /** The URI under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
   readonly clock: Clock
 }
 
-/** Turns what a server says it offers into entries whose `run` forwards to it. */
+/** Entries for what a server lists; their `run` forwards calls to it. */
 export function forwardedEntries(descriptors: Descriptors, options: ForwardOptions): Entry[] {
   const { capabilities, exactSchemas } = descriptors
   const { server, config, subscriptions } = options
@@ -81,7 +81,7 @@ function exactSchemaOf(schemas: Readonly<Record<string, string>>, tool: string):
 
 type Ref = (name: string) => object
 
-/** The part of a request that says what it is about; prepared once where the call cannot change it. */
+/** The part of a request that names its target; prepared once where the call does not change it. */
 type About = (call: Call) => Pick<RequestSpec, 'method' | 'name' | 'headers'> & { readonly members: readonly Buffer[] }
 
 const aboutTool = (name: string, { inputSchema }: Definition): About => {
@@ -108,10 +108,10 @@ const aboutResource = (name: string): About => {
   })
 }
 
-/** More rounds than a conversation about one call can need. */
+/** Upper bound for rounds of input in one call. */
 const maxRounds = 16
 
-/** Over which line something was said: what a server tells of a task comes over the one that the task was started on. */
+/** The connection that a request used: updates of a task arrive on the one that started it. */
 interface UsedConnection {
   connection?: InitializedConnection
 }
@@ -126,7 +126,7 @@ const forward = (about: About, options: ForwardOptions): Handler => {
   }
 }
 
-/** Asks the caller for what the server wants to know, as often as it does, where the caller cannot come again itself. */
+/** Asks the caller for the input that the server needs, round by round, where the caller cannot retry itself. */
 async function untilComplete(
   first: RpcResponse,
   brought: Call['input']['rest'],
@@ -155,11 +155,11 @@ async function untilComplete(
   }
 }
 
-/** Whose a state is: what was sealed for one caller and one entry says nothing to others. */
+/** Binds a sealed state to one caller and one entry. */
 const bindingOf = ({ entry, caller }: Call): string =>
   [entry.server, entry.kind, entry.name, caller.principal].join('\n')
 
-/** That nothing of this round reached the server does not make the rounds before it undone. */
+/** An unsent request does not undo the rounds before it. */
 function notUnsent(error: unknown): unknown {
   if (!(error instanceof ToolwayError) || !error.details.unsent) return error
   const { unsent: _, ...details } = error.details
@@ -176,7 +176,7 @@ function sendAbout(
   return send({ ...about(call), rest }, call, options, used)
 }
 
-/** Says something on behalf of a call. */
+/** Sends a request on behalf of a call. */
 function send(
   what: Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
   call: Call,
@@ -197,7 +197,7 @@ function send(
   })
 }
 
-/** Tells a caller that asked for progress while the connection is still being opened. */
+/** Reports progress to a caller that asked for it while the connection is being opened. */
 async function useWithProgress(
   call: Call,
   { use, server, clock }: ForwardOptions,
@@ -213,7 +213,7 @@ async function useWithProgress(
   })
 }
 
-/** Only a caller that asked for a task, or a server that says so, makes one of a result. */
+/** A result starts a task only if the caller asked for one or the server says so. */
 const startsTask = (result: Buffer, { input }: Call): boolean =>
   input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
 
@@ -247,7 +247,7 @@ const resultFrom = ({ result, notes: { isError, special } }: RpcResponse, { serv
   return special ? { body, isError } : { body, isError, plain: true }
 }
 
-/** The caller's `_meta` goes on, but for what is meant for us alone. */
+/** The caller's `_meta` without the members for Toolway. */
 function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const keys = Object.keys(meta)
   if (!keys.some((key) => key.startsWith('dev.toolway/'))) return meta

@@ -12,13 +12,13 @@ import { modernRevision } from '../../wire/revisions.ts'
 
 type Rest = Readonly<Record<string, unknown>> | undefined
 
-/** Whether a server of the stateless era wants something of the caller before it can answer. */
+/** Whether a stateless server needs input from the caller before it can respond. */
 export const isInputRequired = (result: Buffer): boolean =>
   result.includes('"input_required"') && members(result)?.get('resultType')?.toString() === '"input_required"'
 
 /**
- * A result that asks for input, with the members that the protocol defines for its questions. Throws where it asks for
- * something that MCP does not define, or that the caller's client did not declare.
+ * The result with its input requests reduced to the members that the protocol defines. Throws if it asks for something
+ * that MCP does not define or the caller's client did not declare.
  */
 export function checkedInputRequests(result: Buffer, { caller, entry }: Call): Buffer {
   const { server } = entry
@@ -44,8 +44,8 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
 }
 
 /**
- * A server's `requestState` belongs to the caller whose call it is about: it leaves here sealed for that caller, and
- * nobody else can bring it back. Everything else of the result stays as it is.
+ * Seals the server's `requestState` for the caller, so that nobody else can send it back. The rest of the result is
+ * unchanged.
  */
 export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<ResultBody> {
   const state = members(result)?.get('requestState')
@@ -54,7 +54,7 @@ export function sealedResult(result: Buffer, seal: Seal, binding: string): Json<
   return Json.raw(splice(result, [[state, bytesOf(seal.close(text, binding))]]))
 }
 
-/** What the caller brings for another round, with the server's own state inside. */
+/** The caller's input for the next round, with the server's own state restored. */
 export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
   if (rest?.requestState === undefined) return rest
   const requestState = typeof rest.requestState === 'string' ? seal.open(rest.requestState, binding) : undefined
@@ -68,7 +68,7 @@ export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
   )
 }
 
-/** Asks a caller that cannot come again everything that the server wants to know, at once. */
+/** Asks a caller that cannot retry the call for all requested input at once. */
 export async function askCaller(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
   const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
   const questions = Object.entries(asRecord(inputRequests))

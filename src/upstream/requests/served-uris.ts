@@ -4,14 +4,14 @@ import type { ResultBody } from '../../core/result.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 
 /**
- * A result as callers may see it: resource links, embedded resources and read contents carry served URIs, so that
- * a caller can read them through the gateway. `served` turns a URI of the result's server into its served form.
- * Only the bytes of those URIs change; a result that mentions no `"uri"` is handed back as it is, unparsed.
+ * Rewrites URIs in resource links, embedded resources and read contents, so that callers can read them through the
+ * gateway. `served` maps a URI of the server to its served form. Only the bytes of those URIs change; a result without
+ * `"uri"` is returned unparsed.
  */
 export const servedResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, urisOfResult)
 
-/** The same for what a server says about a task, which may hold the result of the call that has started it. */
+/** The same for a task, which may contain the result of the call that started it. */
 export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) => string): Json<ResultBody> =>
   withServedUris(body, served, (bytes) => {
     const result = members(bytes)?.get('result')
@@ -35,7 +35,7 @@ function withServedUris(
   return replacements.length === 0 ? body : Json.raw<ResultBody>(splice(bytes, replacements))
 }
 
-/** No honest result has more blocks; to look into millions of them would hold everybody up. */
+/** Upper bound for blocks: scanning millions of them would block the event loop. */
 const maxBlocks = 20_000
 
 const blocksOf = (list: Buffer): readonly Buffer[] => elements(list, maxBlocks) ?? []

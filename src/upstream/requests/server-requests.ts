@@ -8,25 +8,25 @@ import { errorBytes, type Id, resultBytes } from '../../wire/message.ts'
 import { latestLegacy } from '../../wire/revisions.ts'
 import type { Transport } from '../transports/transport.ts'
 
-/** What a server asks of its client: sampling, elicitation, roots. */
+/** A request from a server to its client: sampling, elicitation, roots. */
 export interface ServerRequest {
   readonly id: Id
   readonly method: string
   readonly params: Buffer | undefined
 }
 
-/** Takes a server's questions to the caller they are for, and the answers back. */
+/** Forwards a server's requests to the caller they are for, and the responses back. */
 export interface ServerRequests {
-  /** `addressees` gives the ways to the caller, best first. Settles when the server has its answer. */
+  /** `addressees` gives the routes to the caller, best first. Resolves when the server has its response. */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
-  /** The server does not want to know any more. */
+  /** The server cancelled a request. */
   cancelled(params: Buffer | undefined): void
   cancelAll(): void
 }
 
-/** A server that asks without end must not pile up questions; one is open until the server has taken its answer. */
+/** Upper bound for open requests; one is open until the server has read the response. */
 const maxOpen = 256
-/** One that does not take what it is told besides goes without. */
+/** Upper bound for unread replies that involve no caller. */
 const maxRemarks = 64
 
 export function createServerRequests(transport: Transport, log: Log): ServerRequests {
@@ -36,14 +36,14 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   const reply = (body: Buffer): Promise<void> =>
     transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
 
-  /** Replies to what no caller was asked. */
+  /** Replies without asking a caller. */
   const remark = async (body: Buffer): Promise<void> => {
     if (remarks >= maxRemarks) return
     remarks++
     await reply(body).finally(() => remarks--)
   }
 
-  /** If the call through which a question was asked ends first, ask again through the caller's next one. */
+  /** If the call through which the caller was asked ends first, ask again through the caller's next call. */
   const answered = async (
     { method, params }: ServerRequest,
     addressees: () => readonly Peer[],
@@ -101,7 +101,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   }
 }
 
-/** The question with the members that the protocol defines, or the error that answers it (V1). */
+/** The request reduced to the members that the protocol defines, or the error to reply with (V1). */
 function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObject {
   const { method, params } = question
   const level = Object.hasOwn(fromServers, method) ? fromServers[method] : undefined
@@ -116,7 +116,7 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
 
 const tooMany = { code: -32600, message: 'Too many questions are open, or this one is open already.' }
 
-/** A client's own error reaches the server unchanged, as a server's reaches a client. */
+/** A client's error reaches the server unchanged. */
 function errorOf(thrown: unknown) {
   if (thrown instanceof ServerError) return thrown.error
   if (thrown instanceof UnsupportedRequest) return { code: -32601, message: thrown.message }

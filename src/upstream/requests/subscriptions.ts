@@ -8,23 +8,23 @@ import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from './encode-request.ts'
 
-/** Who follows which resources of one server; counted, so that the server is asked once for all of them. */
+/** Resource subscriptions at one server; callers of one resource share one subscription. */
 export interface ResourceSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /** All that is followed, over whichever line. */
+  /** All subscribed URIs, on all connections. */
   uris(): string[]
-  /** A resource has changed; for those who follow it over this line, where each line tells of its own. */
+  /** A resource changed; with `managed`, only for subscriptions on that connection. */
   updated(uri: string, managed?: ManagedConnection): void
-  /** A line is open again: whatever was followed over it is followed anew. */
+  /** A connection is open again: renews its subscriptions. */
   reopened(managed: ManagedConnection, open: InitializedConnection): void
-  /** A line went down; if something is followed over it, it is opened again without waiting for a call. */
+  /** A connection was lost: reconnects without waiting for a call if it has subscriptions. */
   lost(managed: ManagedConnection): void
 }
 
 export interface ResourceSubscriptionsOptions {
   readonly server: string
   connectionOf(caller: Caller): ManagedConnection
-  /** Tells a server of the stateless era, which wants to hear all of it at once, that something has changed. */
+  /** Updates the change stream of a stateless server, which takes all subscriptions at once. */
   changed(): void
   readonly clock: Clock
   readonly log: Log
@@ -35,7 +35,7 @@ interface Followed {
   readonly hold: Disposable
   readonly listeners: Set<() => void>
   asked: Promise<void>
-  /** Whether the server has been asked at all: what it has never heard of need not be repeated. */
+  /** Whether the server was asked: only then is a subscription renewed. */
   told: boolean
 }
 
@@ -49,7 +49,7 @@ export function createResourceSubscriptions(options: ResourceSubscriptionsOption
   const followed = new Map<ManagedConnection, Map<string, Followed>>()
   const timers = new Map<ManagedConnection, Disposable>()
 
-  /** Until it is open again, or nothing is followed over it any more; ever less often. */
+  /** Retries with growing pauses until it is open again or has no subscriptions left. */
   const reopenAfter = (managed: ManagedConnection, pauseMs: number): void => {
     const reopen = () => {
       timers.delete(managed)
@@ -84,7 +84,7 @@ export function createResourceSubscriptions(options: ResourceSubscriptionsOption
 
   return {
     async subscribe(caller, uri, given) {
-      // Each subscription is one listener of its own, even where the same function is given twice.
+      // Each subscription is a separate listener, even if the same function is passed twice.
       const updated = () => given()
       const managed = options.connectionOf(caller)
       const onConnection = on(managed)
@@ -137,16 +137,16 @@ const tooSlow = (server: string, method: string) =>
     { server },
   )
 
-/** A server of the stateless era tells of changes only where somebody listens: this does, once for everybody. */
+/** The `subscriptions/listen` stream of a stateless server, one for all callers. */
 export interface ChangeStream extends Disposable {
-  /** Listens for the lists that the server says may change, and for these resources, from now on. */
+  /** Listens for list changes that the server declares, and for these resources. */
   listen(uris: readonly string[]): void
 }
 
 interface ChangeStreamOptions {
   readonly server: string
   heard(method: string, params: Buffer | undefined): void
-  /** Something may have changed while nobody listened. */
+  /** Changes may have been missed while the stream was down. */
   missed(): void
   readonly clock: Clock
   readonly log: Log
@@ -164,7 +164,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
   let pauseMs = firstPauseMs
 
   const heard = (method: string, params: Buffer | undefined) => {
-    // It listens again, and whatever changed in between was not told.
+    // Changes during the interruption were not reported.
     if (pauseMs > firstPauseMs && method === 'notifications/subscriptions/acknowledged') missed()
     pauseMs = firstPauseMs
     options.heard(method, params)
@@ -195,7 +195,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
     )
   }
 
-  /** The server may end a stream whenever it likes; nothing is remembered, so all of it is asked for again. */
+  /** The server may end the stream at any time and remembers nothing: subscribe again. */
   const later = (ended: AbortController) => {
     if (over || ended !== current) return
     timer = clock.after(pauseMs, start)
@@ -219,7 +219,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
 
 const replaced = new Error('listening to something else now')
 
-/** A server that says a list may change is believed; others are asked again from time to time. */
+/** Lists that the server says may change; the others are refreshed periodically. */
 function listsOf({ handshake }: InitializedConnection): Record<string, true> {
   const changes = (name: string) => asRecord(handshake.capabilities[name]).listChanged === true
   return {

@@ -10,8 +10,8 @@ import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 const relatedTask = 'io.modelcontextprotocol/related-task'
 
 /**
- * The result of a call that has started a task: the task goes by an id that is good for this caller alone, and what
- * its server tells of it reaches this caller under that id.
+ * The result of a call that started a task: the task id is sealed for this caller, and status updates reach the caller
+ * under that id.
  */
 export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: TaskUpdates): Buffer {
   const { peer } = call.caller
@@ -23,7 +23,7 @@ export function startedTask(result: Buffer, call: Call, seal: Seal, { follow }: 
   })
 }
 
-/** Passes on a request about a task, with the id by which the server knows it; the answer has the caller's again. */
+/** Forwards a request about a task with the server's task id; the response carries the caller's id again. */
 export async function relayTask(
   method: string,
   call: Call,
@@ -43,7 +43,7 @@ export async function relayTask(
   return { body: known(bytes), isError: false }
 }
 
-/** What a server says and asks on the way names its task, too. */
+/** Messages of the server during the request name its task too. */
 const through = (peer: Peer, known: (bytes: Buffer) => Json): Peer => ({
   rounds: peer.rounds,
   logLevel: peer.logLevel,
@@ -73,21 +73,21 @@ function newId(id: string, call: Call, seal: Seal): string {
   return writeTaskId({ server, tool, sealed: seal.close(id, bindingOf(call)), replica: seal.replica })
 }
 
-/** Whose a task is: what was sealed for one caller says nothing to another. */
+/** Binds a task id to one caller. */
 const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name, caller.principal].join('\n')
 
-/** Who hears what a server of the era with sessions tells of its tasks, by the ids under which the server knows them. */
+/** Subscribers for task status notifications of a session-based server, by the server's task ids. */
 export interface TaskUpdates {
   follow(taskId: string, told: (news: Buffer) => void): void
   publish(news: Buffer | undefined): void
 }
 
-/** A server may start tasks and never tell that they have ended: who has waited longest is told no more. */
+/** A server may never report the end of a task: beyond this, the oldest subscriber is dropped. */
 const maxFollowed = 1_000
 
 const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 
-/** One for each line: two processes of a server may well give two tasks the same id. */
+/** One for each connection: two processes of a server may use the same task id. */
 export function createTaskUpdates(): TaskUpdates {
   const followers = new Map<unknown, (news: Buffer) => void>()
   return {

@@ -6,16 +6,16 @@ import { type OrphanReaper, rememberGroup, signalGroup, sweepGroup } from '../co
 import { settles } from './transport.ts'
 
 export interface ServerProcessOptions {
-  /** The server, as its configuration names it. */
+  /** The name of the server in the configuration. */
   readonly name: string
   readonly command: string
   readonly args: readonly string[]
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string>>
   readonly clock: Clock
-  /** Sees to it that nothing of it stays behind, also where we are killed. */
+  /** Ends what the process leaves behind, even if Toolway is killed. */
   readonly orphanReaper?: OrphanReaper | undefined
-  /** How long it may take to end by itself once its input has ended, and how long after SIGTERM. */
+  /** How long it may take to exit after the end of its input, and after SIGTERM. */
   readonly closing?: { readonly endMs: number; readonly terminateMs: number }
 }
 
@@ -23,20 +23,20 @@ export interface ServerProcessOptions {
 export interface ServerProcessHandle {
   readonly pid: number
   readonly streams: Pick<ChildProcessWithoutNullStreams, 'stdin' | 'stdout' | 'stderr'>
-  /** How it ended: "exit code 3", "SIGKILL". By then whatever it left behind in its group has been killed too. */
+  /** How it ended: "exit code 3", "SIGKILL". By then the rest of its group has been killed too. */
   readonly ended: Promise<string>
-  /** How it ended, and all that it wrote has been read. May come much later: others can hold its output open. */
+  /** Resolves when all its output has been read; possibly much later, because others can hold its output open. */
   readonly drained: Promise<void>
-  /** At once, with all that it started. */
+  /** Kills it at once, with all its descendants. */
   kill(): void
   /** End of input, then SIGTERM, then SIGKILL, each to the whole group. */
   close(): Promise<void>
 }
 
-/** After SIGKILL only the kernel can hold a process; nobody waits for that longer than this. */
+/** After SIGKILL only the kernel can hold a process. */
 const killedMs = 1_000
 
-/** Starts a process; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
+/** Starts a process; rejects with SERVER_UNAVAILABLE and advice. */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcessHandle> {
   const { clock } = options
   const { endMs, terminateMs } = options.closing ?? { endMs: 1_000, terminateMs: 2_000 }
@@ -56,11 +56,11 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     ended.resolve(signal ?? `exit code ${code}`)
   })
   process.once('close', () => drained.resolve())
-  // Told when a signal could not be delivered; the ladder of `close` deals with that.
+  // Emitted when a signal could not be delivered; `close` escalates anyway.
   process.on('error', () => {})
 
   const signal = (name: 'SIGTERM' | 'SIGKILL'): void => {
-    // Once it has ended its number may belong to somebody else.
+    // Once it has ended, its process id may be reused.
     if (running) signalGroup(pid, name)
   }
 
@@ -91,7 +91,7 @@ async function spawned(
       cwd,
       env: childEnvironment({ ...mark, ...env }),
       stdio: 'pipe',
-      // Its own group, so that what npx or sh start can be reached with it.
+      // Its own group, so that processes started by npx or sh are signalled too.
       detached: process.platform !== 'win32',
       windowsHide: true,
     })
@@ -121,7 +121,7 @@ function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS
   return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
 }
 
-/** Of what Node says of it only what holds nothing of ours: it has the arguments beside, and quotes what it refuses. */
+/** Node's error without the arguments, which may hold secrets. */
 function bare(error: NodeJS.ErrnoException): Error {
   const [message] = error.message.split(' Received ', 1)
   return Object.assign(new Error(message), error.code !== undefined && { code: error.code })
@@ -129,10 +129,10 @@ function bare(error: NodeJS.ErrnoException): Error {
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Where the certificates are that this machine trusts: behind a proxy that looks inside TLS nothing is fetched without. */
+/** Trusted certificates, required behind a TLS-inspecting proxy. */
 const trust = 'NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE'
 
-/** What a program needs to find its way, and nothing that may be a secret. */
+/** Variables that programs need and that hold no secrets. */
 const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
   posix: new RegExp(`^(HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SHELL|TERM|TMPDIR|TZ|USER|XDG_[A-Z_]+|${trust})$`),
   windows: new RegExp(
@@ -141,7 +141,7 @@ const passedOn: Readonly<Record<'posix' | 'windows', RegExp>> = {
   ),
 }
 
-/** The environment of a child process: a few variables of ours, then what its configuration says. */
+/** The environment of a child process: a few inherited variables, then the configured ones. */
 export function childEnvironment(
   configured: Readonly<Record<string, string>>,
   ours: Readonly<Record<string, string | undefined>> = process.env,
@@ -150,7 +150,7 @@ export function childEnvironment(
   const pattern = passedOn[platform === 'win32' ? 'windows' : 'posix']
   const environment: Record<string, string> = {}
   for (const [name, value] of Object.entries(ours)) {
-    // A value that begins so is an exported shell function: code, not a setting.
+    // An exported shell function: code, not a setting.
     if (value !== undefined && pattern.test(name) && !value.startsWith('()')) environment[name] = value
   }
   return { ...environment, ...configured }

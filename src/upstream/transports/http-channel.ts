@@ -2,15 +2,15 @@ import type { Clock } from '../../core/clock.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { type ByteCollector, createByteCollector } from '../../wire/bytes.ts'
 
-/** HTTP to one origin: requests whose answers are told as they arrive, without streams in between. */
+/** HTTP to one origin; responses are delivered as they arrive, without streams in between. */
 export interface HttpChannel extends AsyncDisposable {
-  /** Whether a connection over which the server has answered is still open. */
+  /** Whether a connection on which the server has responded is still open. */
   readonly connected: boolean
-  /** How often the last such connection was closed, by either side: another server may listen there since. */
+  /** How often the last such connection was closed: another server may listen there since. */
   readonly gaps: number
   /**
-   * Settles when the head of the answer is there; `receive` says at that moment who reads the rest.
-   * Rejects with `NoAnswer` if none came, or with the signal's reason.
+   * Resolves with the head of the response; `receive` chooses the reader of the body at that moment. Rejects with
+   * `NoResponse`, or with the signal's reason.
    */
   request(request: ChannelRequest, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
 }
@@ -25,27 +25,27 @@ export interface ChannelRequest {
 
 export interface ResponseHead {
   readonly status: number
-  /** The proxy that has passed it on, or may have made it up itself. */
+  /** The proxy that relayed the response, or may have generated it. */
   readonly relay?: string | undefined
   /** The media type, without parameters. */
   readonly type: string
   header(name: string): string | undefined
-  /** Every value of a header that may come several times. */
+  /** Every value of a repeatable header. */
   all(name: string): readonly string[]
-  /** Stops the rest of the answer. */
+  /** Aborts the rest of the response. */
   abort(): void
 }
 
-/** Whoever reads the rest of an answer: `data` any number of times, then one of the other two. */
+/** Reads the body of a response: `data` any number of times, then `end` or `lost`. */
 export interface BodyReader {
-  /** The length up to which it is wanted in one piece. */
+  /** Up to this length the body is wanted in one piece. */
   readonly whole?: number
   data(chunk: Buffer): void
   end(): void
   lost(error: Error): void
 }
 
-/** No connection was made in time. The code is the one that the operating system uses. */
+/** No connection in time. The code is that of the operating system. */
 export class ConnectTimeout extends Error {
   override readonly name = 'ConnectTimeout'
   readonly code = 'ETIMEDOUT'
@@ -55,7 +55,7 @@ export class ConnectTimeout extends Error {
   }
 }
 
-/** The connection failed before an answer began; `written` says whether the request may have reached the server. */
+/** The connection failed before a response began; `written` says whether the request may have reached the server. */
 export class NoResponse extends Error {
   override readonly name = 'NoAnswer'
   readonly written: boolean
@@ -66,11 +66,11 @@ export class NoResponse extends Error {
   }
 }
 
-/** The most that is read of an answer whose content nobody needs, and how long its end is waited for. */
+/** Bounds for a body whose content is not needed. */
 const maxIgnored = 64 * 1024
 const ignoredMs = 10_000
 
-/** Reads an answer to its end and forgets it, so that the connection can be used again. */
+/** Reads a body to its end and drops it, so that the connection can be reused. */
 export function discardBody(head: ResponseHead, clock: Clock): BodyReader {
   let length = 0
   const limit = clock.after(ignoredMs, head.abort)
@@ -87,12 +87,12 @@ export function discardBody(head: ResponseHead, clock: Clock): BodyReader {
 
 const nothing = Buffer.alloc(0)
 
-/** Reads an answer whole. `tooLong` is told at most once and instead of the other two. */
+/** Reads a whole body. `tooLong` is called at most once, and instead of the other two. */
 export function readWholeBody(
   head: ResponseHead,
   options: { readonly maxLength: number; done(bytes: Buffer): void; lost(error: Error): void; tooLong(): void },
 ): BodyReader {
-  // Most answers come in one piece, which then need not be copied.
+  // Most bodies arrive in one piece, which need not be copied.
   let only: Buffer | undefined
   let gathered: ByteCollector | undefined
   let dropped = false
@@ -123,7 +123,7 @@ export function readWholeBody(
   }
 }
 
-/** Header names that belong to the protocol or to HTTP itself. */
+/** Headers that belong to the protocol or to HTTP itself. */
 const ours = new Set([
   'accept',
   'connection',
@@ -135,7 +135,7 @@ const ours = new Set([
   'transfer-encoding',
 ])
 
-/** The configured headers without those that are ours to set; credentials in the address become the usual header. */
+/** The configured headers without reserved ones; credentials in the URL become an Authorization header. */
 export function configuredHeaders(
   url: URL,
   headers: Readonly<Record<string, string | undefined>>,
@@ -150,6 +150,6 @@ export function configuredHeaders(
   return kept
 }
 
-/** A value that a server gave us and that we may send back in a header: visible ASCII, of a sane length. */
+/** Whether a value from a server may be sent back in a header: visible ASCII, of bounded length. */
 export const isHeaderValue = (value: string | undefined): value is string =>
   value !== undefined && /^[\x21-\x7e]{1,1024}$/.test(value)

@@ -6,27 +6,27 @@ import { createEventReader } from '../../wire/sse.ts'
 import { type BodyReader, discardBody, type ResponseHead } from './http-channel.ts'
 import { pause } from './transport.ts'
 
-/** What the stream that answers one request needs of its transport. */
+/** What a response stream needs from its transport. */
 export interface ResponseStreamOptions {
   readonly clock: Clock
-  /** Aborted when nobody waits any more; made only where it is needed. */
+  /** Aborted when the call is over; created only when needed. */
   signal(): AbortSignal
   deliver(data: Buffer): void
-  /** Picks the stream up again after the event with this id. */
+  /** Resumes the stream after the event with this id. */
   reopen(lastEventId: string, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
-  /** The answer is there, or will not come, with the reason. Told once. */
+  /** The response has arrived, or will not, with the reason. Called once. */
   done(failure?: string): void
 }
 
-/** Attempts in a row that may bring nothing new. */
+/** Consecutive attempts without a new event. */
 const maxFruitless = 5
 const firstPauseMs = 1_000
 const shortestPauseMs = 100
 const maxPauseMs = 30_000
-/** How long a server may keep a stream open on which all has been said. */
+/** How long a server may keep the stream open after its response. */
 const lingerMs = 1_000
 
-/** Reads the stream that answers a request. One that breaks off is picked up again where its events have ids. */
+/** Reads the stream that answers a request, and resumes it after a disconnect if its events have ids. */
 export function readResponseStream(first: ResponseHead, exchange: ResponseStreamOptions): BodyReader {
   const { clock } = exchange
   let answered = false
@@ -79,7 +79,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
       if (isStream(head)) return
       if (head.status < 500 && head.status !== 429) return finish(`did not continue its answer (HTTP ${head.status})`)
     } catch {
-      // Not reachable just now, which is an attempt like any other.
+      // Counts as an attempt.
     }
     return resume()
   }
@@ -93,7 +93,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
 
 export const isStream = (head: ResponseHead): boolean => head.status === 200 && head.type === 'text/event-stream'
 
-/** Whether a message on a request's own stream is its answer. Most need not be read twice for that. */
+/** Whether a message on a request's own stream is its response. Most need not be parsed for that. */
 export function isResponse(data: Buffer): boolean {
   if (!data.includes('"method"')) return data.includes('"result"') || data.includes('"error"')
   const { kind } = readMessage(data)
@@ -101,8 +101,8 @@ export function isResponse(data: Buffer): boolean {
 }
 
 /**
- * Keeps the stream open on which a server speaks of its own accord. A server that has none is asked once;
- * one whose stream breaks is asked again after a pause that grows until something is said.
+ * Keeps the server's own stream open. A server without one is asked once; after a disconnect the stream is reopened
+ * with pauses that grow until an event arrives.
  */
 export async function keepServerStream(options: {
   readonly server: string
@@ -111,7 +111,7 @@ export async function keepServerStream(options: {
   readonly signal: AbortSignal
   open(lastEventId: string | undefined, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
   deliver(data: Buffer): void
-  /** There was a stream once, and now the server does not know us any more. */
+  /** The server had a stream and no longer knows the session. */
   forgotten(): void
 }): Promise<void> {
   const { server, clock, log, signal } = options

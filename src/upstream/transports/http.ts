@@ -31,7 +31,7 @@ export interface HttpTransportOptions {
   readonly name: string
   readonly url: string
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Where the credential changes while the line is open. */
+  /** For credentials that change while the connection is open. */
   readonly authorize?: RequestAuthorizer | undefined
   readonly clock: Clock
   readonly log: Log
@@ -39,17 +39,17 @@ export interface HttpTransportOptions {
 
 type Headers = Readonly<Record<string, string>>
 
-/** Of an answer that refuses, only an error object is of interest. */
+/** Bound for the body of a rejection: only an error object matters. */
 const maxRefusal = 64 * 1024
-/** A server that says no, or takes a notification, does so at once. */
+/** A rejection, or the response to a notification, arrives at once. */
 const promptlyMs = 10_000
-/** What may still come in when the session has ended, and what ending it may take. */
+/** How long to wait for pending responses when a session ends, and for ending it. */
 const goodbyeMs = 1_000
-/** How long a call is held back while the server is asked whether it still knows the session. */
+/** How long a call waits while we check whether the server still knows the session. */
 const checkMs = 2_000
 const sessionCheck = Buffer.from('{"jsonrpc":"2.0","id":"session-check","method":"ping"}')
 
-/** Streamable HTTP of the revisions with sessions: one POST for each message, and one stream for the server's own. */
+/** Streamable HTTP: one POST per message, and one stream for messages from the server. */
 export function httpTransport(options: HttpTransportOptions): Transport {
   const { name, clock, log } = options
   const url = new URL(options.url)
@@ -66,7 +66,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   let version: string | undefined
   let headers: { readonly post: Headers; readonly get: Headers } = { post: {}, get: {} }
   let disposing: Promise<void> | undefined
-  /** Whether nothing but the handshake has been answered in the session. */
+  /** Whether nothing but the handshake was answered in this session. */
   let fresh = true
   let checking: Promise<void> | undefined
   /** Why nothing can be sent any more. */
@@ -117,7 +117,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     } catch (thrown) {
       settled(exchange)
       const error = noResponse(place(), thrown)
-      // A server that cannot even be reached is down, and whoever comes next should know.
+      // An unreachable server is down: the next call must reconnect.
       const down = version !== undefined && thrown instanceof NoResponse && !thrown.written
       if (down && error instanceof ToolwayError) endLine(error)
       throw error
@@ -146,7 +146,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     throw error
   }
 
-  /** POSTs a message. What comes with a refusal is read here, all else by whoever `receive` names. */
+  /** POSTs a message. The body of a rejection is read here, any other by the reader that `receive` returns. */
   async function asked(
     body: Buffer,
     headers: Headers,
@@ -168,8 +168,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   /**
-   * A server that was restarted has forgotten the session, and closed every connection of it. That is found out before
-   * a request that must not run twice is sent: once that is refused, nobody knows whether it has run.
+   * A restarted server has closed all connections and forgotten the session. Find that out before sending a request
+   * that must not run twice: once it is rejected, nobody knows whether it has run.
    */
   function mustCheck({ exchange, repeatable }: OutgoingMessage): boolean {
     return exchange !== undefined && !repeatable && !fresh && session !== undefined && !channel.connected
@@ -191,7 +191,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     if (head.status >= 300 && forgets(head, said)) endSession()
   }
 
-  /** Chooses who reads an answer that was not refused. */
+  /** Chooses the reader of a response that is not a rejection. */
   function answer(head: ResponseHead, exchange: number | undefined, signal: AbortSignal | undefined): BodyReader {
     const id = head.header('mcp-session-id')
     if (version === undefined && session === undefined && isHeaderValue(id)) {
@@ -228,7 +228,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     })
   }
 
-  /** A server's own error reaches the caller unchanged, whatever the status it came with. */
+  /** A server's JSON-RPC error reaches the caller unchanged, whatever the HTTP status. */
   function passOn(said: Buffer | undefined, asked: Buffer, exchange: number | undefined): boolean {
     if (exchange === undefined || said === undefined) return false
     const error = readMessage(said)
@@ -252,7 +252,10 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     endLine(sessionEnded(place()))
   }
 
-  /** The server is gone or has forgotten us: what is under way may still be answered, then a new line is needed. */
+  /**
+   * The server is gone or has forgotten the session: pending requests may still be answered, then the connection is
+   * replaced.
+   */
   function endLine(error: ToolwayError): void {
     if (over) return
     over = error
@@ -261,7 +264,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     if (underWay.size === 0) idle.resolve()
     void settles(idle.promise, goodbyeMs, clock).then(() => {
       for (const exchange of underWay) receiver?.failed(exchange, connectionLost(place(), 'went away'))
-      // Those who have just been refused hear of it first.
+      // Callers whose request was just rejected are told first.
       setImmediate(() => receiver?.closed(error))
     })
   }
@@ -287,7 +290,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
   }
 
-  /** Prepares the headers once, instead of for each request. */
+  /** Prepares the headers once instead of for each request. */
   function remember(): void {
     const all = {
       ...configured,
@@ -310,8 +313,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 }
 
 /**
- * Whether a refusal means that the server does not know our session, and not that it dislikes one request. Many say 400
- * where the protocol wants 404, and some say 404 for a method that they do not know.
+ * Whether a rejection means that the server does not know the session. Many servers respond 400 where the protocol
+ * requires 404, and some 404 for an unknown method.
  */
 function forgets({ status }: ResponseHead, said: Buffer = Buffer.alloc(0)): boolean {
   const message = readMessage(said)
@@ -323,7 +326,7 @@ function forgets({ status }: ResponseHead, said: Buffer = Buffer.alloc(0)): bool
 
 const methodNotFound = -32601
 
-/** An answer that holds messages, or promises them for later. */
+/** A response that contains messages, or promises them for later. */
 const isReadable = (head: ResponseHead): boolean =>
   head.status === 202 ||
   (head.status === 200 && (head.type === 'application/json' || head.type === 'text/event-stream'))

@@ -1,16 +1,15 @@
 import type { Writable } from 'node:stream'
 
 /**
- * Messages on their way into a pipe. What is sent in one turn of the event loop leaves in one write, as long as that is
- * small enough to be taken whole or not at all: so a write that fails tells exactly which messages cannot have been
- * read, because their line ends never left.
+ * Queue of messages for a pipe. Messages of one event loop turn leave in one write while that is small enough to be
+ * atomic. So a failed write tells exactly which messages cannot have been read: their line ends never left.
  */
 export interface Outbox {
-  /** How many bytes the other side has not taken yet. */
+  /** Bytes that the other side has not read yet. */
   readonly waiting: number
-  /** Resolves when the pipe has taken the whole line; one that is called off while it waits is never written. */
+  /** Resolves when the pipe has accepted the whole line; a message cancelled in the queue is never written. */
   send(body: Buffer, signal?: AbortSignal): Promise<void>
-  /** Refuses what has not been begun, and whatever comes. */
+  /** Rejects queued and future messages. */
   close(): void
 }
 
@@ -24,12 +23,12 @@ interface QueuedMessage {
 const LINE_FEED = 0x0a
 const lineFeed = Buffer.from([LINE_FEED])
 
-/** POSIX promises that a pipe takes this much whole or not at all. */
+/** POSIX guarantees that a write of this size to a pipe is atomic. */
 const atomicBytes = 4096
 
-/** `refuse` gets the way to reject a message that surely was not read, and says why and when. */
+/** `refuse` receives the reject function of a message that was certainly not read, and decides why and when. */
 export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void): Outbox {
-  /** What waits, and what ends the waiting where it may be long. */
+  /** Queued messages, with a cancel listener where the wait may be long. */
   const queue = new Map<QueuedMessage, (() => void) | undefined>()
   let queued = 0
   let scheduled = false
@@ -70,7 +69,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     queued -= letter.body.length
   }
 
-  /** At the end of the turn, so that those who call at the same time share a write. */
+  /** At the end of the turn, so that concurrent messages share a write. */
   function writeSoon(): void {
     if (scheduled || pipe.writableLength > 0) return
     scheduled = true
@@ -87,7 +86,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     }
   }
 
-  /** The first letters, as many as may leave together. */
+  /** The first messages that fit into one atomic write. */
   function bundle(): QueuedMessage[] {
     const letters: QueuedMessage[] = []
     let bytes = 0
@@ -124,7 +123,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
       pipe.write(lineFeed, written)
       pipe.uncork()
     }
-    // Taken at once. What becomes of the pipe before the callback comes is no longer about these messages.
+    // Accepted at once: later errors of the pipe do not affect these messages.
     if (pipe.writableLength === 0 && !pipe.errored && !pipe.destroyed) resolve()
   }
 
@@ -137,7 +136,7 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
   }
 }
 
-/** All lines, each with its end. */
+/** All lines with their line ends. */
 function joined(letters: readonly QueuedMessage[]): Buffer {
   const bytes = letters.reduce((sum, { body }) => sum + body.length + 1, 0)
   const lines = Buffer.allocUnsafe(bytes)

@@ -10,11 +10,14 @@ import { createHttpChannel } from './http1/channel.ts'
 import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
 import { closedByUs, connectionLost, noResponse, rejectedRequest, type TransportState } from './transport-errors.ts'
 
-/** Messages are only taken here, never worked on, so that takes no time. */
+/** POSTs are only accepted, not executed, so they return quickly. */
 const promptlyMs = 10_000
 const goodbyeMs = 1_000
 
-/** The older HTTP+SSE: one stream on which the server says all it has to say, and an address that it names for POST. */
+/**
+ * The older HTTP+SSE transport: one event stream for all messages of the server, and an endpoint for POST that it
+ * announces.
+ */
 export function sseTransport(options: HttpTransportOptions): Transport {
   const { name, clock } = options
   const url = new URL(options.url)
@@ -23,7 +26,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   const channel = options.authorize ? authorizedChannel(plain, options.authorize) : plain
   const stream = new AbortController()
   const endpoint = Promise.withResolvers<string>()
-  // It may be rejected while nobody waits for it.
+  // May reject while nobody awaits it.
   endpoint.promise.catch(() => {})
   let path: string | undefined
   let receiver: TransportReceiver | undefined
@@ -85,7 +88,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
         else if (event === 'message' && data.length > 0) receiver?.message(data)
       },
       tooLong() {
-        // Nobody can know which call it was the answer to.
+        // We cannot know which request it was the response to.
         down(`sent an event longer than ${maxMessage / 1024 / 1024} MiB`)
         head.abort()
       },
@@ -97,7 +100,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     }
   }
 
-  /** Messages, and the credential with them, go nowhere but to the origin that is configured. */
+  /** Messages, and the credential with them, only go to the configured origin. */
   function named(address: string): void {
     const target = URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
     if (target?.origin === url.origin) {

@@ -1,14 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 
-/** What a process writes beside the protocol: logged at debug, bounded in length and in pace, without its secrets. */
+/** Output of a process besides the protocol: logged at debug level, rate limited, bounded and redacted. */
 export interface ProcessOutput {
-  /** The last line of stderr that had something to say, fit for a sentence. */
+  /** The last meaningful line of stderr, for error messages. */
   readonly last: string
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
 
-/** Takes out of a text what nobody may see. */
+/** Removes secrets from a text. */
 export type RedactText = (text: string) => string
 
 /** How much of a child's stderr is kept: enough for a stack trace and its cause. */
@@ -17,19 +17,19 @@ export const maxStderr = 64 * 1024
 const maxLoggedLine = 2 * 1024
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
-/** So many lines may follow the one that says what went wrong. */
+/** This many lines may follow the one with the cause. */
 const maxRecent = 64
-/** So much beyond the cut is looked at too, so that a secret that the cut would halve is found whole. */
+/** Looked at beyond the cut, so that a secret that the cut would split is found. */
 const beyond = 2 * 1024
-/** Shorter values are words such as "true" or "8080", which would turn up everywhere. */
+/** Shorter values such as "true" or "8080" occur everywhere. */
 const minSecretLength = 8
 
 export function createProcessOutput(options: {
   readonly server: string
   readonly secrets: readonly string[]
-  /** Takes secrets out of a text, however they are spelt there; the values themselves are taken out in any case. */
+  /** Removes secrets in any spelling; the values in `secrets` are removed in any case. */
   readonly redact?: RedactText | undefined
-  /** Hears the lines of stderr that are logged, as they are logged. */
+  /** Receives the lines of stderr as they are logged. */
   readonly wrote?: ((line: string) => void) | undefined
   readonly clock: Clock
   readonly log: Log
@@ -38,7 +38,7 @@ export function createProcessOutput(options: {
   const secrets = options.secrets
     .filter((secret) => secret.length >= minSecretLength)
     .toSorted((a, b) => b.length - a.length)
-  /** The last lines of stderr as they were written: what nobody asks for need be neither read nor redacted. */
+  /** The last lines of stderr, unredacted until somebody asks for them. */
   let recent: Buffer[] = []
   let second = 0
   let lines = 0
@@ -49,7 +49,7 @@ export function createProcessOutput(options: {
     return redact(rest)
   }
 
-  /** A secret may hold characters that are taken out, and be put together by taking them out. */
+  /** Redact twice: removing control characters can join the parts of a secret. */
   const clean = (text: string, longest: number): string => {
     const whole = withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine)))
     return whole.length > longest ? `${whole.slice(0, longest)}…` : whole
@@ -61,7 +61,7 @@ export function createProcessOutput(options: {
       return clean(words ?? '', maxQuotedLength)
     },
     line(stream, bytes) {
-      // Whoever writes as fast as it can is read as fast: what comes of most lines must cost next to nothing.
+      // A process may write at full speed: most lines must cost almost nothing.
       if (isBlank(bytes)) return
       if (stream === 'stderr') recent.push(bytes)
       if (recent.length > 2 * maxRecent) recent = recent.slice(-maxRecent)
@@ -93,25 +93,25 @@ function isBlank(bytes: Buffer): boolean {
   return true
 }
 
-/** What follows on the line that says what went wrong: where a log is, advice, a stack and what hangs on an error. */
+/** Lines that typically follow the cause: log locations, hints, stack frames and error properties. */
 const epilogue =
   /^(?:npm (?:error|ERR!)( 404)?( Note that .*| tarball, .*| A complete log .*)?|hint: .*|at .*|\w+: (?:'.*'|-?\d+|\[.*\]),?|Node\.js v.*|\W+)$/
 
-/** Terminal colours and other control characters would forge what an operator sees. */
+/** Terminal colours and other control characters could forge what an operator sees. */
 const plain = (text: string): string =>
   text
     .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]/g, '')
     .replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')
     .trim()
 
-/** The last lines of a text without end; they outlive the process that wrote them, because they may say why it is gone. */
+/** The last lines of output; kept after the process has ended, because they may say why. */
 interface RecentLines {
   push(line: string): void
   /** Oldest first. */
   lines(): readonly string[]
 }
 
-/** Enough for a stack trace and what led to it. */
+/** Enough for a stack trace and its cause. */
 const maxLines = 200
 
 export function createRecentLines(most = maxLines): RecentLines {
@@ -119,14 +119,14 @@ export function createRecentLines(most = maxLines): RecentLines {
   return {
     push(line) {
       kept.push(line)
-      // Cut now and then instead of every time.
+      // Truncate occasionally instead of every time.
       if (kept.length > 2 * most) kept = kept.slice(-most)
     },
     lines: () => kept.slice(-most),
   }
 }
 
-/** The last bytes of an endless stream, in a space that never grows. */
+/** The last bytes of a stream, in a fixed-size ring buffer. */
 interface ByteTail {
   push(chunk: Buffer): void
   text(): string

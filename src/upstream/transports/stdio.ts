@@ -11,22 +11,22 @@ import { brokenConnectionCode, closedByUs, mayHaveRun } from './transport-errors
 
 export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
-  /** For what the process writes beside the protocol, before it reaches an error or the log. */
+  /** Redacts output besides the protocol before it reaches an error or the log. */
   readonly redact?: RedactText | undefined
-  /** Hears what it wrote to stderr, line by line, redacted. */
+  /** Receives the redacted lines of stderr. */
   readonly wrote?: ((line: string) => void) | undefined
 }
 
 export interface StdioTransport extends Transport {
   readonly pid: number | undefined
-  /** The last of what the process wrote to stderr. */
+  /** The last bytes that the process wrote to stderr. */
   stderrTail(): string
 }
 
-/** How long a process and the rest of its output may take to follow one another. */
+/** How long the exit of a process and the end of its output may be apart. */
 const graceMs = 250
 
-/** A server as a child process, speaking in lines on stdin and stdout. */
+/** A server as a child process with newline-delimited messages on stdin and stdout. */
 export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   const { name, redact, wrote, clock, log } = options
   const chatter = createProcessOutput({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
@@ -83,7 +83,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
         if (looksLikeMessage(bytes)) receiver?.message(bytes)
         else chatter.line('stdout', bytes)
       },
-      // Nobody can know which call it was the answer to.
+      // We cannot know which request it was the response to.
       tooLong: () => giveUp(`sent a line longer than ${maxMessage / 1024 / 1024} MiB and was stopped`),
     })
     const written = createLineReader({
@@ -100,7 +100,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     for (const stream of [stdin, stdout, stderr]) stream.on('error', () => {})
     outbox = createOutbox(stdin, refuse)
 
-    // A server that has closed one of its ends can no longer serve, even if its process lives on.
+    // A server that closed stdin or stdout cannot serve any more, even if its process lives on.
     const half = async (which: string): Promise<void> => {
       if (!(await settles(ended, graceMs, clock)) && !disposing) giveUp(`closed its ${which} and was stopped`)
     }
@@ -108,7 +108,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     stdout.once('end', () => void half('output'))
 
     ended.then(async (how) => {
-      // Node has destroyed stdin by now, which settles what was being written.
+      // Node has destroyed stdin by now, which settles pending writes.
       stop(`ended (${how})`)
       await settles(drained, graceMs, clock)
       lines.end()
@@ -126,11 +126,11 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     return send(toOneLine(body), signal)
   }
 
-  /** Often the first to notice that the process has died: whoever comes next needs another one. */
+  /** Often the first sign that the process has died: the next call needs another one. */
   function refuse(reject: (reason: unknown) => void): void {
     over ??= unavailable('stopped reading')
     const refusal = over
-    // During the handshake the end of the process, which is told soon, says more: how it ended and its last words.
+    // During the handshake, the exit status and stderr, which follow soon, say more.
     if (established) reject(refusal)
     else clock.after(2 * graceMs, () => reject(refusal))
   }
@@ -147,7 +147,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     report(what)
   }
 
-  /** Tells the receiver once, after those whose message was never written have been told so. */
+  /** Notifies the receiver once, after unwritten messages were rejected. */
   function report(what: string): void {
     const told = receiver
     receiver = undefined
@@ -179,7 +179,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 }
 
-/** Messages are objects; anything else on stdout is a program's chatter. */
+/** Messages are objects; anything else on stdout is ordinary output. */
 function looksLikeMessage(line: Buffer): boolean {
   const from = line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? 3 : 0
   for (let at = from; at < line.length; at++) {

@@ -3,14 +3,14 @@ import { retryAfterMs } from '../../lib/retry-after.ts'
 import { ProxyFailure } from '../../outbound/proxy-failure.ts'
 import { ConnectTimeout, NoResponse, type ResponseHead } from './http-channel.ts'
 
-/** Where a line stands: its server's name, its address, and whether the handshake is over. */
+/** What errors need to know about a transport. */
 export interface TransportState {
   readonly name: string
   readonly origin: string
   readonly established: boolean
 }
 
-/** The cause of an error that an HTTP status stands behind. */
+/** The cause of an error with an HTTP status. */
 class HttpStatus extends Error {
   override readonly name = 'HttpStatus'
   readonly status: number
@@ -22,13 +22,13 @@ class HttpStatus extends Error {
 }
 
 /**
- * What a line that broke means for the calls that were under way. During the handshake nothing of a caller's
- * has been sent, so that the server is simply not there; afterwards a call may have run.
+ * The code for pending requests of a broken connection. During the handshake no call was sent, so the server is
+ * unavailable; afterwards a call may have run.
  */
 export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'
 
-/** The end of a sentence about a call that may have run. */
+/** The end of an error message about a call that may have run. */
 export const mayHaveRun = 'Whether the call took effect is not known: look before you repeat it.'
 
 export const closedByUs = (name: string): ToolwayError =>
@@ -37,13 +37,13 @@ export const closedByUs = (name: string): ToolwayError =>
     unsent: true,
   })
 
-/** A request that was written, and nothing tells what became of it. */
+/** The error for a request that was sent without a known outcome. */
 export function connectionLost({ name, established }: TransportState, what: string, cause?: unknown): ToolwayError {
   const advice = established ? mayHaveRun : `Check mcpServers.${name}.url.`
   return new ToolwayError(brokenConnectionCode(established), `${name} ${what}. ${advice}`, { server: name, cause })
 }
 
-/** A request to which no answer began. Anything that is not about the connection stays as it is. */
+/** The error for a request without any response. Errors that are not about the connection are returned unchanged. */
 export function noResponse(place: TransportState, thrown: unknown): unknown {
   if (!(thrown instanceof NoResponse)) return thrown
   const { name, origin } = place
@@ -57,7 +57,7 @@ export function noResponse(place: TransportState, thrown: unknown): unknown {
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, unsent: true, cause: thrown.cause })
 }
 
-/** An answer that says by its status that there will be no other; `said` is what came with it. */
+/** The error for a response with an error status; `said` is its body. */
 export function rejectedRequest(place: TransportState, head: ResponseHead, said = ''): ToolwayError {
   const { name, established } = place
   const { status } = head
@@ -71,11 +71,11 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   })
 }
 
-/** For requests that come after the server has ended the session: nothing of them was sent. */
+/** For requests after the server has ended the session: they were not sent. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name, unsent: true })
 
-/** For a request that was sent and refused because the server does not know its session; some servers run it first. */
+/** For a request that was rejected because the server does not know its session; some servers run it first. */
 export function rejectedSession(
   { name }: TransportState,
   { status }: ResponseHead,
@@ -102,8 +102,8 @@ export function statusOf(error: unknown): number | undefined {
 export const refusesStreamableHttp = (error: unknown): boolean => [400, 404, 405].includes(statusOf(error) ?? 0)
 
 /**
- * 408 and the like say that the request was not taken; of the server's own failures only these do. 303 is what a
- * server answers with when it is done, and some proxies call it 503 when the server behind them broke off.
+ * Status codes that mean that the request was not executed. A 303 is sent after execution, and some proxies send 503
+ * when the server behind them broke off.
  */
 const didNotRun = (status: number, said: string): boolean =>
   (status >= 300 && status < 500 && status !== 303) ||
@@ -129,12 +129,12 @@ function sentence({ name, established }: TransportState, head: ResponseHead, sai
   return `refused the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
 }
 
-/** Only the origin: the rest of an address may hold secrets. */
+/** Only the origin: the rest of a URL may hold secrets. */
 function originOf(location: string | undefined): string {
   return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another place'
 }
 
-/** A code such as ECONNREFUSED; a connection to a name with several addresses fails with one error for each. */
+/** A code such as ECONNREFUSED; a connection to a host with several addresses fails with one error for each. */
 function reason(cause: unknown): string {
   const error = cause instanceof AggregateError ? cause.errors[0] : cause
   if (!(error instanceof Error)) return 'unknown reason'

@@ -1,23 +1,26 @@
 import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 
-/** A line to one server. It moves whole JSON-RPC messages and knows nothing of what they mean. */
+/** Moves whole JSON-RPC messages to and from one server, without interpreting them. */
 export interface Transport extends AsyncDisposable {
   readonly kind: 'stdio' | 'http' | 'sse'
-  /** False once nothing can be sent any more, which is known before the receiver is told. */
+  /** False once nothing can be sent any more, even before the receiver is notified. */
   readonly usable: boolean
-  /** Over HTTP: how often there was no open connection to the server; another one may have taken its place each time. */
+  /** Over HTTP: how often there was no open connection to the server, so that another one may have taken its place. */
   readonly gaps?: number
-  /** Of the process, where the server is one of ours and runs. */
+  /** Process id of a local server. */
   readonly pid?: number | undefined
-  /** Opens the line; rejects with SERVER_UNAVAILABLE and a sentence that says what to do. */
+  /** Opens the transport; rejects with SERVER_UNAVAILABLE and advice. */
   open(receiver: TransportReceiver, signal: AbortSignal): Promise<void>
   /**
-   * Sends one message. Rejects with SERVER_UNAVAILABLE if it surely was not acted on: with `unsent` where the server
-   * cannot have read it, without where it said so itself. Rejects with OUTCOME_UNKNOWN if it may have been.
+   * Sends one message. Rejects with SERVER_UNAVAILABLE if it was certainly not executed: with `unsent` if the server
+   * cannot have read it, without if the server said so. Rejects with OUTCOME_UNKNOWN if it may have been executed.
    */
   send(message: OutgoingMessage): Promise<void>
-  /** Told once it is known what the server speaks: HTTP names it in every header, and in the era with sessions opens the server's own stream. */
+  /**
+   * Called when the protocol version is known: HTTP sends it in every request, and for session-based servers opens the
+   * server's own stream.
+   */
   established(protocolVersion: string, era?: 'legacy' | 'modern'): void
 }
 
@@ -25,24 +28,24 @@ export interface OutgoingMessage {
   readonly body: Buffer
   /** For transports that have headers. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Set for a request. Where the wire can tell, all that the server says on the way carries the same number. */
+  /** The id of a request. Where the transport can tell, messages during the request carry the same id. */
   readonly exchange?: number
-  /** Aborted when nobody waits for the answer any more: HTTP closes the stream. */
+  /** Aborted when the call is over: HTTP closes the stream. */
   readonly signal?: AbortSignal
-  /** Running it twice does no harm. */
+  /** Safe to run twice. */
   readonly repeatable?: boolean | undefined
 }
 
 export interface TransportReceiver {
-  /** One complete line or event; `exchange` is the request on whose stream it came, where the wire can tell. */
+  /** One complete message; `exchange` is the request on whose stream it came, where the transport can tell. */
   message(body: Buffer, exchange?: number): void
-  /** This request will get no answer, the line as a whole is fine. */
+  /** This request will get no response; the connection is fine. */
   failed(exchange: number, error: ToolwayError): void
-  /** The line is down: nothing pending will be answered. Called once, and not after a disposal that we asked for. */
+  /** The connection is down: pending requests will not be answered. Called once, and not after disposal. */
   closed(error: ToolwayError): void
 }
 
-/** Waits this long, or until the signal aborts; which of the two is for the signal to say. */
+/** Waits until the time is over or the signal aborts. */
 export function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) {

@@ -4,38 +4,35 @@ import { proxyFor, type WebProxy } from '../../../outbound/proxy.ts'
 import { ConnectTimeout, type HttpChannel, NoResponse } from '../http-channel.ts'
 import { type HttpConnection, openHttpConnection } from './connection.ts'
 
-/** A connection that is not in use, and until when it may be used again. */
+/** An idle connection, and until when it may be reused. */
 interface Idle {
   readonly connection: HttpConnection
   readonly until: number
 }
 
 const connectMs = 10_000
-/** More than anybody needs at a time: a server that keeps them all must not use up what everybody shares. */
+/** A server that keeps all connections open must not exhaust file descriptors. */
 const maxConnections = 1_024
 
-// A connection that the server closes just as we write to it leaves the outcome unknown: one that has been idle for
-// long, or nearly as long as the server says it waits, is not used again.
+// If the server closes a connection while we write to it, the outcome is unknown. So a connection is not reused after
+// a long idle time, or close to the server's own keep-alive timeout.
 const usualIdleMs = 4_000
 const maxIdleMs = 15_000
 const marginMs = 2_000
 
 export interface ChannelOptions {
   readonly most?: number
-  /** Whoever has to be asked for the way, where that is not what the environment says. */
+  /** Overrides the proxy from the environment. */
   readonly proxy?: WebProxy | undefined
 }
 
-/**
- * As many connections as there are requests at a time; those that become free are used again. Throws where the
- * environment names a proxy that cannot be used.
- */
+/** One connection per concurrent request; idle ones are reused. Throws if the environment names an unusable proxy. */
 export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
   const origin = new URL(address)
   const { most = maxConnections, proxy = proxyFor(origin, process.env) } = options
   const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
   const open = new Set<HttpConnection>()
-  /** The one used last comes last, and is the next to be used. */
+  /** Most recently used last, and reused first. */
   let idle: Idle[] = []
   let sweeping: Disposable | undefined
   let closed = false
@@ -73,7 +70,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
     return connection
   }
 
-  /** What was not used for long is closed, if the server has not done it. */
+  /** Closes connections that have been idle for long. */
   const sweep = () => {
     const now = clock.monotonic()
     for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('it was idle'))
@@ -96,7 +93,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
       request.signal?.throwIfAborted()
       const known = reuse()
       if (known) return known.ask(request, receive)
-      // Loaded where it is needed: many servers are neighbours.
+      // Loaded on demand: many servers are local.
       const tls = encrypted ? (await import('node:tls')).connect : undefined
       if (closed) throw new NoResponse(false, new Error('the channel is closed'))
       if (open.size >= most) throw new NoResponse(false, tooMany())

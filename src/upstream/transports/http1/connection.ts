@@ -15,29 +15,28 @@ import {
 
 /** One connection to a server, for one request at a time. */
 export interface HttpConnection {
-  /** How long the server lets it be idle, where it says so. */
+  /** The server's keep-alive timeout, if it sends one. */
   readonly keepAliveMs: number | undefined
-  /** Whether an answer has begun on it. */
+  /** Whether a response has begun on it. */
   readonly answered: boolean
   ask(request: ChannelRequest, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
-  /** Ends it; whoever waits for an answer is told why. */
+  /** Closes it; a pending request fails with this error. */
   lose(why: Error): void
 }
 
 export interface HttpConnectionOptions {
   readonly origin: URL
-  /** Where a connection is to be encrypted. */
+  /** Set if any part of the connection is encrypted. */
   readonly tls: typeof TlsConnect | undefined
-  /** Whoever has to be asked for the way there. */
   readonly proxy: WebProxy | undefined
   connected(): void
-  /** It has done its work and can be used again. */
+  /** The response is complete: the connection can be reused. */
   free(): void
   /** It cannot be used any more. */
   closed(): void
 }
 
-/** One request, and whoever reads its answer. */
+/** A pending request and the reader of its response. */
 interface Work {
   readonly receive: (head: ResponseHead) => BodyReader
   readonly settled: PromiseWithResolvers<ResponseHead>
@@ -47,15 +46,15 @@ interface Work {
   written: boolean
 }
 
-/** What is read at a time. */
+/** Read buffer. */
 const room = 64 * 1024
 
-/** Sockets are read without streams in between: bytes come into a buffer of ours, or right into a long answer. */
+/** Reads sockets without streams in between: bytes go into our buffer, or directly into a long body. */
 export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnectionOptions): HttpConnection {
   const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
-  /** A proxy that is handed each request, since many open tunnels to encrypted servers only. */
+  /** A forwarding proxy: many open tunnels to encrypted servers only. */
   const relay = tunnelled ? undefined : proxy
-  /** The proxy for as long as we are on the way to it. */
+  /** The proxy, until the connection through it is established. */
   let ahead = proxy
   const buffer: Buffer = Buffer.allocUnsafeSlow(room)
   let into: Buffer = buffer
@@ -110,7 +109,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
   if (tunnelled) {
     const opened = (tunnel: Socket) => {
       ahead = undefined
-      // What is encrypted within another connection can only be read as a stream.
+      // TLS within another connection can only be read as a stream.
       take(openSocket(origin, tls, { socket: tunnel }))
       socket.on('data', (bytes) => hear(bytes))
     }
@@ -150,17 +149,17 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
       if (waiting) write(waiting)
       waiting = undefined
     })
-    // What is left to be heard of a socket that nobody needs any more goes nowhere.
+    // Late errors of a closed socket are ignored.
     socket.on('error', lose)
     socket.once('end', () => {
-      // There are answers that end with their connection.
+      // Some responses end with their connection.
       reader.ended()
       lose(closedError())
     })
     socket.once('close', () => lose(closedError()))
   }
 
-  /** Bytes have come, or so many of them have been put into their place. */
+  /** Handles received bytes, or bytes that were read directly into a body. */
   function hear(bytes: Buffer | undefined, placed = 0): void {
     if (over) return
     try {
@@ -183,7 +182,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     }
   }
 
-  /** The request at hand is over, whichever way. */
+  /** Ends the current request, either way. */
   function finish(): Work | undefined {
     const done = work
     work = undefined
@@ -223,13 +222,13 @@ function headOf(
   }
 }
 
-/** Headers are prepared once per line, and so is their text. */
+/** Headers are prepared once per transport, and so is their text. */
 const prepared = new WeakMap<Readonly<Record<string, string>>, { readonly to: string; readonly text: string }>()
 
-/** Smaller bodies are copied behind their heads, so that both leave in one write. */
+/** Smaller bodies are copied behind the head, so that both leave in one write. */
 const small = 64 * 1024
 
-/** A request as it is sent: in one piece, or the head and a large body. Throws where a header could be read as two. */
+/** A request in one piece, or the head and a large body. Throws if a header could be read as two. */
 function requestPieces(host: string, { method, path, headers, body }: ChannelRequest): readonly Buffer[] {
   const to = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`
   let known = prepared.get(headers)
@@ -238,7 +237,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
     prepared.set(headers, known)
   }
   const length = body?.length ?? 0
-  // In capitals, since there are proxies that add a second one where they do not know it by its small letters.
+  // Capitalized: some proxies add a second one if it is in lower case.
   const head =
     body === undefined && method !== 'POST' ? `${known.text}\r\n` : `${known.text}Content-Length: ${length}\r\n\r\n`
   if (body === undefined || length > small) {
@@ -251,7 +250,7 @@ function requestPieces(host: string, { method, path, headers, body }: ChannelReq
   return [whole]
 }
 
-/** A request as a proxy wants it that passes it on: with the whole address, and the credential for the proxy. */
+/** The request for a forwarding proxy: absolute URL, and the credential for the proxy. */
 function proxied(request: ChannelRequest, { origin }: URL, { authorization }: WebProxy): ChannelRequest {
   const headers = authorization ? { ...request.headers, 'proxy-authorization': authorization } : request.headers
   return { ...request, path: origin + request.path, headers }
@@ -270,29 +269,27 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
 }
 
 interface SocketOptions {
-  /** What reads it, where it is not read as a stream. */
+  /** Reads the socket without a stream. */
   readonly onread?: OnReadOpts
-  /** A connection that leads there already. */
+  /** An established tunnel. */
   readonly socket?: Socket
 }
 
-/** Opens a connection to an origin, encrypted where its address says so. */
+/** Opens a socket to an origin, with TLS for https. */
 function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: SocketOptions): Socket {
   const host = hostOf(to)
   const port = portOf(to)
   if (tls === undefined || to.protocol !== 'https:') return connect({ host, port, ...options })
   const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
-  // The types do not know that it can be read this way, too.
+  // Missing in the types, but supported.
   return tls({ host, port, ...servername, ALPNProtocols: ['http/1.1'], ...(options as object) })
 }
 
-/** When a connection can be written to. */
+/** The event after which a socket can be written to. */
 const readyEvent = ({ protocol }: URL): 'secureConnect' | 'connect' =>
   protocol === 'https:' ? 'secureConnect' : 'connect'
 
-/** No proxy says more than this to a request for a tunnel. */
-
-/** Asks a proxy to lead us to an origin. `opened` gets the connection once it does; `lost` hears why it does not. */
+/** Asks a proxy for a tunnel. Calls `opened` with the socket, or `lost` with the reason. */
 function openTunnel(
   { proxy, to, tls }: { readonly proxy: WebProxy; readonly to: URL; readonly tls: typeof TlsConnect },
   { opened, lost }: { opened(socket: Socket): void; lost(why: Error): void },
@@ -314,9 +311,9 @@ function openTunnel(
       }
       const { status } = readHead(said.toString('latin1', 0, length))
       if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
-      // Whoever is at the other end waits for us to speak first.
+      // The server waits for our first bytes.
       if (said.length > length) throw new MalformedResponse('it speaks unasked')
-      // From here on whoever takes it over hears of its end, after all that came through it.
+      // The new owner of the socket handles its end.
       socket.off('data', read).off('close', closed).pause()
       opened(socket)
     } catch (error) {

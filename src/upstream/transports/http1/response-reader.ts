@@ -1,48 +1,48 @@
-/** What is told of answers as their bytes arrive, one answer after another. */
+/** Receives the parts of responses, one response after another. */
 export interface ResponseListener {
-  /** Gives the length up to which the body is wanted in one piece; 0 where pieces will do. */
+  /** Returns the length up to which the body is wanted in one piece; 0 if chunks will do. */
   head(head: ParsedHead): number
   data(chunk: Buffer): void
-  /** The answer is whole. */
+  /** The response is complete. */
   end(): void
 }
 
-/** Reads the answers that come over one connection. */
+/** Parses the responses of one connection. */
 export interface ResponseReader {
-  /** Throws `BadAnswer` where the bytes are no answer, or none that is wanted. The chunk may be written to afterwards. */
+  /** Throws `MalformedResponse`. The chunk may be overwritten afterwards. */
   push(chunk: Buffer): void
-  /** Where the next bytes are best put: a long answer that is wanted in one piece is read right into its place. */
+  /** Where to read the next bytes: a long body that is wanted in one piece is read directly into its buffer. */
   readonly place: Buffer | undefined
-  /** So many bytes have been put there. */
+  /** This many bytes were read there. */
   placed(length: number): void
-  /** The connection has ended. Whether no answer was cut off by that. */
+  /** The connection has ended; returns whether no response was truncated by that. */
   ended(): boolean
 }
 
 type Part = 'head' | 'length' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until end'
 
-/** The size line of a chunk, a trailer: none needs more. */
+/** Bound for the size line of a chunk and for a trailer. */
 const maxLine = 4 * 1024
 
-/** An answer that is wanted in one piece and is longer than this is not put together of pieces. */
+/** A longer body that is wanted in one piece is not collected from chunks. */
 const long = 32 * 1024
 
 const nothing = Buffer.alloc(0)
 
 export function createResponseReader(listener: ResponseListener): ResponseReader {
   let part: Part = 'head'
-  /** The beginning of something that is read whole: a head, a line. */
+  /** The beginning of a head or line that is not complete yet. */
   let begun: Buffer = nothing
-  /** Of a body, or of one chunk of it. */
+  /** Remaining bytes of the body, or of one chunk. */
   let left = 0
-  /** A body that is read into its place. */
+  /** A body that is read directly into its buffer. */
   let whole: Buffer | undefined
 
   const start = (head: ParsedHead) => {
-    // Tells that another one follows.
+    // Informational: another response follows.
     if (head.status < 200) {
       if (head.status === 101) throw new MalformedResponse('it wants to speak another protocol')
-      // As undici does: nobody has asked whether to go on.
+      // As undici does: we never send Expect.
       if (head.status === 100) throw new MalformedResponse('it says that we may go on, which was not asked')
       if (!head.reuse) throw new MalformedResponse('it announces an answer, and that none follows')
       return
@@ -67,7 +67,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
     finish()
   }
 
-  /** The next line, where it is whole, and where it ends. */
+  /** The next line, if it is complete, and where the following one begins. */
   const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
     const end = bytes.indexOf(10, at)
     if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new MalformedResponse('a line ends with LF alone')
@@ -143,66 +143,66 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   }
 }
 
-/** Whatever speaks something else is found out by its first bytes, since it may say no more and wait for us. */
+/** Detect another protocol by its first bytes, since the server may then wait for us. */
 const beginsWell = (bytes: Buffer, at: number): boolean =>
   'HTTP/1.'.startsWith(bytes.toString('latin1', at, Math.min(at + 7, bytes.length)))
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const quoted = '"(?:[\\t\\x20\\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"'
-/** Thirteen digits are more than anybody sends, and no more than a number can hold. */
+/** Thirteen hex digits fit into a safe integer. */
 const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
 
-/** Extensions of chunks mean nothing to us, but have a form. */
+/** Chunk extensions are ignored, but must be well-formed. */
 function chunkSize(line: string): number {
   const digits = chunkLine.exec(line)?.[1]
   if (digits === undefined) throw new MalformedResponse('the size of a chunk is no number')
   return Number.parseInt(digits, 16)
 }
 
-/** Nothing in a trailer is used; what would change how the body was read is refused. */
+/** Trailers are ignored, except that they must not change the framing. */
 function checkTrailer(line: string): void {
   const [name] = readField(line)
   if (name === 'content-length' || name === 'transfer-encoding')
     throw new MalformedResponse('it says twice how long it is')
 }
 
-/** The head of an answer. */
+/** The parsed head of a response. */
 export interface ParsedHead {
   readonly status: number
-  /** By their names in lower case; of several with one name, the first. */
+  /** By lower-case name; of repeated headers, the first. */
   readonly headers: ReadonlyMap<string, string>
-  /** The others of a name, which is rare. */
+  /** Further values of repeated headers. */
   readonly repeated: readonly (readonly [name: string, value: string])[]
-  /** How the body ends: after so many bytes, by its chunks, or with the connection. */
+  /** How the body ends: after a number of bytes, by chunks, or with the connection. */
   readonly body: number | 'chunked' | 'until end'
-  /** Whether another request may follow on this connection, and for how long, where the server says so. */
+  /** Whether the connection can be reused, and the server's keep-alive timeout. */
   readonly reuse: boolean
   readonly keepAliveMs: number | undefined
 }
 
-/** How many bytes a head has with the empty line behind it; 0 where it is not whole yet. */
+/** Length of a head including the empty line; 0 if it is not complete yet. */
 export function headLength(bytes: Buffer, from: number): number {
   const end = bytes.indexOf('\r\n\r\n', from, 'latin1')
   return end === -1 ? 0 : end + 4 - from
 }
 
-/** As much as undici and node:http take. */
+/** The same limit as undici and node:http. */
 export const maxHead = 16 * 1024
 
 const statusLine = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/
 
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
-/** No CR, LF, NUL or other control character. */
+/** No CR, LF, NUL or other control characters. */
 const valueForm = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Throws where a line ends with LF alone: nothing that follows can make a head of it. */
+/** Throws if a line ends with LF only: the head cannot become valid. */
 export function refuseBareLf(bytes: Buffer, from: number): void {
   for (let at = bytes.indexOf(10, from); at !== -1; at = bytes.indexOf(10, at + 1)) {
     if (at === from || bytes[at - 1] !== 13) throw new MalformedResponse('a line ends with LF alone')
   }
 }
 
-/** Reads a line of `name: value`, without its line break. The value has the white space before it taken away. */
+/** Parses `name: value` without its line break and without leading white space in the value. */
 function readField(line: string): readonly [name: string, value: string] {
   const colon = line.indexOf(':')
   const name = line.slice(0, Math.max(0, colon)).toLowerCase()
@@ -213,8 +213,9 @@ function readField(line: string): readonly [name: string, value: string] {
 }
 
 /**
- * Reads a head, and takes nothing that undici or node:http would refuse, or read otherwise: whoever stands between may
- * read like one of them. A few things that both take are refused as well; `compare.fixture.ts` lists them.
+ * Parses a head, and accepts nothing that undici or node:http would reject or read differently, because an
+ * intermediary may read like one of them. A few things that both accept are rejected as well: see
+ * `compare.fixture.ts`.
  */
 export function readHead(text: string): ParsedHead {
   let at = text.indexOf('\r\n')
@@ -227,7 +228,7 @@ export function readHead(text: string): ParsedHead {
   for (at += 2; at < text.length - 2; ) {
     const end = text.indexOf('\r\n', at)
     const [name, given] = readField(text.slice(at, end))
-    // Their values are compared as they are: readers differ in what they make of the white space behind them.
+    // Compared as they are: parsers treat trailing white space differently.
     const value = name === 'content-length' || name === 'transfer-encoding' ? given : given.replace(/[ \t]+$/, '')
     if (name === 'connection') connection += `,${value.toLowerCase()}`
     if (headers.has(name)) repeated.push([name, value])
@@ -262,7 +263,7 @@ function keepAlive(value: string | undefined): number | undefined {
   return seconds === undefined ? undefined : Number(seconds) * 1_000
 }
 
-/** What a server sent is not HTTP/1.1 as we know it. */
+/** The server sent something that is not valid HTTP/1.1. */
 export class MalformedResponse extends Error {
   override readonly name = 'BadAnswer'
   readonly code = 'BAD_HTTP'
