@@ -1,5 +1,5 @@
 /** `node bench/limits.ts`: what the limits of one call cost with 10,000 tools and 100 agents. The target is 1 µs. */
-import { compileLimits } from '../src/policy/limits/compile.ts'
+import { compileLimits } from '../src/policy/limits.ts'
 import { memoryBuckets } from '../src/stores/buckets.ts'
 
 const targetNs = 1000

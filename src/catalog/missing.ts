@@ -2,8 +2,8 @@ import type { Served } from '../core/access.ts'
 import type { Denial } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
-import { nearMisses } from '../core/near.ts'
 import type { Source } from '../core/source.ts'
+import { nearMisses } from '../lib/near.ts'
 import type { Item } from './item.ts'
 
 const words: Readonly<Record<Kind, string>> = {

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test as base, expect } from 'vitest'
-import type { Descriptors } from '../core/descriptors.ts'
+import type { Descriptors } from '../core/stores.ts'
 import { descriptorStore } from './persistence.ts'
 import { keepingLog } from './source.fixture.ts'
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DescriptorStore, Descriptors } from '../core/descriptors.ts'
 import { type Log, silentLog } from '../core/log.ts'
+import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { isRecord } from '../lib/is-record.ts'
 

@@ -1,6 +1,5 @@
 import type { View } from '../core/access.ts'
-import type { Caller } from '../core/call.ts'
-import { type Capabilities, profileOf } from '../core/capabilities.ts'
+import { type Caller, type Capabilities, profileOf } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
 import { type Catalog, type CatalogOptions, createCatalog } from './catalog.ts'
 import type { ChangeListener } from './changes.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
-import type { TtlStore } from '../core/ttl-store.ts'
+import type { TtlStore } from '../core/stores.ts'
 import { createSeal } from '../lib/seal.ts'
 import { memoryTtlStore } from '../stores/ttl-store.ts'
 import { user } from '../tools/access.fixture.ts'

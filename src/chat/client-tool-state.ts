@@ -1,6 +1,6 @@
 import type { Caller } from '../core/call.ts'
 import type { ChatMessage, FunctionCall } from '../core/chat.ts'
-import type { TtlStore } from '../core/ttl-store.ts'
+import type { TtlStore } from '../core/stores.ts'
 import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 

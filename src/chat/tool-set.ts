@@ -1,6 +1,6 @@
 import type { Served } from '../core/access.ts'
 import type { OfferedTool } from '../core/chat.ts'
-import { didYouMean } from '../core/near.ts'
+import { didYouMean } from '../lib/near.ts'
 import { sanitizeSchema } from './constrain/sanitize-schema.ts'
 import type { CallableTool } from './constrain/stage-schemas.ts'
 import { oneLine } from './truncate.ts'

@@ -6,10 +6,10 @@ import { marksFolder } from '../audit/write/head.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
+import { osUser } from '../core/home.ts'
 import { silentLog } from '../core/log.ts'
-import { osUser } from '../core/os-user.ts'
 import { version } from '../runtime/package-paths.ts'
-import { keptAuditKey } from '../stores/audit-key.ts'
+import { keptAuditKey } from '../stores/secret-file.ts'
 
 /** What a command changes. */
 interface Change {

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Config } from '../config/schema.ts'
-import { keptToken } from '../stores/token.ts'
+import { keptToken } from '../stores/secret-file.ts'
 import { UsageError } from './kit.ts'
 
 /** The gateway that runs elsewhere, in a process of its own. */

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
-import { nearMiss } from '../core/near.ts'
 import { isSecretName } from '../core/secret-name.ts'
+import { nearMiss } from '../lib/near.ts'
 import { type ConfigProblem, mayHoldSecret, problemAt } from './problems.ts'
 import { configSchema } from './schema.ts'
 import {

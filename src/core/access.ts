@@ -1,5 +1,4 @@
-import type { Call, Caller, Handler } from './call.ts'
-import type { Capabilities } from './capabilities.ts'
+import type { Call, Caller, Capabilities, Handler } from './call.ts'
 import type { Definition, Entry, Kind } from './entry.ts'
 import type { ErrorCode, ToolwayError } from './errors.ts'
 import type { Result } from './result.ts'

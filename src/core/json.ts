@@ -1,7 +1,7 @@
 import { exactValue } from '../lib/exact-number.ts'
-import { countMembers, extentOf } from './json-text/extent.ts'
-import { elements, members } from './json-text/scan.ts'
-import { maxDepth } from './json-text/skip.ts'
+import { countMembers, extentOf } from '../lib/json-text/extent.ts'
+import { elements, members } from '../lib/json-text/scan.ts'
+import { maxDepth } from '../lib/json-text/skip.ts'
 
 /**
  * A JSON value kept as the bytes it came in, as the value it means, or both.

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { flagsOf, isSampled, readTraceContext, spanIdOf, traceIdOf } from './read-trace-context.ts'
+import { flagsOf, isSampled, readTraceContext, spanIdOf, traceIdOf } from './trace-context.ts'
 
 const trace = '0af7651916cd43dd8448eb211c80319c'
 const span = 'b7ad6b7169203331'

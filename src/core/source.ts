@@ -1,4 +1,4 @@
-import type { Capabilities } from './capabilities.ts'
+import type { Capabilities } from './call.ts'
 import type { Entry } from './entry.ts'
 import type { SourceStatus } from './source-status.ts'
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
-import type { Limit, LimitsOf } from '../core/buckets.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Handler } from '../core/call.ts'
 import { textResult } from '../core/result.ts'
-import { compileLimits } from '../policy/limits/compile.ts'
+import type { Limit, LimitsOf } from '../core/stores.ts'
+import { compileLimits } from '../policy/limits.ts'
 import { memoryBuckets } from '../stores/buckets.ts'
 import { rateLimit } from './rate-limit.ts'
 

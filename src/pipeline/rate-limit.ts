@@ -1,7 +1,7 @@
-import type { Buckets, Limit, LimitsOf, Taken } from '../core/buckets.ts'
 import type { Call, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
+import type { Buckets, Limit, LimitsOf, Taken } from '../core/stores.ts'
 import { callAgain } from '../lib/duration.ts'
 import { onceFree } from './compose.ts'
 

@@ -1,5 +1,4 @@
-import type { Call, Interceptor, Peer } from '../core/call.ts'
-import { canBeAsked } from '../core/capabilities.ts'
+import { type Call, canBeAsked, type Interceptor, type Peer } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Deadline, deadline, endWith } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'

@@ -1,6 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Entry } from '../core/entry.ts'
-import { matches } from '../core/wildcard.ts'
+import { matches } from '../lib/wildcard.ts'
 
 /** Which tools need a person's yes, by the rule that says so. */
 export function createApprovals(servers: Config['mcpServers']): (entry: Entry) => string | undefined {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Config } from '../config/schema.ts'
 import { entryOf } from '../core/call.fixture.ts'
-import { conditionsOf } from './conditions.ts'
+import { conditionsOf } from './explanation.ts'
 
 const config = {
   agents: { team: { perMinute: 60 }, 'team.junior': {} },

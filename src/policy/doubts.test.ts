@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Config } from '../config/schema.ts'
 import { configSchema } from '../config/schema.ts'
-import { policyDoubts } from './doubts.ts'
+import { policyDoubts } from './config-warnings.ts'
 
 const doubtsOf = (written: object) => policyDoubts(configSchema.parse(written) as Config)
 

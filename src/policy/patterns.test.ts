@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { matches } from '../core/wildcard.ts'
+import { matches } from '../lib/wildcard.ts'
 import { byEither, byName, byStar, compilePattern, compilePatterns, createPatternCompiler } from './patterns.ts'
 
 const word = (signs: string) => fc.string({ unit: fc.constantFrom(...signs), maxLength: 8 })

@@ -1,7 +1,6 @@
-import type { AgentRules } from './agent-rules.ts'
+import { type AgentRules, listsTools, serverByEither, toolByName, toolByStar } from './agent-rules.ts'
 import type { Consideration, Step } from './explanation.ts'
 import { byName, byStar } from './patterns.ts'
-import { listsTools, serverByEither, toolByName, toolByStar } from './rule-set.ts'
 import type { Permission, Question, Refusal, Ruling } from './verdict.ts'
 
 /** An agent and those it inherits from, the agent itself first; never empty. */

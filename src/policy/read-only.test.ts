@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../config/schema.ts'
 import { callOf, entryOf } from '../core/call.fixture.ts'
 import type { Traits } from '../core/entry.ts'
+import { policyDoubts } from './config-warnings.ts'
 import { createPolicy } from './decide.ts'
-import { policyDoubts } from './doubts.ts'
 import { createReplay } from './replay.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as Config

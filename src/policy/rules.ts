@@ -1,11 +1,10 @@
 import type { Caller } from '../core/call.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { compileAgent, type WrittenAgent } from './agent-rules.ts'
-import { createEntryNumbers } from './entry-numbers.ts'
+import { lineage } from './agents.ts'
+import { createEntryNumbers, createMemory } from './decision-cache.ts'
 import type { Consideration, Explanation } from './explanation.ts'
 import { compileGlobal, type GlobalPolicy } from './global.ts'
-import { lineage } from './lineage.ts'
-import { createMemory } from './memory.ts'
 import { createPatternCompiler } from './patterns.ts'
 import { closedBy, decideByRules, type Family } from './precedence.ts'
 import {

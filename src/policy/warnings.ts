@@ -1,9 +1,8 @@
-import { nearMisses } from '../core/near.ts'
-import type { WrittenAgent } from './agent-rules.ts'
+import { nearMisses } from '../lib/near.ts'
+import { serverByEither, type WrittenAgent } from './agent-rules.ts'
+import { lineage, parentName } from './agents.ts'
 import type { GlobalPolicy } from './global.ts'
-import { lineage, parentName } from './lineage.ts'
 import { closedBy, type Family } from './precedence.ts'
-import { serverByEither } from './rule-set.ts'
 
 export interface Doubtful {
   readonly agents: Readonly<Record<string, WrittenAgent>>

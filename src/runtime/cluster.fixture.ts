@@ -1,6 +1,6 @@
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
-import { createTopicListeners, type PubSub, type TopicListeners } from '../core/pub-sub.ts'
+import { createTopicListeners, type PubSub, type TopicListeners } from '../core/cluster.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import { type Cluster, type ClusterOptions, type CurrentServers, createCluster } from './cluster.ts'
 

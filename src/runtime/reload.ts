@@ -4,8 +4,8 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import type { Audit } from '../core/audit.ts'
 import type { Clock } from '../core/clock.ts'
+import { osUser } from '../core/home.ts'
 import type { Log } from '../core/log.ts'
-import { osUser } from '../core/os-user.ts'
 import {
   type ConfigDifference,
   compareConfigs,

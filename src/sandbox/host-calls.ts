@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { HostRefusal, type Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import { matches } from '../core/wildcard.ts'
+import { matches } from '../lib/wildcard.ts'
 import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 

@@ -1,7 +1,6 @@
 import type { Access, Offers, Served, View } from '../core/access.ts'
 import { entryOf } from '../core/call.fixture.ts'
-import type { Call, Caller, Handler } from '../core/call.ts'
-import { logLevels } from '../core/capabilities.ts'
+import { type Call, type Caller, type Handler, logLevels } from '../core/call.ts'
 import type { Definition, Kind } from '../core/entry.ts'
 import { type ErrorCode, type RpcErrorObject, ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'

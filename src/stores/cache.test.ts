@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cacheContract } from '../../tests/contract/cache.ts'
 import { settledHeap } from '../../tests/fixtures/memory.ts'
-import type { CacheLimits, CacheStore, Found } from '../core/cache.ts'
+import type { CacheLimits, CacheStore, Found } from '../core/stores.ts'
 import { memoryCache } from './cache.ts'
 
 cacheContract('memory', (limits) => memoryCache(limits))

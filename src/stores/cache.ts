@@ -1,4 +1,4 @@
-import type { Answer, CacheLimits, CacheStore, Mark } from '../core/cache.ts'
+import type { Answer, CacheLimits, CacheStore, Mark } from '../core/stores.ts'
 
 /** One kept answer, between the one used before it and the one used after it. */
 interface Item {

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
-import { newApiKey } from './api-key.ts'
-import { changeKeyFile, keyFile, type StoredKey } from './key-file.ts'
+import { changeKeyFile, keyFile, newApiKey, type StoredKey } from './key-file.ts'
 import { createKeys } from './keys.ts'
 
 let clock: ManualClock

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ToolwayError } from '../core/errors.ts'
-import type { Locks } from '../core/locks.ts'
+import type { Locks } from '../core/stores.ts'
 import { lockFile } from '../lib/file-lock.ts'
 
 /** Longer than whatever is done under one: a refresh gives up before. */

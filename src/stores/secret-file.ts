@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { hkdfSync, randomBytes } from 'node:crypto'
 import { link, mkdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -40,3 +40,22 @@ async function create(folder: string, file: string, secret: string): Promise<str
   }
   return (await read(file)) as string
 }
+
+/** What checkpoints of the audit log are signed with: whoever can read it can forge them. */
+export const keptAuditKey = (folder: string): Promise<string> =>
+  keptSecret({ folder, name: 'audit-key', make: () => randomBytes(32).toString('base64url') })
+
+/** A secret for one purpose, made of a key that serves several: who learns one of them learns nothing of the others. */
+export const derivedSecret = (key: string, purpose: string): string =>
+  Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
+
+/** The secret that what callers hold is sealed with: kept, so that it stays good when Toolway starts again. */
+export const keptSealSecret = (folder: string): Promise<string> =>
+  keptSecret({ folder, name: 'seal', make: () => randomBytes(32).toString('base64url') })
+
+/**
+ * The token that clients must send. It is kept: an endpoint whose token changes with every start cannot be pasted
+ * into an editor.
+ */
+export const keptToken = (folder: string): Promise<string> =>
+  keptSecret({ folder, name: 'token', make: () => `tw_${randomBytes(24).toString('base64url')}` })

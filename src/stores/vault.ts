@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Vault } from '../core/vault.ts'
+import type { Vault } from '../core/stores.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { createSeal, type Seal } from '../lib/seal.ts'
 import { keptSecret } from './secret-file.ts'
-import { closeRecord, openRecord, type VaultRecord } from './vault-record.ts'
 
 /**
  * A vault in a folder of its own, one sealed file for each key. Names of files say nothing, and a file that is copied
@@ -51,4 +50,23 @@ const nameOf = (key: string): string => createHash('sha256').update(key).digest(
 
 function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
+}
+
+/** What a vault keeps under a name. The name hides its key, so the key stands inside. */
+interface VaultRecord {
+  readonly key: string
+  readonly text: string
+}
+
+/** Far above any token: whatever is larger was not written by us. */
+const longest = 256 * 1024
+
+/** Bound to its name: a record that is copied over another does not open. */
+export const closeRecord = (seal: Seal, name: string, record: VaultRecord): string =>
+  seal.close(JSON.stringify({ key: record.key, text: record.text }), name)
+
+/** Undefined for what is damaged, lies under another name, or was sealed with another key. */
+export function openRecord(seal: Seal, name: string, sealed: string): VaultRecord | undefined {
+  const content = sealed.length > longest ? undefined : seal.open(sealed.trim(), name)
+  return content === undefined ? undefined : (JSON.parse(content) as VaultRecord)
 }

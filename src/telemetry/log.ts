@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import type { Call } from '../core/call.ts'
 import type { Log } from '../core/log.ts'
 import type { Observed, Observer } from '../core/observer.ts'
-import { speltOut } from '../core/spelt-out.ts'
+import { speltOut } from '../lib/hidden-characters.ts'
 
 export interface LogOptions {
   readonly level: string

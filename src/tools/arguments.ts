@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { ToolwayError } from '../core/errors.ts'
-import { nearMisses } from '../core/near.ts'
+import { nearMisses } from '../lib/near.ts'
 
 type Issue = z.core.$ZodIssue
 type Path = readonly PropertyKey[]

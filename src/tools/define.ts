@@ -1,6 +1,5 @@
 import type * as z from 'zod'
-import type { Call, Caller, Handler } from '../core/call.ts'
-import { type LogLevel, logLevels } from '../core/capabilities.ts'
+import { type Call, type Caller, type Handler, type LogLevel, logLevels } from '../core/call.ts'
 import type { Definition } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'

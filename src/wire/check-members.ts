@@ -1,6 +1,6 @@
-import { countMembers, extentOf } from '../core/json-text/extent.ts'
-import { elements, members, walk } from '../core/json-text/scan.ts'
-import { foldName } from '../core/lookalikes.ts'
+import { countMembers, extentOf } from '../lib/json-text/extent.ts'
+import { elements, members, walk } from '../lib/json-text/scan.ts'
+import { foldName } from '../lib/lookalikes.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 
 /** The revision of a message, and the extensions that both sides declared. */

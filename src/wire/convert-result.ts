@@ -1,5 +1,5 @@
-import { members, walk } from '../core/json-text/scan.ts'
-import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from '../core/json-text/skip.ts'
+import { members, walk } from '../lib/json-text/scan.ts'
+import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from '../lib/json-text/skip.ts'
 import { type Pieces, splice } from './bytes.ts'
 
 /** How long and by whom a list or resource may be cached. */

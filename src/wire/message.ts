@@ -1,5 +1,5 @@
 import { Json } from '../core/json.ts'
-import { depthExceeds, isJson } from '../core/json-text/scan.ts'
+import { depthExceeds, isJson } from '../lib/json-text/scan.ts'
 import {
   CLOSE_OBJECT,
   COLON,
@@ -13,7 +13,7 @@ import {
   skipValue,
   spells,
   wordsOf,
-} from '../core/json-text/skip.ts'
+} from '../lib/json-text/skip.ts'
 import { type Pieces, toCleanLine } from './bytes.ts'
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'

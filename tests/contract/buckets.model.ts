@@ -1,4 +1,4 @@
-import type { Bucket, Taken } from '../../src/core/buckets.ts'
+import type { Bucket, Taken } from '../../src/core/stores.ts'
 
 const windowMs = 60_000
 

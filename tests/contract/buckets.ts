@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Bucket, Buckets, Taken } from '../../src/core/buckets.ts'
+import type { Bucket, Buckets, Taken } from '../../src/core/stores.ts'
 import { modelBuckets } from './buckets.model.ts'
 
 const start = 1_800_000_000_000

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { PubSub } from '../../src/core/pub-sub.ts'
+import type { PubSub } from '../../src/core/cluster.ts'
 import { until } from '../fixtures/until.ts'
 
 /** What every way to tell others must do. `create` gives this many that hear one another. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { CacheLimits, CacheStore, Mark } from '../../src/core/cache.ts'
+import type { CacheLimits, CacheStore, Mark } from '../../src/core/stores.ts'
 
 const start = 1_800_000_000_000
 const roomy: CacheLimits = { maxEntries: 10_000, maxBytes: 1 << 26 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TtlStore } from '../../src/core/ttl-store.ts'
+import type { TtlStore } from '../../src/core/stores.ts'
 
 export interface KeepsakesUnderTest {
   readonly ttlStore: TtlStore

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Locks } from '../../src/core/locks.ts'
+import type { Locks } from '../../src/core/stores.ts'
 
 /** What all locks must do. `create` gives two sets that know the same locks, as two processes have them. */
 export function locksContract(name: string, create: () => Promise<readonly [Locks, Locks]>): void {

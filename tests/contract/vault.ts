@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Vault } from '../../src/core/vault.ts'
+import type { Vault } from '../../src/core/stores.ts'
 
 export interface VaultUnderTest {
   readonly vault: Vault

@@ -16,7 +16,7 @@ import { createApprovals } from '../../src/policy/approvals.ts'
 import { argumentValidator } from '../../src/policy/arguments/validate.ts'
 import { createPolicy } from '../../src/policy/decide.ts'
 import { compileGuards } from '../../src/policy/guards/index.ts'
-import { compileLimits } from '../../src/policy/limits/compile.ts'
+import { compileLimits } from '../../src/policy/limits.ts'
 import { memoryBuckets } from '../../src/stores/buckets.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 

@@ -1,4 +1,4 @@
-import { matches } from '../../core/wildcard.ts'
+import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
 
 /** Names of passwords in connection strings and signed addresses, whatever else is configured. */

@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { matches } from '../../core/wildcard.ts'
+import { matches } from '../../lib/wildcard.ts'
 
 /** The index is derived from the segments: whatever is wrong with it, it can be made again. */
 export const indexFile = (folder: string): string => join(folder, 'index.sqlite')

@@ -1,6 +1,6 @@
 import type { AuditSubject } from '../../core/audit.ts'
 import { type AuditFilter, comparedFields } from '../../core/audit-filter.ts'
-import { matches } from '../../core/wildcard.ts'
+import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
 

@@ -1,7 +1,7 @@
 import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
-import { skeletonOf, spellingOf } from '../../core/lookalikes.ts'
 import type { Source } from '../../core/source.ts'
+import { skeletonOf, spellingOf } from '../../lib/lookalikes.ts'
 import { visible } from './visible.ts'
 
 /** One name that a tool can be taken for. */

@@ -1,4 +1,4 @@
-import { hiddenCharacters } from '../../core/hidden-characters.ts'
+import { hiddenCharacters } from '../../lib/hidden-characters.ts'
 import type { Finding, FindingKind } from './finding.ts'
 import { excerptOf } from './visible.ts'
 

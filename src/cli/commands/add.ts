@@ -7,7 +7,7 @@ import { ConfigError } from '../../config/problems.ts'
 import { serverName } from '../../config/schema/mcp-servers.ts'
 import { keyPath } from '../../config/tree.ts'
 import { plainName } from '../../config/validate.ts'
-import { didYouMean } from '../../core/near.ts'
+import { didYouMean } from '../../lib/near.ts'
 import {
   commandName,
   createOutput,

@@ -8,7 +8,7 @@ import { type ClientKind, clientKinds, clientLabels } from '../../config/import/
 import { folder, isFile } from '../../config/locate.ts'
 import { systemClock } from '../../core/clock.ts'
 import { homeOf } from '../../core/home.ts'
-import { didYouMean } from '../../core/near.ts'
+import { didYouMean } from '../../lib/near.ts'
 import { commandName, createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { table } from '../table.ts'

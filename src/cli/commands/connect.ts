@@ -9,7 +9,7 @@ import { readServers, type ServerDefinition } from '../../config/import/read-ser
 import type { LoadedConfig } from '../../config/load.ts'
 import { homeOf } from '../../core/home.ts'
 import { moduleFile } from '../../runtime/package-paths.ts'
-import { keptToken } from '../../stores/token.ts'
+import { keptToken } from '../../stores/secret-file.ts'
 import {
   confirm,
   createOutput,

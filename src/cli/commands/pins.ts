@@ -6,7 +6,7 @@ import { isOpen, latestApproval, type PinState, type PinsMode, stateOf } from '.
 import { scanDefinition } from '../../catalog/scan/scan.ts'
 import { visible } from '../../catalog/scan/visible.ts'
 import { systemClock } from '../../core/clock.ts'
-import { didYouMean } from '../../core/near.ts'
+import { didYouMean } from '../../lib/near.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { audited } from '../audited.ts'
 import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'

@@ -7,7 +7,7 @@ import { createLaneCheck, type VerifyProblem } from '../../audit/verify/chain-ch
 import { type ReadHead, readHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
-import { keptAuditKey } from '../../stores/audit-key.ts'
+import { keptAuditKey } from '../../stores/secret-file.ts'
 import { count, span } from '../table.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { programOf } from './port.ts'

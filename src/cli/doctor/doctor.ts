@@ -1,7 +1,7 @@
 import type { LoadedConfig } from '../../config/load.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { didYouMean } from '../../core/near.ts'
+import { didYouMean } from '../../lib/near.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
 import { createLog } from '../../telemetry/log.ts'

@@ -1,6 +1,6 @@
 import type { Config, HttpConfig, ServerConfig } from '../../config/schema.ts'
 import { keyPath } from '../../config/tree.ts'
-import { matches } from '../../core/wildcard.ts'
+import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
 import { count, took } from '../table.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { nearMiss } from '../../core/near.ts'
+import { nearMiss } from '../../lib/near.ts'
 import { isRelative } from '../paths.ts'
 import {
   type BranchNode,

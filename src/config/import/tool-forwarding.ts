@@ -1,4 +1,4 @@
-import { nearMiss } from '../../core/near.ts'
+import { nearMiss } from '../../lib/near.ts'
 import { problemAt } from '../problems.ts'
 import {
   type BranchNode,

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Call, Caller } from '../../core/call.ts'
-import { type Capabilities, canBeAsked, profileOf } from '../../core/capabilities.ts'
+import { type Call, type Caller, type Capabilities, canBeAsked, profileOf } from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
 import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import type { Plan } from './rules.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import type { Entry } from '../../core/entry.ts'
-import { matches } from '../../core/wildcard.ts'
+import { matches } from '../../lib/wildcard.ts'
 import type { NeedsApproval } from '../approve.ts'
 
 /** How the results of one entry are kept. */

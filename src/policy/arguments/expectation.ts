@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv'
-import { nearMisses } from '../../core/near.ts'
+import { nearMisses } from '../../lib/near.ts'
 import { wholeKeyword } from './prepare.ts'
 
 const kindNames: Readonly<Record<string, string>> = {

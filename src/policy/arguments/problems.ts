@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv'
-import { nearMisses } from '../../core/near.ts'
+import { nearMisses } from '../../lib/near.ts'
 import { expectation, kindOf, list, quoted } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
-import { foldName } from '../../core/lookalikes.ts'
 import { isObject } from '../../core/schema-keywords.ts'
+import { foldName } from '../../lib/lookalikes.ts'
 import { composed, schemasAt } from '../schema-members.ts'
 
 type Fields = Readonly<Record<string, unknown>>

@@ -9,8 +9,8 @@ import {
   sqliteAttacks,
 } from '../../../tests/abuse/sql.ts'
 import { honestUrls, urlAttacks } from '../../../tests/abuse/urls.ts'
-import type { GuardConfig } from './guard.ts'
 import { compileGuards } from './index.ts'
+import type { GuardConfig } from './selector.ts'
 
 const files: GuardConfig = { kind: 'path', arguments: ['path', 'paths[]', 'options.path'], roots: ['/data'] }
 const database: GuardConfig = { kind: 'sql', arguments: ['sql'], dialect: 'postgres', readOnly: true }

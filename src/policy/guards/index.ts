@@ -1,12 +1,23 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Definition } from '../../core/entry.ts'
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
-import type { Guard, GuardConfig, Guarded, Refuse } from './guard.ts'
+import { isObject } from '../../core/schema-keywords.ts'
+import { declares, schemasAt } from '../schema-members.ts'
 import { pathGuard } from './path.ts'
-import { guardedParts } from './resource-uri.ts'
-import { parseSelector, type Selected, type Selector, select } from './selector.ts'
+import {
+  type Guard,
+  type GuardConfig,
+  type Guarded,
+  isSpelling,
+  parseSelector,
+  type Refuse,
+  type Selected,
+  type Selector,
+  type Step,
+  select,
+  suggests,
+} from './selector.ts'
 import { sqlGuard } from './sql.ts'
-import { undeclaredArguments } from './undeclared.ts'
 import { type Lookup, urlGuard } from './url.ts'
 
 /**
@@ -133,4 +144,94 @@ function sound(at: string, value: unknown, refuse: Refuse): string {
 
 async function inTurn(work: readonly (() => Promise<void>)[]): Promise<void> {
   for (const check of work) await check()
+}
+
+/**
+ * What a guard has to look at in the URI of a resource: to read one is to ask for a file or an address as much as with an
+ * argument, and servers may read what they never list. What a scheme of their own means, only they know.
+ */
+function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[] {
+  // Parsers leave out what cannot be seen, so it must not hide a scheme.
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri.replace(/[\0-\x20]/g, ''))?.[1]?.toLowerCase()
+  if (kind === 'url') return scheme !== undefined && ofTheWeb.has(scheme) ? [uri] : []
+  if (kind !== 'path') return []
+  if (scheme === 'file') return readingsOfFile(uri)
+  return scheme?.length === 1 || (scheme === undefined && /^[\s.~/\\]/.test(uri)) ? [uri] : []
+}
+
+const ofTheWeb: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp', 'sftp'])
+
+/** Some servers cut off the scheme, others parse: then what may be a query is not part of the name of the file. */
+function readingsOfFile(uri: string): readonly string[] {
+  // Of the slashes before an absolute path one is left; of those before a host both, which no path may begin with.
+  const path = uri.replace(/^\s*file:(?:\/\/(?=\/))?/i, '')
+  const end = path.search(/[?#]/)
+  return end === -1 ? [path] : [path, path.slice(0, end)]
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** An object that guarded members are in, and the selected members of it. */
+interface Parent {
+  readonly selector: Selector
+  readonly members: readonly string[]
+}
+
+/**
+ * Finds arguments beside the guarded ones that the definition does not declare and whose names suggest a value of this
+ * kind: servers accept aliases (`file` for `path`) that their schemas do not mention. Where a schema forbids additional
+ * properties, validation has already refused them.
+ */
+function undeclaredArguments(
+  kind: GuardConfig['kind'],
+  selectors: readonly Selector[],
+): (args: Fields, definition: Definition | undefined) => readonly Selected[] {
+  const parents = parentsOf(selectors)
+  const suggestsKind = suggests[kind]
+  return (args, definition) => {
+    const found: Selected[] = []
+    for (const { selector, members } of parents) {
+      const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args)
+      // The selectors of the guard itself have refused it.
+      if ('expected' in objects) continue
+      for (const { at, value } of objects) {
+        if (!isObject(value)) continue
+        for (const name of Object.keys(value)) {
+          if (!suggestsKind(name) || members.some((member) => isSpelling(name, member))) continue
+          if (!isDeclared(definition, selector.steps, name)) {
+            found.push({ at: at === '' ? name : `${at}.${name}`, value: value[name] })
+          }
+        }
+      }
+    }
+    return found
+  }
+}
+
+/** The objects that selectors lead through to their last member; the arguments themselves always among them. */
+function parentsOf(selectors: readonly Selector[]): readonly Parent[] {
+  const parents = new Map<string, { steps: readonly Step[]; members: string[] }>([['[]', { steps: [], members: [] }]])
+  for (const { steps } of selectors) {
+    for (const [index, step] of steps.entries()) {
+      if (step === 'items') continue
+      const before = steps.slice(0, index)
+      const key = JSON.stringify(before)
+      const parent = parents.get(key) ?? { steps: before, members: [] }
+      parent.members.push(step.member)
+      parents.set(key, parent)
+    }
+  }
+  return [...parents.values()].map(({ steps, members }) => ({ selector: { text: '', steps }, members }))
+}
+
+/** Tools declare arguments by a schema, prompts by a list. */
+function isDeclared(definition: Definition | undefined, steps: readonly Step[], name: string): boolean {
+  if (definition === undefined) return false
+  if (Array.isArray(definition.arguments)) {
+    return definition.arguments.some((argument) => isObject(argument) && argument.name === name)
+  }
+  const root = definition.inputSchema
+  let schemas: readonly unknown[] = [root]
+  for (const step of steps) schemas = schemasAt(schemas, step === 'items' ? undefined : step.member, root)
+  return declares(schemas, name, root)
 }

@@ -6,8 +6,7 @@ import { shown } from '../../../tests/abuse/case.ts'
 import { honestPaths, pathAttacks } from '../../../tests/abuse/paths.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { compileGuards } from './index.ts'
-import { pathGuard } from './path.ts'
-import { climbs, readings } from './path-readings.ts'
+import { climbs, pathGuard, readings } from './path.ts'
 import { type Sandbox, sandbox } from './sandbox.fixture.ts'
 
 let folders: Sandbox

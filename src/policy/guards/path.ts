@@ -1,7 +1,6 @@
-import { posix, win32 } from 'node:path'
-import type { Guard, Guarded, Refuse } from './guard.ts'
-import { climbs, readings } from './path-readings.ts'
-import { inside, realPath, Untraceable } from './path-real.ts'
+import { lstat, realpath } from 'node:fs/promises'
+import { join, parse, posix, sep, win32 } from 'node:path'
+import type { Guard, Guarded, Refuse } from './selector.ts'
 
 export interface PathGuardConfig {
   readonly roots: readonly string[]
@@ -91,4 +90,149 @@ const withoutEnd = (path: string, sep: string) => (path.endsWith(sep) ? path.sli
 function spell(roots: readonly string[]): string {
   const shown = roots.slice(0, 3)
   return roots.length > shown.length ? `${shown.join(', ')} or another allowed folder` : shown.join(' or ')
+}
+
+/** Why a path cannot be told to be harmless, to go on from "The argument … ". */
+class Untraceable extends Error {}
+
+/**
+ * Where an absolute path really leads: symbolic links resolved as far as it exists, the rest as it is written. The
+ * answer has the case that the disk has, so that it can be compared as it is on every platform.
+ */
+async function realPath(path: string): Promise<string> {
+  return (await resolved(path)) ?? (await resolvedInPart(path))
+}
+
+/** Something to be written does not exist yet: the existing folder nearest to it decides. */
+async function resolvedInPart(path: string): Promise<string> {
+  const { root, dir, base } = parse(path)
+  // Most often it is a new file in a folder that exists.
+  const folder = await resolved(dir)
+  if (folder !== undefined) return await unlessLink(join(folder, base))
+  const names = path.slice(root.length).split(sep)
+  let real = (await resolved(root)) ?? root
+  // From the top downwards, because it ends at the first folder that is missing, however long the path is.
+  for (const [index, name] of names.entries()) {
+    const next = await resolved(join(real, name))
+    if (next === undefined) return join(await unlessLink(join(real, name)), ...names.slice(index + 1))
+    real = next
+  }
+  return real
+}
+
+/** A link that leads nowhere is no missing file: whoever writes to it makes one where it points. */
+async function unlessLink(missing: string): Promise<string> {
+  const found = await unlessMissing(lstat(missing))
+  if (found === undefined) return missing
+  throw new Untraceable('is a symbolic link to something that does not exist')
+}
+
+const resolved = (path: string): Promise<string | undefined> => unlessMissing(realpath(path))
+
+async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    if (code === 'ELOOP') throw new Untraceable('leads through symbolic links that never end')
+    if (code === 'ENAMETOOLONG') throw new Untraceable('has a name that is too long')
+    throw new Untraceable('could not be checked, because the gateway may not look there')
+  }
+}
+
+/** Whether `path` is the folder or lies in it, name by name: `/data-old` is not in `/data`. Both must be real paths. */
+function inside(folder: string, path: string): boolean {
+  const outer = parts(folder)
+  const inner = parts(path)
+  return outer.length <= inner.length && outer.every((name, index) => name === inner[index])
+}
+
+const parts = (path: string) => path.split(sep).filter((name) => name !== '')
+
+/** More layers of percent encoding than this are never an accident. */
+const maxLayers = 4
+
+/**
+ * The ways in which somebody further on may read a path: as it is, percent-decoded any number of times, and each of
+ * these with look-alikes of dots and slashes, backslashes, invisible characters and trailing dots taken for what they
+ * resemble. A path is harmless when all of them are. `undefined` if it is wrapped deeper than anybody honest would.
+ */
+export function readings(path: string): readonly string[] | undefined {
+  const found = new Set<string>()
+  let current = path
+  for (let layer = 0; layer <= maxLayers; layer++) {
+    found.add(current)
+    found.add(folded(current))
+    const decoded = percentDecoded(current)
+    if (decoded === current) return [...found]
+    current = decoded
+  }
+  return undefined
+}
+
+/** Whether some part of the path means "the folder above": `..`, also with spaces, more dots or parameters. */
+export function climbs(reading: string): boolean {
+  return reading.split(/[/\\]/).some((part) => {
+    const name = part.split(/[;:]/, 1)[0] as string
+    return /^[.\s]*$/.test(name) && name.indexOf('.') !== name.lastIndexOf('.')
+  })
+}
+
+const slashes = /[\\\u2044\u2215\u2216\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9\u3033\u{1f67c}]/gu
+const dots = /[\u0660\u06d4\u06f0\u0701\u0702\u2024\u3002\ua4f8\ufe12\u{10a50}\u{1d16d}]/gu
+const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
+
+function folded(path: string): string {
+  const plain = path.normalize('NFKC').replace(invisible, '').replace(slashes, '/').replace(dots, '.')
+  // Windows drops dots and spaces at the end of each name; names made of nothing else are left for `climbs` to see.
+  return plain
+    .split('/')
+    .map((part) => withoutTail(part) || part)
+    .join('/')
+}
+
+function withoutTail(part: string): string {
+  let end = part.length
+  while (end > 0 && (part[end - 1] === '.' || part[end - 1] === ' ')) end--
+  return part.slice(0, end)
+}
+
+/** Takes one layer of `%2e` and `%u002e` off. */
+function percentDecoded(text: string): string {
+  if (!text.includes('%')) return text
+  const wide = text.replace(/%u([0-9a-f]{4})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)))
+  const bytes = Buffer.from(wide.toWellFormed())
+  const decoded: number[] = []
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    const value = byte === 0x25 ? hexadecimal(bytes, at + 1) : undefined
+    decoded.push(value ?? byte)
+    if (value !== undefined) at += 2
+  }
+  return lenientUtf8(decoded)
+}
+
+function hexadecimal(bytes: Buffer, at: number): number | undefined {
+  const digits = bytes.toString('latin1', at, at + 2)
+  return /^[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : undefined
+}
+
+/** UTF-8 as careless decoders read it: overlong forms mean what their bits say, broken bytes become U+FFFD. */
+function lenientUtf8(bytes: readonly number[]): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; at++) {
+    const lead = bytes[at] as number
+    const more = lead < 0xc0 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3
+    if (more === 0) {
+      text += lead < 0x80 ? String.fromCharCode(lead) : '\ufffd'
+      continue
+    }
+    const rest = bytes.slice(at + 1, at + 1 + more)
+    const continued = rest.length === more && rest.every((byte) => byte >> 6 === 2)
+    const point = rest.reduce((bits, byte) => (bits << 6) | (byte & 0x3f), lead & (0x3f >> more))
+    if (continued) at += more
+    text += continued && point <= 0x10ffff ? String.fromCodePoint(point) : '\ufffd'
+  }
+  return text
 }

@@ -11,8 +11,8 @@ import {
   sqliteAttacks,
 } from '../../../tests/abuse/sql.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { GuardConfig } from './guard.ts'
 import { compileGuards } from './index.ts'
+import type { GuardConfig } from './selector.ts'
 import type { Dialect } from './sql-dialects.ts'
 
 const guard = (dialect: Dialect, readOnly: boolean) => {

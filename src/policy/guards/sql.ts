@@ -1,4 +1,4 @@
-import type { Guard, Guarded, Refuse } from './guard.ts'
+import type { Guard, Guarded, Refuse } from './selector.ts'
 import {
   asPostgres,
   codeWords,
@@ -8,9 +8,8 @@ import {
   hasOddSpace,
   unsafeConverted,
 } from './sql-dialects.ts'
-import { parseSql, type Statement, SyntaxProblem } from './sql-parser.ts'
+import { type Node, namesUsed, parseSql, type Statement, SyntaxProblem } from './sql-parser.ts'
 import { notARead } from './sql-reads.ts'
-import { type Node, namesUsed } from './sql-tree.ts'
 
 export interface SqlGuardConfig {
   readonly dialect: Dialect

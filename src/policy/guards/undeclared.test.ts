@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Definition } from '../../core/entry.ts'
 import { argumentValidator } from '../arguments/validate.ts'
-import type { GuardConfig } from './guard.ts'
 import { compileGuards } from './index.ts'
+import type { GuardConfig } from './selector.ts'
 
 const files: GuardConfig = { kind: 'path', arguments: ['path', 'paths[]', 'options.path'], roots: ['/data'] }
 const database: GuardConfig = { kind: 'sql', arguments: ['sql'], dialect: 'postgres', readOnly: true }

@@ -2,9 +2,8 @@ import { lookup as resolve } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
-import type { Guard, Guarded, Refuse } from './guard.ts'
+import type { Guard, Guarded, Refuse } from './selector.ts'
 import { type Place, placeOf } from './url-addresses.ts'
-import { placeOfName } from './url-hosts.ts'
 
 export interface Address {
   readonly address: string
@@ -107,4 +106,36 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
     // Which of the many reasons it was does not matter to whoever asked.
   }
   throw unknown()
+}
+
+/** Endings that only ever mean something on the inside. */
+const internal = [
+  'localhost',
+  'localdomain',
+  'local',
+  'internal',
+  'intranet',
+  'lan',
+  'home',
+  'corp',
+  'private',
+  'home.arpa',
+]
+
+/** Where clouds give out credentials to whoever asks from inside. */
+const metadata = [
+  'metadata.google.internal',
+  'metadata.goog',
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata',
+]
+
+/** What a host's name alone tells, before it is looked up. */
+function placeOfName(host: string): 'public' | 'private' | 'reserved' {
+  const name = host.toLowerCase().replace(/\.+$/, '')
+  if (metadata.includes(name)) return 'reserved'
+  // A name without a dot is completed by the search list of whoever looks it up.
+  const inside = !name.includes('.') || internal.some((ending) => name.endsWith(`.${ending}`))
+  return inside ? 'private' : 'public'
 }

@@ -1,7 +1,6 @@
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import { defaultAgent } from '../../policy/agents.ts'
-import { lineage } from '../../policy/lineage.ts'
+import { defaultAgent, lineage } from '../../policy/agents.ts'
 import type { AgentView, Matrix, WhyView } from '../../serve/admin/contract.ts'
 import type { ToolsAsked } from '../../serve/admin/service.ts'
 import { agentFor } from '../../serve/auth/agent.ts'

@@ -1,6 +1,6 @@
 import type { View } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
-import { costOf } from '../../core/costs.ts'
+import { costOf } from '../../core/tokens.ts'
 import { defaultAgent } from '../../policy/agents.ts'
 import type { Health, Overview, ReloadView, TokenAccount } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'

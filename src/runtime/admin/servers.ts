@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { didYouMean } from '../../core/near.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
+import { didYouMean } from '../../lib/near.ts'
 import type { ServerDetail, ServerView, SignInView } from '../../serve/admin/contract.ts'
 import type { ServerAction } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'

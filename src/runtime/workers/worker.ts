@@ -1,10 +1,8 @@
 import cluster from 'node:cluster'
-import type { Buckets } from '../../core/buckets.ts'
-import type { CacheLimits, CacheStore } from '../../core/cache.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { PubSub, TopicListeners } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
-import type { PubSub, TopicListeners } from '../../core/pub-sub.ts'
-import type { TtlStore } from '../../core/ttl-store.ts'
+import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
 import { defaultTimeoutMs, type RpcPeer, type RpcPort } from '../../lib/port-rpc.ts'
 import { type IpcMembership, ipcBuckets, ipcCache, ipcMembership, ipcPubSub, ipcTtlStore } from './ipc-stores.ts'
 import {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ToolwayError } from '../../core/errors.ts'
-import { plainPage } from '../../core/plain-page.ts'
+import { plainPage } from '../../lib/html-page.ts'
 import { wrongMethod } from '../errors.ts'
 import type { Admin } from './service.ts'
 

@@ -1,4 +1,4 @@
-import { type Capabilities, type LogLevel, logLevels, profileOf } from '../../core/capabilities.ts'
+import { type Capabilities, type LogLevel, logLevels, profileOf } from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
 import { modernErrors } from '../../wire/revisions.ts'
 import { Refusal } from '../errors.ts'

@@ -1,5 +1,4 @@
-import type { Peer } from '../../core/call.ts'
-import type { LogLevel } from '../../core/capabilities.ts'
+import type { LogLevel, Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'

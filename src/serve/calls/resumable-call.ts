@@ -1,4 +1,4 @@
-import type { Capabilities, LogLevel } from '../../core/capabilities.ts'
+import type { Capabilities, LogLevel } from '../../core/call.ts'
 import { ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Pieces } from '../../wire/bytes.ts'

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
-import type { Membership } from '../../core/membership.ts'
+import type { Membership } from '../../core/cluster.ts'
 import { ledElsewhere } from './forward-request.ts'
 
 let open = new AsyncDisposableStack()

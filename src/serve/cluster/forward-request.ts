@@ -1,6 +1,6 @@
 import { request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
-import type { Membership } from '../../core/membership.ts'
+import type { Membership } from '../../core/cluster.ts'
 import { errorBody } from '../admin/responses.ts'
 import { Refusal, refuse } from '../errors.ts'
 import type { HttpRequest } from '../http/request.ts'

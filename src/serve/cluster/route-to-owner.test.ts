@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import type { Membership, TakenOver } from '../../core/membership.ts'
+import type { Membership, TakenOver } from '../../core/cluster.ts'
 import { createElsewhere } from './route-to-owner.ts'
 
 let open = new AsyncDisposableStack()

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
-import { hasMoreValues } from '../../core/json-text/values.ts'
+import { hasMoreValues } from '../../lib/json-text/scan.ts'
 import { createByteCollector } from '../../wire/bytes.ts'
 import { networkOf } from '../auth/address-limit.ts'
 import type { Identity } from '../auth/identity.ts'

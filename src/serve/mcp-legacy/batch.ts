@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/call.ts'
-import { elements } from '../../core/json-text/scan.ts'
+import { elements } from '../../lib/json-text/scan.ts'
 import { joined, toCleanLine } from '../../wire/bytes.ts'
 import { errorBytes } from '../../wire/message.ts'
 import type { Outlet } from '../calls/request-peer.ts'

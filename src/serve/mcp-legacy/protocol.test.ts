@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { logLevels } from '../../core/capabilities.ts'
+import { logLevels } from '../../core/call.ts'
 import { events, initializeWith, openTestDoor } from '../http/server.fixture.ts'
 
 let open = new AsyncDisposableStack()

@@ -1,6 +1,5 @@
 import type { Access } from '../../core/access.ts'
-import type { Caller } from '../../core/call.ts'
-import { type LogLevel, logLevels } from '../../core/capabilities.ts'
+import { type Caller, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'

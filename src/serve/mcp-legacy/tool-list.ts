@@ -1,5 +1,5 @@
-import { elements, members } from '../../core/json-text/scan.ts'
 import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
+import { elements, members } from '../../lib/json-text/scan.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
 /** Pages are made once for all who see them. */

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Caller } from '../../core/call.ts'
-import { type Capabilities, type LogLevel, logLevels } from '../../core/capabilities.ts'
+import { type Caller, type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import { isModernVersion, metaKeys, modernErrors } from '../../wire/revisions.ts'
 import { tooMuchDeclared } from '../calls/client-capabilities.ts'
 import { Refusal, rpc } from '../errors.ts'

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Access, MissingServer } from '../../core/access.ts'
-import type { Caller } from '../../core/call.ts'
-import type { Capabilities } from '../../core/capabilities.ts'
+import type { Caller, Capabilities } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Kind } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'

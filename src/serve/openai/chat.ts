@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Chat, ChatEvent } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { didYouMean } from '../../core/near.ts'
+import { didYouMean } from '../../lib/near.ts'
 import { EventStream } from '../http/event-stream.ts'
 import { notFound } from './errors.ts'
 

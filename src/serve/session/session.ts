@@ -1,6 +1,5 @@
 import type { Access } from '../../core/access.ts'
-import type { Caller, Peer } from '../../core/call.ts'
-import type { LogLevel } from '../../core/capabilities.ts'
+import type { Caller, LogLevel, Peer } from '../../core/call.ts'
 import type { Kind } from '../../core/entry.ts'
 import { type ToolwayError, UnsupportedRequest } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'

@@ -1,8 +1,7 @@
 import type { Redis } from 'ioredis'
-import type { Buckets, Taken } from '../../core/buckets.ts'
-import { groupMs, maxExact, windowMs } from '../call-times.ts'
-import type { SharedRedis } from './connection.ts'
-import { createScript } from './script.ts'
+import type { Buckets, Taken } from '../../core/stores.ts'
+import { groupMs, maxExact, windowMs } from '../buckets.ts'
+import { createScript, type SharedRedis } from './connection.ts'
 
 /** Keys expire by the wall clock of Redis: a step forward of less than this loses no bucket. */
 const keptMs = 2 * 3_600_000

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { CacheLimits, CacheStore, CacheUsage, Found } from '../../core/cache.ts'
-import type { SharedRedis } from './connection.ts'
-import { createScript } from './script.ts'
+import type { CacheLimits, CacheStore, CacheUsage, Found } from '../../core/stores.ts'
+import { createScript, type SharedRedis } from './connection.ts'
 
 /** What an answer takes beside its bytes: its key, its place in the order of use, its size. */
 const overhead = 256

@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 
@@ -133,3 +135,37 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 }
 
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
+
+/** For what there is no way to do without Redis. It says nothing about whoever asked, so trying again is all there is. */
+export const redisAway = (what: string): ToolwayError =>
+  new ToolwayError(
+    'OVERLOADED',
+    `Redis does not answer, and only there is known ${what} (stores.redis); try again in a moment.`,
+    { retryAfterMs: 1_000, unsent: true },
+  )
+
+/** Lets time pass. */
+export function pause(clock: Clock, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  clock.after(ms, resolve)
+  return promise
+}
+
+/** Runs a script by its hash; a Redis that does not know it (any more) is told. */
+type Script = (
+  client: Redis,
+  keys: readonly string[],
+  values: readonly (string | Buffer | number)[],
+) => Promise<unknown>
+
+export function createScript(text: string): Script {
+  const sha = hash('sha1', text)
+  return async (client, keys, values) => {
+    try {
+      return await client.evalsha(sha, keys.length, ...keys, ...values)
+    } catch (thrown) {
+      if (!(thrown instanceof Error) || !thrown.message.startsWith('NOSCRIPT')) throw thrown
+      return client.eval(text, keys.length, ...keys, ...values)
+    }
+  }
+}

@@ -1,13 +1,10 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Locks } from '../../core/locks.ts'
 import type { Log } from '../../core/log.ts'
+import type { Locks } from '../../core/stores.ts'
 import { memoryLocks } from '../locks.ts'
-import { redisAway } from './away.ts'
-import type { SharedRedis } from './connection.ts'
-import { pause } from './pause.ts'
-import { createScript } from './script.ts'
+import { createScript, pause, redisAway, type SharedRedis } from './connection.ts'
 
 /** A holder that has died keeps the others waiting for no longer than this. */
 const usualLeaseMs = 10_000

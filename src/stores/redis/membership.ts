@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { type Clock, pausedMs, type Timer } from '../../core/clock.ts'
-import type { Membership, TakenOver } from '../../core/membership.ts'
+import type { Membership, TakenOver } from '../../core/cluster.ts'
 import { createSeal, type Seal } from '../../lib/seal.ts'
-import type { SharedRedis } from './connection.ts'
-import { createScript } from './script.ts'
+import { createScript, type SharedRedis } from './connection.ts'
 
 /** Each says so often that it is there, and looks who else is. */
 const beatMs = 1_000

@@ -1,5 +1,5 @@
+import { createTopicListeners, type PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
-import { createTopicListeners, type PubSub } from '../../core/pub-sub.ts'
 import { createSeal } from '../../lib/seal.ts'
 import type { SharedRedis } from './connection.ts'
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Locks } from '../../core/locks.ts'
 import type { Log } from '../../core/log.ts'
-import type { Vault } from '../../core/vault.ts'
+import type { Locks, Vault } from '../../core/stores.ts'
 import { connectRedis, type SharedRedis } from './connection.ts'
 import { redisLocks } from './locks.ts'
 import { isUp } from './up.ts'

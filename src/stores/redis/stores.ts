@@ -1,17 +1,15 @@
-import type { Buckets } from '../../core/buckets.ts'
-import type { CacheLimits, CacheStore } from '../../core/cache.ts'
+import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
+import type { PubSub } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
-import type { PubSub } from '../../core/pub-sub.ts'
-import type { TtlStore } from '../../core/ttl-store.ts'
-import { derivedSecret } from '../derived-secret.ts'
+import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stores.ts'
+import { derivedSecret } from '../secret-file.ts'
 import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
 import { connectRedis, type SharedRedis } from './connection.ts'
 import { type RedisMembership, redisMembership } from './membership.ts'
 import { redisPubSub } from './pub-sub.ts'
 import { type RedisSafe, redisSafe } from './safe.ts'
-import { sharedSecret } from './secret.ts'
 import { redisTtlStore } from './ttl-store.ts'
 import { isUp } from './up.ts'
 
@@ -66,4 +64,13 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
     secret,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
+}
+
+/** A secret that all replicas share: the first one makes it. Undefined while Redis is away. */
+function sharedSecret(redis: SharedRedis, name: string): Promise<string | undefined> {
+  const key = `${redis.prefix}secret:${name}`
+  return redis.ask(async (client) => {
+    const made = randomBytes(32).toString('base64url')
+    return (await client.set(key, made, 'NX')) === 'OK' ? made : ((await client.get(key)) ?? made)
+  })
 }

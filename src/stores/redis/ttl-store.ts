@@ -1,7 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
-import type { TtlStore } from '../../core/ttl-store.ts'
-import { createRoom } from '../room.ts'
-import { ttlStoreBytes } from '../ttl-store.ts'
+import type { TtlStore } from '../../core/stores.ts'
+import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import type { SharedRedis } from './connection.ts'
 
 /** A larger one would hold up everybody's commands on their way. */

@@ -1,13 +1,11 @@
 import { createHmac } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../core/clock.ts'
-import type { Vault } from '../../core/vault.ts'
+import type { Vault } from '../../core/stores.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { derivedSecret } from '../derived-secret.ts'
-import { closeRecord, openRecord } from '../vault-record.ts'
-import { redisAway } from './away.ts'
-import type { SharedRedis } from './connection.ts'
-import { pause } from './pause.ts'
+import { derivedSecret } from '../secret-file.ts'
+import { closeRecord, openRecord } from '../vault.ts'
+import { pause, redisAway, type SharedRedis } from './connection.ts'
 
 /** For so long it is tried to write something down. */
 const usualPatienceMs = 10_000

@@ -1,5 +1,4 @@
-import { flagsOf, spanIdOf, traceIdOf } from '../../core/read-trace-context.ts'
-import type { TraceContext } from '../../core/trace-context.ts'
+import { flagsOf, spanIdOf, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 
 /** One stretch of time, as it is told to others. */
 export interface Span {

@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Observer } from '../../core/observer.ts'
-import { isSampled } from '../../core/read-trace-context.ts'
+import { isSampled } from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { type CallSpansOptions, createCallSpans, serverFacts, type TracedServer } from './call-spans.ts'
 import { createExporter, type Exporter, type ExporterStats } from './exporter.ts'
 import { createPost } from './post.ts'
-import type { TraceSettings } from './tracing.ts'
-import { createTracing, type Sampling } from './tracing.ts'
+import { createTracing, type Sampling, type TraceSettings } from './tracing.ts'
 
 /** The traces of this gateway on their way to a receiver (F16). Disposing of it sends what is left, within a bounded time. */
 export interface Traces extends AsyncDisposable {

@@ -1,7 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 import type { Call } from '../../core/call.ts'
-import { flagsOf, isSampled, readTraceContext, traceIdOf } from '../../core/read-trace-context.ts'
-import type { TraceContext } from '../../core/trace-context.ts'
+import { flagsOf, isSampled, readTraceContext, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 
 /** Gives calls their places in traces. `isForwarded` says whether a source is somebody else, who must know his. */

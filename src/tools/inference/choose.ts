@@ -1,6 +1,6 @@
 import type { Config } from '../../config/schema.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { didYouMean } from '../../core/near.ts'
+import { didYouMean } from '../../lib/near.ts'
 import type { InferenceOptions } from './options.ts'
 
 /** What a model is wanted for. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import type { Found, Served, View } from '../../core/access.ts'
-import { nearMisses } from '../../core/near.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
+import { nearMisses } from '../../lib/near.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { behindSentence } from './behind.ts'
 import { carrierTimeoutMs, waitOf } from './carry.ts'

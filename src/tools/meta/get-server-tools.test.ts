@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { matches } from '../../core/wildcard.ts'
+import { matches } from '../../lib/wildcard.ts'
 import { bodyOf, createHouse, structuredOf } from '../access.fixture.ts'
 import { toolSource } from '../source.ts'
 import { echo, numbered } from '../tools.fixture.ts'

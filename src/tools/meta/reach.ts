@@ -1,7 +1,7 @@
 import type { MissingServer, Served, View } from '../../core/access.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { didYouMean } from '../../core/near.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
+import { didYouMean } from '../../lib/near.ts'
 
 /** The tools of the servers that a caller may use, meta-tools aside; of one server only, if it is named. */
 export function toolsBehind(view: View, server?: string): readonly Served[] {

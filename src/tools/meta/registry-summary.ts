@@ -1,6 +1,6 @@
 import * as z from 'zod'
-import { costsOf } from '../../core/costs.ts'
 import type { Health } from '../../core/source-status.ts'
+import { costsOf } from '../../core/tokens.ts'
 import { defineTool, type Tool } from '../define.ts'
 import { agentId, type MetaToolsOptions } from './options.ts'
 import { toolsBehind } from './reach.ts'

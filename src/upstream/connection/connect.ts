@@ -1,6 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Peer } from '../../core/call.ts'
-import type { Capabilities } from '../../core/capabilities.ts'
+import type { Capabilities, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'

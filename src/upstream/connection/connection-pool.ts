@@ -1,6 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Call, Caller, Peer } from '../../core/call.ts'
-import { type Capabilities, canBeAsked, profileOf } from '../../core/capabilities.ts'
+import { type Call, type Caller, type Capabilities, canBeAsked, type Peer, profileOf } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'

@@ -1,4 +1,4 @@
-import { type Capabilities, type LogLevel, logLevels } from '../../core/capabilities.ts'
+import { type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'

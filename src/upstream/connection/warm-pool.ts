@@ -1,4 +1,4 @@
-import { type Capabilities, profileOf } from '../../core/capabilities.ts'
+import { type Capabilities, profileOf } from '../../core/call.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
 /** Open connections that wait for a caller, so that a connection of its own is not slow (`spares`). */

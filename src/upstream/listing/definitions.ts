@@ -1,8 +1,8 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Definition, Kind, Traits } from '../../core/entry.ts'
-import { hiddenCharacters, withoutHidden } from '../../core/hidden-characters.ts'
-import { matches } from '../../core/wildcard.ts'
+import { hiddenCharacters, withoutHidden } from '../../lib/hidden-characters.ts'
 import { asRecord } from '../../lib/is-record.ts'
+import { matches } from '../../lib/wildcard.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
 export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'

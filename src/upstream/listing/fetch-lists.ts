@@ -1,4 +1,4 @@
-import type { Capabilities } from '../../core/capabilities.ts'
+import type { Capabilities } from '../../core/call.ts'
 import type { Definition } from '../../core/entry.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'

@@ -1,5 +1,5 @@
 import type { Offers } from '../../core/access.ts'
-import type { Capabilities } from '../../core/capabilities.ts'
+import type { Capabilities } from '../../core/call.ts'
 import { asRecord } from '../../lib/is-record.ts'
 
 /** What one server offers besides its lists. */

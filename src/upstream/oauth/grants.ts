@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Vault } from '../../core/vault.ts'
+import type { Vault } from '../../core/stores.ts'
 import { client, type OAuthClient } from './client.ts'
 
 /** Whose grant it is: of one server at one URL, and of one principal where each has its own. */

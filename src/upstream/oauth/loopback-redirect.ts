@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { plainPage } from '../../core/plain-page.ts'
+import { plainPage } from '../../lib/html-page.ts'
 
 /** The local redirect URI during a sign-in. */
 export interface LoopbackRedirect extends AsyncDisposable {

@@ -1,5 +1,4 @@
-import type { Peer } from '../../core/call.ts'
-import type { Capabilities } from '../../core/capabilities.ts'
+import type { Capabilities, Peer } from '../../core/call.ts'
 import type { TraceContext } from '../../core/trace-context.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { definedMembers } from '../../wire/check-members.ts'

@@ -1,6 +1,6 @@
 import { Json } from '../../core/json.ts'
-import { elements, members } from '../../core/json-text/scan.ts'
 import type { ResultBody } from '../../core/result.ts'
+import { elements, members } from '../../lib/json-text/scan.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 
 /**

@@ -1,9 +1,9 @@
 import type { Call, Peer } from '../../core/call.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { members } from '../../core/json-text/scan.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId, writeTaskId } from '../../core/task-id.ts'
+import { members } from '../../lib/json-text/scan.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 

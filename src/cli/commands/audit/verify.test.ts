@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { openAuditLog } from '../../../audit/write/audit-log.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { silentLog } from '../../../core/log.ts'
-import { keptAuditKey } from '../../../stores/audit-key.ts'
+import { keptAuditKey } from '../../../stores/secret-file.ts'
 import { folder } from '../../folder.fixture.ts'
 import { toolway } from '../../kit.fixture.ts'
 

@@ -6,8 +6,8 @@ import type { VerifyProblem } from '../../../audit/verify/chain-check.ts'
 import { type VerifyReport, verifyAudit } from '../../../audit/verify/verify.ts'
 import { type ArchiveReport, behindArchive, verifyArchive } from '../../../audit/verify/verify-archive.ts'
 import { marksFolder } from '../../../audit/write/head.ts'
-import { keptAuditKey } from '../../../stores/audit-key.ts'
 import { reasonOf } from '../../../stores/postgres/connection.ts'
+import { keptAuditKey } from '../../../stores/secret-file.ts'
 import {
   createOutput,
   createProgress,

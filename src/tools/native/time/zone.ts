@@ -1,5 +1,5 @@
 import { ToolwayError } from '../../../core/errors.ts'
-import { nearMisses } from '../../../core/near.ts'
+import { nearMisses } from '../../../lib/near.ts'
 
 /** A wall clock's reading: the date and time of day somewhere, without the somewhere. Months count from 1. */
 export interface Wall {

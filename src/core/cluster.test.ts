@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { acquireLease, createLeases } from './lease.ts'
-import type { Membership } from './membership.ts'
+import { acquireLease, createLeases, type Membership } from './cluster.ts'
 
 /** What replicas know of one another, in as few words as it takes. */
 function registry() {

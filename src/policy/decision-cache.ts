@@ -1,7 +1,63 @@
-import type { Refusal } from './verdict.ts'
+import type { Refusal, Ruling } from './verdict.ts'
+
+/** Remembers rulings by the numbers of an agent and an entry. */
+export interface Memory {
+  get(agent: number, entry: number): Ruling | undefined
+  set(agent: number, entry: number, ruling: Ruling): void
+  forget(): void
+}
+
+/** An agent has many entries and few rulings: a list of rulings, and per entry the place of its ruling in it, or 0. */
+interface Page {
+  places: Uint16Array
+  readonly rulings: (Ruling | undefined)[]
+  readonly placeOf: Map<Ruling, number>
+}
+
+const smallest = 64
+const maxRulings = 2 ** 16
+
+/**
+ * Two bytes per pair, for no more than `limit` pairs. Forgets everything when it is full: what is in use comes back
+ * at once, and nothing has to be kept in order meanwhile.
+ */
+export function createMemory(limit: number): Memory {
+  let pages: (Page | undefined)[] = []
+  let room = 0
+  const forget = () => {
+    pages = []
+    room = 0
+  }
+  const pageWithRoom = (agent: number, entry: number): Page => {
+    const page = pages[agent] ?? { places: new Uint16Array(0), rulings: [undefined], placeOf: new Map() }
+    if (entry < page.places.length) return page
+    const before = page.places
+    page.places = new Uint16Array(Math.max(smallest, 2 ** Math.ceil(Math.log2(entry + 1))))
+    page.places.set(before)
+    room += page.places.length - before.length
+    pages[agent] = page
+    return page
+  }
+  return {
+    forget,
+    get(agent, entry) {
+      const page = pages[agent]
+      return page?.rulings[page.places[entry] ?? 0]
+    },
+    set(agent, entry, ruling) {
+      if (room > limit) forget()
+      const page = pageWithRoom(agent, entry)
+      const place = page.placeOf.get(ruling) ?? page.rulings.length
+      if (place === maxRulings) return
+      page.rulings[place] = ruling
+      page.placeOf.set(ruling, place)
+      page.places[entry] = place
+    },
+  }
+}
 
 /** An entry that has been asked about: its number, and what global policy says about it whoever asks. */
-export interface NumberedEntry {
+interface NumberedEntry {
   /** Undefined for one that is not remembered. */
   readonly number: number | undefined
   /** For callers that are authenticated. */

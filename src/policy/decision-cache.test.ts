@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createEntryNumbers } from './entry-numbers.ts'
-import { createMemory } from './memory.ts'
+import { createEntryNumbers, createMemory } from './decision-cache.ts'
 import { permission } from './verdict.ts'
 
 const rulings = ['a', 'b', 'c'].map(permission)

@@ -1,7 +1,7 @@
-import type { Config, LimitsConfig } from '../../config/schema.ts'
-import type { Limit, LimitedEntry, LimitsOf } from '../../core/buckets.ts'
-import { lineage } from '../lineage.ts'
-import { compileToolLimits } from './tools.ts'
+import type { Config, LimitsConfig } from '../config/schema.ts'
+import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
+import { lineage } from './agents.ts'
+import { compilePattern } from './patterns.ts'
 
 export interface LimitsOptions {
   readonly limits: Pick<LimitsConfig, 'perMinute' | 'servers' | 'tools'>
@@ -104,4 +104,53 @@ function compileTotals(agents: LimitsOptions['agents']): ReadonlyMap<string, Lim
     totals.set(agent, { key: `${agent} total`, perMinute, rule: `agents.${giver}.perMinute`, scope: ' in all' })
   }
   return totals
+}
+
+interface ToolLimit {
+  readonly rule: string
+  readonly perMinute: number
+}
+
+/** The limit of one tool; where it only carries other calls, patterns count that name its own server. */
+type ToolLimitOf = (server: string, name: string, carries: boolean) => ToolLimit | undefined
+
+/** Limits by `server.tool`: the very name before any pattern, and of patterns the most particular that matches. */
+function compileToolLimits(written: Readonly<Record<string, number>>): ToolLimitOf {
+  const limits = Object.entries(written).map(([pattern, perMinute]) => ({
+    pattern,
+    matches: compilePattern(pattern),
+    limit: { rule: `limits.tools.${pattern}`, perMinute },
+  }))
+  const names = new Map(limits.filter(({ pattern }) => !isPattern(pattern)).map((one) => [one.pattern, one.limit]))
+  const patterns = limits.filter(({ pattern }) => isPattern(pattern)).sort(byParticularity)
+
+  return (server, name, carries) => {
+    const whole = `${server}.${name}`
+    const own = (pattern: string) => !carries || pattern.startsWith(`${server}.`)
+    return names.get(whole) ?? patterns.find(({ pattern, matches }) => own(pattern) && matches(whole))?.limit
+  }
+}
+
+const isPattern = (text: string): boolean => text.includes('*')
+
+/** The longer beginning first, then the more letters in all; the alphabet decides where neither does. */
+function byParticularity({ pattern: a }: { pattern: string }, { pattern: b }: { pattern: string }): number {
+  return b.indexOf('*') - a.indexOf('*') || letters(b) - letters(a) || (a < b ? -1 : 1)
+}
+
+const letters = (pattern: string): number => pattern.replaceAll('*', '').length
+
+type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrency'>>>
+
+/** How many calls each agent may have in flight (B7): its own number, or the nearest in its family, for itself alone. */
+export function compileConcurrency(agents: Agents): (agent: string) => number | undefined {
+  const own = new Map(Object.entries(agents))
+  const limits = new Map<string, number>()
+  for (const agent of own.keys()) {
+    const limit = lineage(agent, own)
+      .map((name) => own.get(name)?.concurrency)
+      .find((concurrency) => concurrency !== undefined)
+    if (limit !== undefined) limits.set(agent, limit)
+  }
+  return (agent) => limits.get(agent)
 }

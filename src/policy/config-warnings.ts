@@ -1,0 +1,103 @@
+import type { Config, LimitsConfig } from '../config/schema.ts'
+import { skeletonOf } from '../lib/lookalikes.ts'
+import { didYouMean, nearMiss } from '../lib/near.ts'
+import { compileRules } from './rules.ts'
+import { knownServers } from './warnings.ts'
+
+/** What is valid but hardly meant: rules and limits about servers that do not exist, agents that nobody has rules for. */
+export const policyDoubts = (config: Config): readonly string[] => [
+  ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
+  ...doubtfulLimits({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
+  ...unknownAgents(config),
+  ...openAgents(config),
+  ...readsNothing(config),
+  ...alikeServers(Object.keys(config.mcpServers)),
+]
+
+/** Whoever acts as an agent without rules may use nothing. */
+function unknownAgents({ agents, defaults, auth }: Config): string[] {
+  const known = Object.keys(agents)
+  if (known.length === 0) return []
+  const named: [string, string][] = auth.keys.flatMap((key, index) =>
+    key.agents.map((agent, at): [string, string] => [`auth.keys[${index}].agents[${at}]`, agent]),
+  )
+  if (defaults.agent !== undefined) named.push(['defaults.agent', defaults.agent])
+  return named
+    .filter(([, agent]) => !known.includes(agent))
+    .map(([key, agent]) => `${key}: there is no agent ${agent}${didYouMean(agent, known, '')}`)
+}
+
+/** Names that a person cannot tell apart at a glance. */
+const alikeServers = (names: readonly string[]): string[] =>
+  names.flatMap((name, index) => {
+    const other = names.slice(0, index).find((one) => skeletonOf(one) === skeletonOf(name))
+    return other === undefined ? [] : [`mcpServers.${name} looks like mcpServers.${other}; rename one of them`]
+  })
+
+/** A read-only server whose tools can all only be taken for writes. */
+const readsNothing = ({ mcpServers }: Config): string[] =>
+  Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, trustAnnotations }]) => {
+    if (disabled || !readOnly || readTools.length > 0 || trustAnnotations) return []
+    const help = 'list those that read in readTools, or set trustAnnotations: true to count its own readOnlyHint'
+    return [`mcpServers.${name}.readOnly: none of its tools is known to be a read, so none can be used; ${help}`]
+  })
+
+/** Rules per agent mean little where everybody may say that they are any of them. */
+function openAgents({ agents, auth }: Config): string[] {
+  const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
+  if (auth.token !== 'none' || identified || Object.keys(agents).length === 0) return []
+  return ['auth.token is none: whoever can connect may act as any agent; give each agent a key (toolway keys create)']
+}
+
+interface DoubtfulLimits {
+  readonly limits: Pick<LimitsConfig, 'servers' | 'tools'>
+  /** The configured servers, disabled ones too; `native`, `toolway` and `sink` need not be named. */
+  readonly servers: readonly string[]
+  /** The tools that are known by now: of a server without any, nothing is said about its tools. */
+  readonly tools?: Iterable<{ readonly server: string; readonly name: string }>
+}
+
+/** Limits that are valid but hardly meant: on servers and tools that do not exist, or that no call can meet. */
+export function doubtfulLimits({ limits, servers: configured, tools = [] }: DoubtfulLimits): string[] {
+  const servers = knownServers(configured)
+  const toolsOf = Map.groupBy(tools, ({ server }) => server)
+  return [
+    ...Object.keys(limits.servers).flatMap((name) => doubtfulServer(name, servers)),
+    ...Object.keys(limits.tools).flatMap((pattern) => doubtfulTool(pattern, servers, toolsOf)),
+  ]
+}
+
+function doubtfulServer(name: string, servers: ReadonlySet<string>): string[] {
+  if (servers.has(name)) return []
+  const key = `limits.servers.${name}`
+  if (name.includes('*')) return [`${key}: servers are named here, not matched; use limits.tools for patterns`]
+  return [`${key}: there is no server ${name}${meant(name, servers)}`]
+}
+
+type Tools = ReadonlyMap<string, readonly { readonly server: string; readonly name: string }[]>
+
+function doubtfulTool(pattern: string, servers: ReadonlySet<string>, toolsOf: Tools): string[] {
+  const key = `limits.tools.${pattern}`
+  const plain = pattern.split('*', 1)[0] as string
+  const isName = plain === pattern
+  if (isName && !plain.includes('.')) return [`${key} limits nothing; write it as server.tool`]
+  // A server may have a dot in its name, so `a.b.c` can be a tool of `a` and one of `a.b`.
+  const possible = [...servers].filter((server) => {
+    const start = `${server}.`
+    return plain.startsWith(start) || (!isName && start.startsWith(plain))
+  })
+  if (possible.length === 0) {
+    const server = plain.split('.', 1)[0] as string
+    return [`${key}: there is no server ${server}${meant(server, servers)}`]
+  }
+  // Whoever writes a pattern may well mean tools that are still to come.
+  const known = possible.map((server) => toolsOf.get(server) ?? [])
+  if (!isName || known.some((tools) => tools.length === 0)) return []
+  const names = known.flat().map(({ server, name }) => `${server}.${name}`)
+  return names.includes(pattern) ? [] : [`${key}: there is no tool ${pattern}${meant(pattern, names)}`]
+}
+
+function meant(word: string, candidates: Iterable<string>): string {
+  const near = nearMiss(word, candidates)
+  return near === undefined ? '' : `; did you mean ${near}?`
+}
