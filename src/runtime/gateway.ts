@@ -14,9 +14,9 @@ import type { Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import type { Why } from '../policy/explanation.ts'
-import type { OpenDoor } from '../serve/admin/endpoint.ts'
+import type { ListeningServer } from '../serve/admin/endpoint.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
-import { type HttpDoor, openHttpDoor } from '../serve/http/server.ts'
+import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
 import { type ProgramAccess, programAccess } from '../serve/program-access.ts'
 import { serveStdio } from '../serve/stdio.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
@@ -100,7 +100,7 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
    */
   reload(): Promise<ReloadStatus>
   /** Starts the HTTP server. */
-  listen(): Promise<HttpDoor>
+  listen(): Promise<HttpServer>
   /** Serves one client over stdio, until its input ends. */
   stdio(input: Readable, output: Writable, agent?: string): Promise<void>
 }
@@ -117,7 +117,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const tools = registeredTools(options.tools ?? [])
   const startedAt = clock.now()
   await using open = new AsyncDisposableStack()
-  let door: HttpDoor | undefined
+  let door: HttpServer | undefined
   const processState = open.use(
     await openProcessState(config, () => generations.current, {
       clock,
@@ -268,7 +268,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       const { shared } = options
       const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
-      const adminRoutes = async (open: OpenDoor) => {
+      const adminRoutes = async (open: ListeningServer) => {
         // Loaded with the first request of the dashboard or admin API: most clients are programs.
         const { createAdminRoutes } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
@@ -278,7 +278,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       }
       startServing()
       door = running.use(
-        await openHttpDoor({
+        await openHttpServer({
           config: config.server,
           authenticate,
           access,
@@ -290,7 +290,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           environmentOf: (...called: ToolInvocation) => environmentOf(current(), ...called),
           jwt: () => current().inboundAuth.config.jwt,
           failures: () => current().inboundAuth.config,
-          people: adminRoutes,
+          adminEndpoint: adminRoutes,
           traced: () => current().traces !== undefined,
           clock,
           log,
